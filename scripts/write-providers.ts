@@ -1,0 +1,148 @@
+// Writes the model lists of providers/*.json from the price data of @pydantic/genai-prices.
+//
+// The head of each file (address, variables, dialects, flags) is written by hand and kept as it stands, and so are the
+// models of a provider that scripts/providers/sources.ts has no row for. Run it after a change to either, or to the
+// package's version; a test compares what it would write with what is there.
+
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { MatchLogic, ModelInfo, Provider } from '@pydantic/genai-prices'
+import { waitForUpdate } from '@pydantic/genai-prices'
+import type { Rates } from './providers/prices.ts'
+import { dearer, dearestRates, filePrice } from './providers/prices.ts'
+import type { FileModel, Source } from './providers/sources.ts'
+import { sources } from './providers/sources.ts'
+
+interface Candidate {
+  readonly id: string
+  readonly model: ModelInfo
+  readonly rates: Rates
+}
+
+type PriceData = ReadonlyMap<string, Provider>
+
+const NOT_CHAT = /embed|whisper|-tts|transcribe|realtime|audio|image|moderation|-ocr|voxtral|voice|-live|lyria|^bge-/i
+
+const folder = join(import.meta.dir, '..', 'providers')
+
+/** Every provider file as it should be, by file name. */
+export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
+  const priceData = new Map((await waitForUpdate())?.map(provider => [provider.id, provider]))
+  const files = new Map<string, string>()
+  for (const name of readdirSync(folder).sort()) {
+    const { models, ...head } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
+    const source = sources[name.replace(/\.json$/, '')]
+    files.set(name, fileText(head, source ? modelsFrom(source, priceData) : (models as readonly FileModel[])))
+  }
+  return files
+}
+
+function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] {
+  const candidates = new Map<string, Candidate>()
+  for (const from of source.from) {
+    const provider = priceData.get(from)
+    if (!provider) throw new Error(`the price data has no provider "${from}"`)
+    for (const [id, model] of modelsById(provider, source)) {
+      const rates = dearestRates(model)
+      if (rates === undefined) continue
+      const wireId = source.wireId?.(id, from) ?? id
+      candidates.set(wireId, { id: wireId, model, rates: atMakersPrice(rates, id, { source, priceData }) })
+    }
+  }
+  const models = new Map<string, FileModel>()
+  for (const candidate of mostRelevant([...candidates.values()], source)) {
+    const target = candidates.get(source.atLeast?.[candidate.id] ?? candidate.id)
+    if (!target) throw new Error(`"${candidate.id}" points to a model that is not there`)
+    models.set(candidate.id, fileModel(candidate, dearer(candidate.rates, target.rates)))
+  }
+  for (const model of source.hand ?? []) models.set(model.id, model)
+  return [...models.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
+}
+
+/** The ids under which a provider's models can be called: those that the price data spells out, and `also`. */
+function modelsById(provider: Provider, source: Source): ReadonlyMap<string, ModelInfo> {
+  const ids = [...provider.models.flatMap(model => [model.id, ...literalIds(model.match)]), ...(source.also ?? [])]
+  const models = new Map<string, ModelInfo>()
+  const seen = new Set<string>()
+  for (const id of ids) {
+    if (source.only?.test(id) === false || source.skip?.test(id) || NOT_CHAT.test(id)) continue
+    // The data spells some ids in two cases; the first is the vendor's.
+    if (seen.has(id.toLowerCase())) continue
+    seen.add(id.toLowerCase())
+    const model = modelNamed(provider, id)
+    if (model && !model.deprecated && isOwnPrice(model, provider)) models.set(id, model)
+  }
+  return models
+}
+
+function literalIds(rule: MatchLogic): readonly string[] {
+  if ('or' in rule) return rule.or.flatMap(literalIds)
+  return 'equals' in rule ? [rule.equals] : []
+}
+
+/** An id belongs to the first model whose rule admits it; an entry's own id is sometimes only a label. */
+function modelNamed(provider: Provider, id: string): ModelInfo | undefined {
+  return provider.models.find(model => admits(model.match, id.toLowerCase()))
+}
+
+function admits(rule: MatchLogic, id: string): boolean {
+  if ('or' in rule) return rule.or.some(part => admits(part, id))
+  if ('and' in rule) return rule.and.every(part => admits(part, id))
+  if ('equals' in rule) return id === rule.equals.toLowerCase()
+  if ('starts_with' in rule) return id.startsWith(rule.starts_with.toLowerCase())
+  if ('ends_with' in rule) return id.endsWith(rule.ends_with.toLowerCase())
+  if ('contains' in rule) return id.includes(rule.contains.toLowerCase())
+  return new RegExp(rule.regex).test(id)
+}
+
+/** The price data fills its gaps with an aggregator's prices, which say nothing of the vendor's own. */
+function isOwnPrice(model: ModelInfo, provider: Provider): boolean {
+  return provider.id === 'openrouter' || !/open ?router/i.test(model.price_comments ?? '')
+}
+
+/** An aggregator passes its maker's price on with all its tiers, but the data seldom lists them for the aggregator. */
+function atMakersPrice(rates: Rates, id: string, parts: { source: Source; priceData: PriceData }): Rates {
+  const [vendor = '', name = ''] = id.split('/')
+  const maker = parts.priceData.get(parts.source.makers?.[vendor] ?? '')
+  const model = maker && modelNamed(maker, name)
+  const makers = model && dearestRates(model)
+  return makers ? dearer(rates, makers) : rates
+}
+
+/** An aggregator's list is cut: only known makers, in their order, up to a number. */
+function mostRelevant(candidates: readonly Candidate[], { makers, modelsMax }: Source): readonly Candidate[] {
+  if (!makers) return candidates
+  const vendors = Object.keys(makers)
+  const rank = ({ id }: Candidate): number => vendors.indexOf(id.slice(0, id.indexOf('/')))
+  return candidates
+    .filter(candidate => rank(candidate) >= 0)
+    .sort((one, other) => rank(one) - rank(other))
+    .slice(0, modelsMax)
+}
+
+function fileModel({ id, model }: Candidate, rates: Rates): FileModel {
+  const price = filePrice(rates)
+  return {
+    id,
+    ...(model.name !== undefined && model.name !== id && { name: model.name }),
+    ...(model.context_window !== undefined && { contextTokens: model.context_window }),
+    ...(price && { price }),
+  }
+}
+
+function fileText(head: Record<string, unknown>, models: readonly FileModel[]): string {
+  const fields = Object.entries(head).map(([field, value]) => `  "${field}": ${inline(value)},\n`)
+  const lines = models.map(model => `\n    ${inline(model)}`)
+  return `{\n${fields.join('')}  "models": [${lines.join(',')}${lines.length > 0 ? '\n  ' : ''}]\n}\n`
+}
+
+/** JSON on one line, with a space after each colon and comma. A line break never stands inside a JSON string. */
+function inline(value: unknown): string {
+  return JSON.stringify(value, null, 1)
+    .replace(/(?<=[[{])\n\s*|\n\s*(?=[\]}])/g, '')
+    .replace(/\n\s*/g, ' ')
+}
+
+if (import.meta.main) {
+  for (const [name, text] of await writtenProviders()) writeFileSync(join(folder, name), text)
+}

@@ -1,0 +1,34 @@
+// Everything has a limit, limits have names, names end in unit and bound.
+
+import { assert } from './assert.ts'
+
+export const bounds = {
+  /** Request body, after decoding. */
+  bodyBytesMax: 32 * 1024 * 1024,
+  bodyMsMax: 60_000,
+  /** Request head; Bun is started with room for more, so that the refusal is ours and in the caller's dialect. */
+  headBytesMax: 32 * 1024,
+  jsonDepthMax: 256,
+  modelNameCharsMax: 256,
+  /** A plain answer is held whole until its settle is durable. */
+  answerBytesMax: 32 * 1024 * 1024,
+  errorBodyBytesMax: 64 * 1024,
+  /** One SSE event, and everything held back of one stream. */
+  frameBytesMax: 1024 * 1024,
+  firstContentMsMax: 120_000,
+  betweenChunksMsMax: 60_000,
+  attemptsPerCallMax: 3,
+  callMsMax: 600_000,
+  settleMsMax: 5_000,
+  keysCachedMax: 10_000,
+  keysUnknownCachedMax: 10_000,
+  keyUnknownMsMax: 5_000,
+  qpmMax: 100_000,
+  ledgerQueueMax: 10_000,
+  ledgerBatchMax: 256,
+  retryAfterSecondsMax: 60,
+  upstreamSocketsMax: 20_000,
+} as const
+
+assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
+assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')

@@ -1,0 +1,131 @@
+// Whatever a caller can be told is a row here. docs/errors.md is generated from it.
+//
+// A row has a stable code, a status, a kind (from which each dialect makes its own type) and a text for the caller.
+// `retry` says whether the same request may succeed later: official SDKs are told by `x-should-retry`.
+// The detail given to a Refusal goes to the log only.
+
+export type ErrorKind =
+  | 'invalid_request'
+  | 'authentication'
+  | 'permission'
+  | 'not_found'
+  | 'method'
+  | 'too_large'
+  | 'payment'
+  | 'rate_limit'
+  | 'timeout'
+  | 'overloaded'
+  | 'upstream'
+  | 'internal'
+
+export interface ErrorRow {
+  readonly status: number
+  readonly kind: ErrorKind
+  readonly retry: boolean
+  readonly message: string
+}
+
+const rows = {
+  key_missing: [401, 'authentication', false, 'No API key was sent. Send it as "Authorization: Bearer wk-…".'],
+  key_invalid: [401, 'authentication', false, 'This API key is not valid.'],
+  token_invalid: [401, 'authentication', false, 'This endpoint needs a valid management token (JWT).'],
+  json_invalid: [400, 'invalid_request', false, 'The request body is not valid JSON.'],
+  json_too_deep: [400, 'invalid_request', false, 'The request body is nested too deeply.'],
+  body_not_object: [400, 'invalid_request', false, 'The request body must be a JSON object.'],
+  field_duplicate: [400, 'invalid_request', false, 'A field of the request body is given twice.'],
+  field_missing: [400, 'invalid_request', false, 'A required field of the request body is missing.'],
+  field_invalid: [400, 'invalid_request', false, 'A field of the request body has a wrong type or value.'],
+  model_malformed: [400, 'invalid_request', false, 'The model must be named as <provider>/<model>.'],
+  encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
+  balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
+  provider_unknown: [404, 'not_found', false, 'There is no such provider.'],
+  model_unknown: [404, 'not_found', false, 'There is no such model.'],
+  path_unknown: [404, 'not_found', false, 'There is nothing at this path.'],
+  method_not_allowed: [405, 'method', false, 'This path does not answer to this method.'],
+  body_too_slow: [408, 'timeout', true, 'The request body did not arrive in time.'],
+  body_too_large: [413, 'too_large', false, 'The request body is too large.'],
+  content_type_unsupported: [415, 'invalid_request', false, 'The request body must be sent as application/json.'],
+  encoding_unsupported: [415, 'invalid_request', false, 'Content-Encoding may be gzip, deflate, br or zstd.'],
+  upgrade_refused: [426, 'invalid_request', false, 'This path does not speak WebSocket.'],
+  qpm_exceeded: [429, 'rate_limit', true, 'Too many calls this minute.'],
+  head_too_large: [431, 'too_large', false, 'The request head is too large.'],
+  gateway_fault: [500, 'internal', true, 'The gateway made a mistake.'],
+  settle_failed: [500, 'internal', false, 'The gateway could not write this call to its ledger.'],
+  upstream_unusable: [502, 'upstream', true, 'No upstream gave a usable answer.'],
+  upstream_failed: [502, 'upstream', true, 'The upstream broke off its answer.'],
+  no_channel: [503, 'overloaded', true, 'No channel of this provider can take the call.'],
+  upstream_rate_limited: [503, 'overloaded', true, 'The provider limits our calls at the moment.'],
+  price_unknown: [503, 'internal', false, 'The price of this model is not known, so it is not served.'],
+  overloaded: [503, 'overloaded', true, 'The gateway is at its limit.'],
+  storage_away: [503, 'overloaded', true, 'The ledger does not answer at the moment.'],
+  draining: [503, 'overloaded', true, 'The gateway is shutting down.'],
+  upstream_too_slow: [504, 'timeout', true, 'The upstream did not answer in time.'],
+  upstream_refused: [400, 'invalid_request', false, 'The upstream refused the request.'],
+} as const satisfies Record<string, readonly [number, ErrorKind, boolean, string]>
+
+export type ErrorCode = keyof typeof rows
+
+export const errorRows: Readonly<Record<ErrorCode, ErrorRow>> = Object.fromEntries(
+  Object.entries(rows).map(([code, [status, kind, retry, message]]) => [code, { status, kind, retry, message }]),
+) as Record<ErrorCode, ErrorRow>
+
+/** What an upstream said of a request that it refused, with its secrets already scrubbed. */
+export interface UpstreamWords {
+  readonly status: number
+  readonly message: string
+  readonly type?: string
+  readonly code?: string
+  readonly param?: string
+}
+
+export interface RefusalExtras {
+  readonly retryAfterMs?: number
+  /** The field at fault; dialects that have a place for it show it. */
+  readonly param?: string
+  /** Added to the row's text. Never holds anything of another caller, of a channel, or a secret. */
+  readonly hint?: string
+  /** Further headers of the answer, such as Allow or how much of a limit is left. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly upstream?: UpstreamWords
+}
+
+/** An error we meant. Everything else that is thrown is a gateway_fault. */
+export class Refusal extends Error {
+  readonly code: ErrorCode
+  readonly extras: RefusalExtras
+
+  constructor(code: ErrorCode, detail: string, extras: RefusalExtras = {}) {
+    super(`${code}: ${detail}`)
+    this.name = 'Refusal'
+    this.code = code
+    this.extras = extras
+  }
+}
+
+/** An error as a dialect gets it to write. */
+export interface SpokenError {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly kind: ErrorKind
+  readonly message: string
+  readonly requestId: string
+  readonly param?: string
+  readonly upstream?: UpstreamWords
+  readonly retryAfterMs?: number
+}
+
+export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
+  const row = errorRows[refusal.code]
+  const { hint, param, upstream, retryAfterMs } = refusal.extras
+  const said = upstream?.message ?? (hint === undefined ? row.message : `${row.message} ${hint}`)
+  return {
+    code: refusal.code,
+    status: upstream?.status ?? row.status,
+    kind: upstream?.status === 404 ? 'not_found' : upstream?.status === 413 ? 'too_large' : row.kind,
+    message: said,
+    requestId,
+    ...(param !== undefined && { param }),
+    ...(upstream !== undefined && { upstream }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
+}

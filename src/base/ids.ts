@@ -1,0 +1,42 @@
+// Inside, an id is a time-ordered integer below 2^53, because random text keys cost three times as much a write.
+// Outside it is text with a prefix.
+
+import { assert } from './assert.ts'
+
+const EPOCH_MS = Date.UTC(2026, 0, 1)
+const SEQUENCE_SPAN = 8192 // 40 bits of milliseconds (34 years) and 13 bits of sequence
+
+/** Gives integers that only grow, also when the clock goes back or a millisecond holds more than fits. */
+export function buildIdMinter(dateMs: () => number, last = 0): () => number {
+  let latest = last
+  return function mintId(): number {
+    const byClock = (dateMs() - EPOCH_MS) * SEQUENCE_SPAN
+    latest = byClock > latest ? byClock : latest + 1
+    assert(latest > 0 && latest < Number.MAX_SAFE_INTEGER, 'an id fits in 53 bits')
+    return latest
+  }
+}
+
+const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz' // no i, l, o, u
+
+export function textId(prefix: string, id: number): string {
+  let rest = id
+  let text = ''
+  while (text.length < 11) {
+    text = DIGITS[rest % 32]! + text
+    rest = Math.floor(rest / 32)
+  }
+  return `${prefix}_${text}`
+}
+
+/** The number inside a text id; undefined for what we never wrote. */
+export function parseTextId(prefix: string, text: string): number | undefined {
+  if (text.length !== prefix.length + 12 || !text.startsWith(`${prefix}_`)) return undefined
+  let id = 0
+  for (const digit of text.slice(prefix.length + 1)) {
+    const value = DIGITS.indexOf(digit)
+    if (value < 0) return undefined
+    id = id * 32 + value
+  }
+  return id <= Number.MAX_SAFE_INTEGER ? id : undefined
+}

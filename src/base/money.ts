@@ -1,0 +1,43 @@
+// Money is integer nano-USD in a bigint, and is rounded in one place: bill().
+
+import { assert } from './assert.ts'
+import type { Brand } from './brand.ts'
+
+export type Nanos = Brand<bigint, 'Nanos'>
+export type NanosPerMillion = Brand<bigint, 'NanosPerMillion'>
+
+const INT64_MAX = 2n ** 63n - 1n
+const NANOS_PER_USD = 1_000_000_000n
+
+export function nanos(value: bigint): Nanos {
+  assert(value >= -INT64_MAX && value <= INT64_MAX, 'money fits in 64 bits')
+  return value as Nanos
+}
+
+export const noMoney = nanos(0n)
+
+/** Reads a decimal string of USD exactly. Undefined for anything else, or for more than nine decimals. */
+export function parseUsd(text: string): Nanos | undefined {
+  const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text)
+  if (!match) return undefined
+  return nanos(BigInt(match[1]!) * NANOS_PER_USD + BigInt((match[2] ?? '').padEnd(9, '0')))
+}
+
+/** Writes USD with at least two decimals and no trailing zeros beyond them. */
+export function formatUsd(amount: Nanos): string {
+  const digits = (amount < 0n ? -amount : amount).toString().padStart(10, '0')
+  const fraction = digits.slice(-9).replace(/0{1,7}$/, '')
+  return `${amount < 0n ? '-' : ''}${digits.slice(0, -9)}.${fraction}`
+}
+
+/** A price in USD for a million tokens is the same integer in nano-USD for a million tokens. */
+export function pricePerMillion(usd: string): NanosPerMillion | undefined {
+  return parseUsd(usd) as bigint as NanosPerMillion | undefined
+}
+
+/** Multiplies first and rounds up once, so that a bill never depends on the order of its lines. */
+export function bill(lines: readonly (readonly [tokens: number, price: NanosPerMillion])[], perMille = 1000n): Nanos {
+  let sum = 0n
+  for (const [tokens, price] of lines) sum += BigInt(tokens) * price
+  return nanos((sum * perMille + 999_999_999n) / 1_000_000_000n)
+}

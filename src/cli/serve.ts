@@ -1,0 +1,36 @@
+// weir serve: starts the gateway, says on the very first start what one needs to try it, and drains on a signal.
+
+import type { Config } from '../config.ts'
+import type { Gateway } from '../main.ts'
+import { startGateway } from '../main.ts'
+
+const FIRST_CREDIT_USD = '10'
+
+export async function serve(config: Config, say: (line: string) => void): Promise<void> {
+  const gateway = await startGateway(config)
+  if (gateway.firstStart) await greet(gateway, say)
+  else say(`Weir is listening on ${gateway.url}`)
+  const stop = (): void => void gateway.drain().then(() => process.exit(0))
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+}
+
+/** Secrets are said once, ever: the key is made and marked as made in one commit. */
+async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
+  const { setupToken } = await gateway.operator.setup!({})
+  const created = { name: 'first key', tier: 'standard', credit: FIRST_CREDIT_USD, setting: 'first_key' }
+  const { key } = await gateway.operator['keys-create']!(created)
+  say(`
+Weir is listening on ${gateway.url}
+
+  Set-up token (once, for one hour)   ${String(setupToken)}
+  API key (shown once, $${FIRST_CREDIT_USD} of credit)    ${String(key)}
+
+Try it:
+
+  curl -i ${gateway.url}/v1/chat/completions \\
+    -H 'Authorization: Bearer ${String(key)}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{"model":"demo/echo","messages":[{"role":"user","content":"Hello, river"}]}'
+`)
+}

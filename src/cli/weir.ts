@@ -1,0 +1,104 @@
+// weir <command>. Each command is a row; what it prints goes to stdout, what went wrong to stderr.
+
+import { parseArgs } from 'node:util'
+import { ConfigError, readConfig } from '../config.ts'
+import { askControl } from '../http/control-socket.ts'
+import { openFolder } from '../store/folder.ts'
+import { serve } from './serve.ts'
+
+interface Row {
+  readonly usage: string
+  readonly about: string
+  run(args: readonly string[]): Promise<void>
+}
+
+const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+const rows: Readonly<Record<string, Row>> = {
+  'serve': {
+    usage: 'serve',
+    about: 'start the gateway',
+    run: () => serve(readConfig(process.env), say),
+  },
+  'keys create': {
+    usage: 'keys create [--tier standard] [--credit 5] [--qpm n] [--name text]',
+    about: 'make an API key with an account of its own; prints the key, once',
+    async run(args) {
+      const text = { type: 'string' } as const
+      const { values } = parseArgs({ args: [...args], options: { tier: text, credit: text, qpm: text, name: text } })
+      say((await ask('keys-create', values)).key as string)
+    },
+  },
+  'keys revoke': {
+    usage: 'keys revoke <key or key id>',
+    about: 'refuse the key from now on',
+    run: async args => sayFields(await ask('keys-revoke', { key: args[0] })),
+  },
+  'balance': {
+    usage: 'balance <key or key id>',
+    about: "show the balance of a key's account",
+    run: async args => sayFields(await ask('balance', { key: args[0] })),
+  },
+  'token': {
+    usage: 'token',
+    about: 'make a short-lived management token (JWT) for /api/web/*',
+    run: async () => say((await ask('token', {})).token as string),
+  },
+  'setup': {
+    usage: 'setup',
+    about: 'make a fresh one-time set-up token',
+    run: async () => say((await ask('setup', {})).setupToken as string),
+  },
+}
+
+type Fields = Record<string, unknown>
+
+function sayFields(fields: Fields): void {
+  for (const [name, value] of Object.entries(fields)) say(`${name.padEnd(8)} ${String(value)}`)
+}
+
+/** A problem that the operator can mend, told in a sentence and without a stack. */
+class Problem extends Error {}
+
+/** Asks the running gateway, or opens the data folder when none runs. */
+async function ask(command: string, input: Fields): Promise<Fields> {
+  const config = readConfig(process.env)
+  const folder = openFolder(config.dataFolder, config.env)
+  const answer = (await askControl(folder.socket, command, input)) as Fields | undefined
+  if (answer !== undefined) {
+    if (typeof answer.problem === 'string') throw new Problem(answer.problem)
+    return answer
+  }
+  const { openStore } = await import('../main.ts')
+  const store = await openStore(config)
+  try {
+    return await store.operator[command]!(input)
+  } finally {
+    await store.close()
+  }
+}
+
+function help(): void {
+  say('weir <command>\n')
+  for (const { usage, about } of Object.values(rows)) say(`  ${usage}\n      ${about}`)
+  say('\nSettings come from the environment; .env.example lists them.')
+}
+
+async function main(argv: readonly string[]): Promise<void> {
+  const name = Object.keys(rows).find(candidate => argv.slice(0, candidate.split(' ').length).join(' ') === candidate)
+  if (name === undefined) {
+    help()
+    process.exitCode = argv.length === 0 || argv[0] === 'help' || argv[0] === '--help' ? 0 : 2
+    return
+  }
+  await rows[name]!.run(argv.slice(name.split(' ').length))
+}
+
+/** These say what to do; anything else is a bug and shows where it is. */
+const plain = new Set(['ConfigError', 'Problem', 'OperatorError', 'FolderError', 'ProviderFileError', 'SchemaError'])
+
+main(process.argv.slice(2)).catch((fault: unknown) => {
+  const told = fault instanceof Error && (plain.has(fault.constructor.name) || fault instanceof TypeError)
+  process.stderr.write(`weir: ${told || fault instanceof ConfigError ? (fault as Error).message : String((fault as Error).stack)}\n`)
+  process.exit(1)
+})

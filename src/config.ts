@@ -1,0 +1,63 @@
+// Environment → one frozen, checked Config. Nothing else reads the environment, but for the vendors' own key
+// variables, which provider files name.
+
+import { isLogLevel, type LogLevel } from './base/log.ts'
+import { parseTrustedProxies, type TrustedProxies } from './http/address.ts'
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  readonly dataFolder: string
+  readonly logLevel: LogLevel
+  /** Folders of provider files beside ours; a later one replaces a provider of the same id. */
+  readonly providerFolders: readonly string[]
+  readonly trustedProxies: TrustedProxies
+  /** What browsers of which origin may call LLM endpoints: `*`, one origin, or empty for none. */
+  readonly corsOrigin: string
+  readonly demo: boolean
+  readonly drainMs: number
+  readonly siteName: string
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** A setting that cannot be used; its text says what to do. */
+export class ConfigError extends Error {}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+export function readConfig(env: Environment): Config {
+  const text = (name: string, otherwise: string): string => env[name]?.trim() || otherwise
+  const logLevel = text('LOG_LEVEL', 'info')
+  if (!isLogLevel(logLevel)) throw new ConfigError('LOG_LEVEL must be debug, info, warn, error or silent.')
+  const trustedProxies = parseTrustedProxies(text('WEIR_TRUSTED_PROXIES', ''))
+  if (trustedProxies === undefined) {
+    throw new ConfigError('WEIR_TRUSTED_PROXIES must be addresses or ranges such as 10.0.0.0/8, with commas between.')
+  }
+  const corsOrigin = text('WEIR_CORS_ORIGIN', '*')
+  if (corsOrigin !== 'none' && corsOrigin !== '*' && !/^https?:\/\/[^/\s]+$/.test(corsOrigin)) {
+    throw new ConfigError('WEIR_CORS_ORIGIN must be *, none, or an origin such as https://app.example.com.')
+  }
+  return Object.freeze({
+    host: text('HOST', '127.0.0.1'),
+    port: integer(env, 'PORT', { otherwise: 8080, max: 65_535 }),
+    dataFolder: text('WEIR_DATA', 'data'),
+    logLevel,
+    providerFolders: text('WEIR_PROVIDERS', '').split(':').filter(folder => folder !== ''),
+    trustedProxies,
+    corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
+    demo: text('WEIR_DEMO', 'on') !== 'off',
+    drainMs: integer(env, 'WEIR_DRAIN_SECONDS', { otherwise: 120, max: 86_400 }) * 1_000,
+    siteName: text('WEIR_SITE_NAME', 'Weir'),
+    env,
+  })
+}
+
+function integer(env: Environment, name: string, range: { otherwise: number; max: number }): number {
+  const text = env[name]?.trim()
+  if (!text) return range.otherwise
+  const value = Number(text)
+  if (!/^\d+$/.test(text) || value > range.max) {
+    throw new ConfigError(`${name} must be a whole number from 0 to ${range.max}.`)
+  }
+  return value
+}

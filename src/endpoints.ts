@@ -1,0 +1,96 @@
+// Every URL we answer, as one table, each row with its mandatory `auth`. What is not here does not exist: the family
+// of its prefix decides who may learn that, and in which dialect.
+
+import type { TokenHolder } from './identity/token.ts'
+import type { PublicData } from './management/public-data.ts'
+import type { ErrorDialectName } from './protocols/list.ts'
+import { protocols } from './protocols/list.ts'
+import type { Protocol } from './protocols/protocol.ts'
+
+/** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
+export type Auth = 'key' | 'token' | 'nobody'
+
+export interface Endpoint {
+  readonly method: 'GET' | 'POST'
+  /** Whole, or ending in `/*` for everything below. */
+  readonly path: string
+  readonly auth: Auth
+  /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
+  readonly call?: Protocol
+  readonly answer?: Answer
+}
+
+export type Answer = (ask: Ask) => Reply | undefined
+
+/** Undefined for something that is not there: a 404 in the dialect of the prefix. */
+export interface Ask {
+  readonly path: string
+  readonly holder: TokenHolder | undefined
+}
+
+export interface Reply {
+  readonly status?: number
+  readonly body: string
+  readonly contentType?: string
+}
+
+export interface Family {
+  readonly prefix: string
+  readonly auth: Auth
+  readonly dialect: ErrorDialectName
+  /** Whether browsers of other origins may call it. */
+  readonly cors: boolean
+}
+
+/** The longest prefix that fits decides. */
+export const families: readonly Family[] = [
+  { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', cors: true },
+  { prefix: '/v1/messages', auth: 'key', dialect: 'anthropic-messages', cors: true },
+  { prefix: '/v1/responses', auth: 'key', dialect: 'openai-responses', cors: true },
+  { prefix: '/v1', auth: 'key', dialect: 'openai-chat', cors: true },
+  { prefix: '/v1beta/openai', auth: 'key', dialect: 'openai-chat', cors: true },
+  { prefix: '/v1beta', auth: 'key', dialect: 'gemini', cors: true },
+  { prefix: '/api/v3', auth: 'key', dialect: 'ark', cors: true },
+  { prefix: '/api/public', auth: 'nobody', dialect: 'openai-chat', cors: true },
+  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false },
+  { prefix: '', auth: 'nobody', dialect: 'openai-chat', cors: false },
+]
+
+export interface EndpointParts {
+  readonly publicData: PublicData
+  isReady(): boolean
+}
+
+export function buildEndpoints({ publicData, isReady }: EndpointParts): readonly Endpoint[] {
+  const data = (body: string): Answer => () => ({ body })
+  return [
+    { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
+
+    { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(publicData.modelList) },
+    { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: ({ path }) => found(publicData.modelById(path.slice(11))) },
+    { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(publicData.models) },
+    { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(publicData.providers) },
+    { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(publicData.pricing) },
+    { method: 'GET', path: '/api/public/settings', auth: 'nobody', answer: data(publicData.settings) },
+
+    { method: 'GET', path: '/api/web/me', auth: 'token', answer: ({ holder }) => found(JSON.stringify(holder)) },
+
+    { method: 'GET', path: '/health/live', auth: 'nobody', answer: data('{"status":"live"}') },
+    { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(isReady()) },
+    { method: 'GET', path: '/', auth: 'nobody', answer: () => ({ body: 'Weir is running.\n', contentType: 'text/plain' }) },
+  ]
+}
+
+const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
+
+const readiness = (ready: boolean): Reply =>
+  ready ? { body: '{"status":"ready"}' } : { status: 503, body: '{"status":"not ready"}' }
+
+export function familyOf(path: string): Family {
+  let best = families.at(-1)!
+  for (const family of families) {
+    const fits = path === family.prefix || path.startsWith(`${family.prefix}/`)
+    if (fits && family.prefix.length >= best.prefix.length) best = family
+  }
+  return best
+}

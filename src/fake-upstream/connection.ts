@@ -1,0 +1,207 @@
+// One socket of the fake upstream: reads its requests one after the other and runs a script for each.
+
+import type { Socket } from 'node:net'
+import { ByteQueue } from './byte-queue.ts'
+import { bodyBytesMax, headBytesMax, readRequestBody, readRequestHead, UnreadableRequest } from './http-request.ts'
+import type { RequestHead } from './http-request.ts'
+import { chunkBytes, headBytes, lastChunk, promisesChunks } from './http-response.ts'
+import { emptyBody } from './request.ts'
+import type { ReceivedRequest } from './request.ts'
+import type { Script, Start, Step } from './script.ts'
+
+const unreadBytesMax = headBytesMax + bodyBytesMax
+const writeBytesMax = 64 * 1024
+/** Steps that run before others get their turn, because tests have the client in the same process. */
+const stepsAtOnceMax = 64
+
+/** What a connection asks of the server it belongs to. */
+export interface ConnectionHost {
+  takePlanned(at: Start): Script | undefined
+  scriptFor(request: ReceivedRequest): Script
+  nextOrdinal(): number
+  noteRequest(request: ReceivedRequest): void
+}
+
+class SocketRequest implements ReceivedRequest {
+  readonly ordinal: number
+  readonly connection: number
+  readonly method: string
+  readonly path: string
+  readonly headers: ReadonlyMap<string, string>
+  readonly rawHead: string
+  readonly closed: Promise<void>
+  body: Uint8Array = emptyBody
+  bytesWritten = 0
+  closedAtMs: number | undefined
+
+  constructor(origin: { ordinal: number; connection: number; closed: Promise<void> }, head: RequestHead | undefined) {
+    this.ordinal = origin.ordinal
+    this.connection = origin.connection
+    this.closed = origin.closed
+    this.method = head?.method ?? ''
+    this.path = head?.path ?? ''
+    this.headers = head?.headers ?? new Map()
+    this.rawHead = head?.rawHead ?? ''
+    this.closed.then(() => (this.closedAtMs = performance.now()))
+  }
+
+  json(): unknown {
+    return JSON.parse(new TextDecoder().decode(this.body)) as unknown
+  }
+}
+
+export class Connection {
+  readonly #socket: Socket
+  readonly #host: ConnectionHost
+  readonly #number: number
+  readonly #input = new ByteQueue()
+  readonly #gone = Promise.withResolvers<void>()
+  #isGone = false
+  /** Whether the running script has written anything; a second head would be read as its body. */
+  #hasSpoken = false
+  #wake: (() => void) | undefined
+
+  constructor(socket: Socket, host: ConnectionHost, number: number) {
+    this.#socket = socket
+    this.#host = host
+    this.#number = number
+    socket.on('data', (data: Buffer) => this.#keep(data))
+    // A FIN of the client counts as its going away: none of the clients we serve closes one half only.
+    socket.on('end', () => this.drop())
+    socket.on('error', () => this.#leave())
+    socket.on('close', () => this.#leave())
+  }
+
+  get gone(): Promise<void> {
+    return this.#gone.promise
+  }
+
+  drop(): void {
+    this.#socket.destroy()
+    this.#leave()
+  }
+
+  async serve(): Promise<void> {
+    try {
+      await this.#serveAll()
+    } catch (fault) {
+      const status = fault instanceof UnreadableRequest ? fault.status : 500
+      const words = fault instanceof Error ? fault.message : 'a script threw'
+      const body = JSON.stringify({ error: { message: `fake upstream: ${words}`, type: 'fake_upstream_error' } })
+      const head = headBytes(status, [['content-type', 'application/json'], ['connection', 'close']])
+      if (this.#isGone) return
+      if (this.#hasSpoken) this.#socket.resetAndDestroy()
+      else this.#socket.end(Buffer.concat([head, Buffer.from(body)]))
+    }
+  }
+
+  async #serveAll(): Promise<void> {
+    const atAccept = this.#host.takePlanned('accept')
+    if (atAccept) return void (await this.#run(atAccept, this.#request(undefined)))
+    for (;;) {
+      const head = await readRequestHead(this.#input)
+      if (!head) return
+      const atHead = this.#host.takePlanned('head')
+      const request = this.#request(head)
+      if (!atHead) {
+        if (head.expectsContinue) this.#socket.write(headBytes(100, []))
+        const body = await readRequestBody(head, this.#input)
+        if (!body) return
+        request.body = body
+      }
+      this.#host.noteRequest(request)
+      const script = atHead ?? this.#host.takePlanned('request') ?? this.#host.scriptFor(request)
+      if ((await this.#run(script, request)) === 'left') return
+      // Where a body was not read, nobody knows where the next request begins.
+      if (!head.keepAlive || atHead) return void this.#socket.end()
+    }
+  }
+
+  #request(head: RequestHead | undefined): SocketRequest {
+    const ordinal = head ? this.#host.nextOrdinal() : 0
+    return new SocketRequest({ ordinal, connection: this.#number, closed: this.#gone.promise }, head)
+  }
+
+  /** 'ended' when the answer is whole and the socket can take another request. */
+  async #run(script: Script, request: SocketRequest): Promise<'ended' | 'left'> {
+    let chunked = false
+    let steps = 0
+    this.#hasSpoken = false
+    for (const step of script.steps(request)) {
+      if (this.#isGone) return 'left'
+      if (step.kind === 'head') chunked = promisesChunks(step)
+      if (step.kind === 'end') {
+        if (chunked) await this.#write(lastChunk, request)
+        return 'ended'
+      }
+      await this.#take(step, request)
+      if (step.kind === 'close' || step.kind === 'reset') return 'left'
+      if (++steps % stepsAtOnceMax === 0) await this.#until(go => setImmediate(go))
+    }
+    return 'left'
+  }
+
+  #take(step: Exclude<Step, { kind: 'end' }>, request: SocketRequest): Promise<void> | void {
+    switch (step.kind) {
+      case 'head': return this.#write(headBytes(step.status, step.headers), request)
+      case 'bytes': return this.#write(step.bytes, request)
+      case 'chunk': return this.#write(chunkBytes(step.bytes), request)
+      case 'wait': return this.#wait(step.ms)
+      case 'gate': return this.#until(go => void step.opens.then(go, go))
+      case 'reading': return void (this.#socket.resume())
+      case 'close': return void this.#socket.end()
+      case 'reset': return void this.#socket.resetAndDestroy()
+      default: step satisfies never
+    }
+  }
+
+  /** Waits for the client to take what we write, so that a gateway that holds back is seen to do so. */
+  #write(data: Uint8Array, request: SocketRequest): Promise<void> | void {
+    if (data.length <= writeBytesMax) return this.#writePiece(data, request)
+    return this.#writeLong(data, request)
+  }
+
+  async #writeLong(data: Uint8Array, request: SocketRequest): Promise<void> {
+    for (let at = 0; at < data.length; at += writeBytesMax) {
+      await this.#writePiece(data.subarray(at, at + writeBytesMax), request)
+    }
+  }
+
+  #writePiece(piece: Uint8Array, request: SocketRequest): Promise<void> | void {
+    if (this.#isGone) return
+    this.#hasSpoken = true
+    const room = this.#socket.write(piece, error => {
+      if (!error) request.bytesWritten += piece.length
+    })
+    if (!room) return this.#until(go => this.#socket.once('drain', go))
+  }
+
+  async #wait(ms: number): Promise<void> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    await this.#until(go => (timer = setTimeout(go, ms)))
+    clearTimeout(timer)
+  }
+
+  /** Every wait ends when the client goes away. */
+  async #until(arm: (go: () => void) => unknown): Promise<void> {
+    if (this.#isGone) return
+    await new Promise<void>(resolve => {
+      this.#wake = resolve
+      arm(resolve)
+    })
+    this.#wake = undefined
+  }
+
+  #keep(data: Buffer): void {
+    if (this.#input.length + data.length > unreadBytesMax) return this.drop()
+    this.#input.push(data)
+  }
+
+  #leave(): void {
+    if (this.#isGone) return
+    this.#isGone = true
+    this.#input.end()
+    this.#gone.resolve()
+    this.#wake?.()
+  }
+}

@@ -1,0 +1,166 @@
+// From the socket to the endpoint: who may knock, who answers, and in which dialect a stranger is turned away.
+//
+// Under a prefix that asks for a credential, that credential comes before everything: without it nobody learns which
+// paths exist. The head is judged here, bodies are not touched.
+
+import { bounds } from './base/bounds.ts'
+import { Refusal, speakRefusal } from './base/errors.ts'
+import type { Log } from './base/log.ts'
+import { describeFault } from './base/log.ts'
+import { textId } from './base/ids.ts'
+import type { Endpoint, Family } from './endpoints.ts'
+import { familyOf } from './endpoints.ts'
+import type { TrustedProxies } from './http/address.ts'
+import { callerAddress } from './http/address.ts'
+import type { BodyBounds } from './http/body.ts'
+import { readJsonBody } from './http/body.ts'
+import type { Arrival } from './http/server.ts'
+import type { TokenHolder } from './identity/token.ts'
+import { errorHeaders } from './pipeline/answer-headers.ts'
+import type { Authenticate } from './pipeline/10-authenticate.ts'
+import type { Ingress, RunCall } from './pipeline/pipeline.ts'
+import { Timings } from './pipeline/timings.ts'
+import { errorDialects } from './protocols/list.ts'
+import { corsHeaders, preflight } from './http/cors.ts'
+
+export interface FrontDoorParts {
+  readonly endpoints: readonly Endpoint[]
+  readonly runCall: RunCall
+  readonly authenticate: Authenticate
+  verifyToken(token: string): Promise<TokenHolder | undefined>
+  readonly trustedProxies: TrustedProxies
+  readonly corsOrigin: string
+  readonly bodyBounds: BodyBounds
+  readonly log: Log
+  isDraining(): boolean
+  mintId(): number
+  nowMs(): number
+}
+
+export type AnswerArrival = (arrival: Arrival) => Promise<Response>
+
+export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
+  const whole = new Map<string, Endpoint[]>()
+  for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
+  const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
+  const endpointsAt = (path: string): readonly Endpoint[] =>
+    whole.get(path) ?? below.filter(endpoint => path.startsWith(endpoint.path.slice(0, -1)))
+
+  async function answerIn(family: Family, arrival: Arrival, knock: Knock): Promise<Response> {
+    if (headBytes(arrival.request) > bounds.headBytesMax) throw new Refusal('head_too_large', arrival.path)
+    const candidates = endpointsAt(arrival.path)
+    const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
+    const endpoint = candidates.find(candidate => candidate.method === method)
+    if (endpoint?.call !== undefined && !wantsUpgrade(arrival)) {
+      if (parts.isDraining()) throw new Refusal('draining', arrival.path, { headers: { connection: 'close' } })
+      return await parts.runCall(ingressOf(arrival, parts, knock), endpoint.call)
+    }
+    const holder = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
+      parts,
+      knock,
+      isCall: candidates.some(candidate => candidate.call !== undefined),
+    })
+    if (wantsUpgrade(arrival)) throw new Refusal('upgrade_refused', arrival.path)
+    if (endpoint === undefined) throw notThere(arrival, candidates)
+    const reply = endpoint.answer?.({ path: arrival.path, holder })
+    if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
+    const headers = { 'content-type': reply.contentType ?? 'application/json', ...knock.headers }
+    return new Response(reply.body, { status: reply.status ?? 200, headers })
+  }
+
+  return async function answerArrival(arrival) {
+    const family = familyOf(arrival.path)
+    const cors = family.cors ? corsHeaders(arrival.request, parts.corsOrigin) : undefined
+    if (cors !== undefined && arrival.method === 'OPTIONS') {
+      const allowed = preflight(arrival.request, cors)
+      if (allowed !== undefined) return allowed
+    }
+    const callId = parts.mintId()
+    const requestId = textId('req', callId)
+    const knock: Knock = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
+    const response = await answerIn(family, arrival, knock).catch(fault => turnAway(fault, family, { knock, parts }))
+    if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
+    return response
+  }
+}
+
+interface Knock {
+  readonly callId: number
+  readonly requestId: string
+  /** On every answer; what admission has to say is added. */
+  readonly headers: Record<string, string>
+}
+
+interface Admission {
+  readonly parts: FrontDoorParts
+  readonly knock: Knock
+  /** Whether this is the path of a generating call, whose answers all tell what each stage did. */
+  readonly isCall: boolean
+}
+
+async function admit(
+  auth: Endpoint['auth'],
+  arrival: Arrival,
+  { parts, knock, isCall }: Admission,
+): Promise<TokenHolder | undefined> {
+  if (auth === 'nobody') return undefined
+  if (auth === 'token') return await admitHolder(arrival, parts)
+  const timings = new Timings(parts.nowMs)
+  const ingress = ingressOf(arrival, parts, knock)
+  try {
+    const pass = { pass: (caller: { tier: string }) => `tier=${caller.tier}` }
+    await timings.stage('Auth', () => parts.authenticate(ingress.carriers, () => ingress.address()), pass)
+    if (isCall) timings.writeTo(knock.headers)
+  } catch (fault) {
+    timings.writeTo(knock.headers)
+    throw fault
+  }
+  return undefined
+}
+
+async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<TokenHolder> {
+  const [scheme, token] = (arrival.request.headers.get('authorization') ?? '').split(' ')
+  const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.verifyToken(token) : undefined
+  if (holder === undefined) throw new Refusal('token_invalid', arrival.path)
+  return holder
+}
+
+function ingressOf(arrival: Arrival, parts: FrontDoorParts, knock: Knock): Ingress {
+  const { request } = arrival
+  const { headers } = request
+  return {
+    callId: knock.callId,
+    requestId: knock.requestId,
+    address: () => callerAddress(arrival.socketAddress(), headers.get('x-forwarded-for'), parts.trustedProxies),
+    carriers: { header: name => headers.get(name), query: name => arrival.query(name) },
+    left: request.signal,
+    readBody: () => {
+      arrival.takeTime()
+      return readJsonBody(request, parts.bodyBounds)
+    },
+  }
+}
+
+function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
+  if (candidates.length === 0) return new Refusal('path_unknown', arrival.path)
+  const allow = candidates.map(candidate => candidate.method).join(', ')
+  return new Refusal('method_not_allowed', arrival.path, { headers: { allow } })
+}
+
+const wantsUpgrade = (arrival: Arrival): boolean =>
+  arrival.request.headers.get('upgrade')?.toLowerCase() === 'websocket'
+
+function headBytes(request: Request): number {
+  let bytes = request.url.length
+  for (const [name, value] of request.headers) bytes += name.length + value.length + 4
+  return bytes
+}
+
+function turnAway(fault: unknown, family: Family, { knock, parts }: Pick<Admission, 'knock' | 'parts'>): Response {
+  const meant = fault instanceof Refusal
+  if (!meant) parts.log.error('answer failed', { request: knock.requestId, fault: describeFault(fault) })
+  const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
+  const { status, body } = errorDialects[family.dialect].writeError(speakRefusal(refusal, knock.requestId))
+  const headers = { 'content-type': 'application/json', ...knock.headers, ...errorHeaders(refusal) }
+  return new Response(body, { status, headers })
+}

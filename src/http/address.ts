@@ -1,0 +1,33 @@
+// The caller's address: the socket's, or, when the socket belongs to a proxy the operator named, the nearest
+// address in X-Forwarded-For that is not one of the operator's proxies.
+
+import { BlockList, isIP } from 'node:net'
+
+export type TrustedProxies = BlockList
+
+/** Reads `10.0.0.0/8, ::1`; undefined for what is no address or range. */
+export function parseTrustedProxies(text: string): TrustedProxies | undefined {
+  const list = new BlockList()
+  for (const entry of text.split(',').map(part => part.trim()).filter(part => part !== '')) {
+    const [address = '', bits] = entry.split('/')
+    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+    const width = family === 'ipv6' ? 128 : 32
+    const prefix = bits === undefined ? width : Number(bits)
+    if (isIP(address) === 0 || !Number.isInteger(prefix) || prefix < 0 || prefix > width) return undefined
+    list.addSubnet(address, prefix, family)
+  }
+  return list
+}
+
+const isTrusted = (proxies: TrustedProxies, address: string): boolean =>
+  isIP(address) !== 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+
+export function callerAddress(socket: string, forwardedFor: string | null, proxies: TrustedProxies): string {
+  if (forwardedFor === null || !isTrusted(proxies, socket)) return socket
+  const hops = forwardedFor.split(',').map(hop => hop.trim())
+  for (const hop of hops.reverse()) {
+    if (isIP(hop) === 0) return socket
+    if (!isTrusted(proxies, hop)) return hop
+  }
+  return socket
+}

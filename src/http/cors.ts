@@ -1,0 +1,40 @@
+// Browsers of other origins may call LLM endpoints with a key in a header. Nothing is ever sent by cookie, so no
+// origin is trusted more than another, and none is reflected.
+
+const EXPOSED = [
+  'X-Pipeline-Auth',
+  'X-Pipeline-RateLimit',
+  'X-Pipeline-Route',
+  'X-Pipeline-Adapter',
+  'X-Pipeline-Breakdown',
+  'x-request-id',
+  'request-id',
+  'retry-after',
+  'retry-after-ms',
+  'x-should-retry',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+].join(', ')
+
+/** Undefined when the request is not a browser's, or no other origin may call. */
+export function corsHeaders(request: Request, allowed: string): Record<string, string> | undefined {
+  if (allowed === '' || request.headers.get('origin') === null) return undefined
+  const vary: Record<string, string> = allowed === '*' ? {} : { vary: 'Origin' }
+  return { 'access-control-allow-origin': allowed, 'access-control-expose-headers': EXPOSED, ...vary }
+}
+
+const HEADER_LIST = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,4096}$/
+
+/** The answer to a preflight; undefined for an OPTIONS that is none. */
+export function preflight(request: Request, cors: Readonly<Record<string, string>>): Response | undefined {
+  if (request.headers.get('access-control-request-method') === null) return undefined
+  const asked = request.headers.get('access-control-request-headers') ?? ''
+  const headers: Record<string, string> = {
+    ...cors,
+    'access-control-allow-methods': 'GET, POST, DELETE, OPTIONS',
+    'access-control-max-age': '86400',
+  }
+  if (asked !== '' && HEADER_LIST.test(asked)) headers['access-control-allow-headers'] = asked
+  return new Response(null, { status: 204, headers })
+}

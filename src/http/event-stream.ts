@@ -1,0 +1,41 @@
+// A response whose bytes we write one piece at a time. write() resolves when the caller's socket can take more, so
+// that a slow reader holds back the upstream instead of filling our memory.
+
+export interface Sink {
+  write(bytes: Uint8Array | string): Promise<void> | undefined
+}
+
+interface DirectController {
+  write(bytes: Uint8Array | string): number | Promise<number>
+  flush(): number | Promise<number>
+  end(): void
+}
+
+export interface StreamHead {
+  readonly status: number
+  readonly headers: Record<string, string>
+}
+
+/** `run` writes the whole body and returns; `onCancel` is told when the reader went away. */
+export function streamResponse(
+  head: StreamHead,
+  run: (sink: Sink) => Promise<void>,
+  onCancel: () => void,
+): Response {
+  const source = {
+    type: 'direct',
+    async pull(controller: DirectController) {
+      await run({
+        write(bytes) {
+          const written = controller.write(bytes)
+          const flushed = controller.flush()
+          if (typeof written !== 'number') return written.then(() => {})
+          return typeof flushed === 'number' ? undefined : flushed.then(() => {})
+        },
+      })
+      controller.end()
+    },
+    cancel: onCancel,
+  }
+  return new Response(new ReadableStream(source as unknown as Bun.DirectUnderlyingSource<Uint8Array>), head)
+}

@@ -1,0 +1,95 @@
+// Listens. Turns what the runtime hands over into an Arrival, which is all that the rest of the gateway sees of it.
+
+export interface Arrival {
+  readonly request: Request
+  readonly method: string
+  /** Decoded once and free of dot segments, which the runtime has resolved. */
+  readonly path: string
+  query(name: string): string | null
+  /** The address of the socket's other end. */
+  socketAddress(): string
+  /** Lifts the idle timeout: the answer may take long, and deadlines of our own apply. */
+  takeTime(): void
+}
+
+export interface Listening {
+  readonly port: number
+  /** Accepts no more connections; those that are open go on. */
+  stop(): void
+  /** Closes every connection, after what was written to it. */
+  kill(): Promise<void>
+}
+
+export interface ListenOptions {
+  readonly host: string
+  readonly port: number
+  readonly bodyBytesMax: number
+  answer(arrival: Arrival): Promise<Response> | Response
+}
+
+/** Closes a connection that does not finish its head, or keeps silent between two requests. */
+const IDLE_SECONDS = 10
+
+export function listen(options: ListenOptions): Listening {
+  const server = Bun.serve({
+    hostname: options.host,
+    port: options.port,
+    idleTimeout: IDLE_SECONDS,
+    // Ours is the bound that speaks the caller's dialect; this one is behind it.
+    maxRequestBodySize: options.bodyBytesMax * 2,
+    fetch: (request, server) => options.answer(new Arrived(request, server)),
+    error: () => new Response(null, { status: 500 }),
+  })
+  return {
+    port: server.port ?? 0,
+    stop: () => void server.stop(false),
+    kill: async () => await server.stop(true),
+  }
+}
+
+class Arrived implements Arrival {
+  readonly request: Request
+  readonly path: string
+  readonly #server: Bun.Server<undefined>
+  readonly #search: string
+
+  constructor(request: Request, server: Bun.Server<undefined>) {
+    this.request = request
+    this.#server = server
+    const [path, search] = splitUrl(request.url)
+    this.path = path
+    this.#search = search
+  }
+
+  get method(): string {
+    return this.request.method
+  }
+
+  query(name: string): string | null {
+    return this.#search === '' ? null : new URLSearchParams(this.#search).get(name)
+  }
+
+  socketAddress(): string {
+    return this.#server.requestIP(this.request)?.address ?? ''
+  }
+
+  takeTime(): void {
+    this.#server.timeout(this.request, 0)
+  }
+}
+
+/** By hand: a URL object costs more than everything else that happens before authentication. */
+function splitUrl(url: string): readonly [path: string, search: string] {
+  const start = url.indexOf('/', url.indexOf('//') + 2)
+  const mark = url.indexOf('?', start)
+  const raw = start < 0 ? '/' : url.slice(start, mark < 0 ? undefined : mark)
+  return [raw.includes('%') ? decodeOnce(raw) : raw, mark < 0 ? '' : url.slice(mark + 1)]
+}
+
+function decodeOnce(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}

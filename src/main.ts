@@ -1,0 +1,239 @@
+// Reads config, builds the parts, listens. The only file that knows everything: time, chance, network and storage
+// enter the gateway here.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { bounds } from './base/bounds.ts'
+import type { Clock } from './base/clock.ts'
+import { systemClock } from './base/clock.ts'
+import { Refusal } from './base/errors.ts'
+import { buildIdMinter } from './base/ids.ts'
+import type { Log } from './base/log.ts'
+import { buildLog } from './base/log.ts'
+import { buildLedger } from './billing/ledger.ts'
+import type { Config } from './config.ts'
+import { ConfigError } from './config.ts'
+import { buildEndpoints } from './endpoints.ts'
+import { startFakeUpstream } from './fake-upstream/server.ts'
+import { buildFrontDoor } from './front-door.ts'
+import type { BodyBounds } from './http/body.ts'
+import { defaultBodyBounds } from './http/body.ts'
+import { listenControl } from './http/control-socket.ts'
+import { send } from './http/outgoing.ts'
+import { listen } from './http/server.ts'
+import { KeyDirectory } from './identity/key-directory.ts'
+import { verifyToken } from './identity/token.ts'
+import { RateLimiter } from './limits/gcra.ts'
+import type { Command } from './management/operator.ts'
+import { buildOperator } from './management/operator.ts'
+import { buildPublicData } from './management/public-data.ts'
+import { buildAuthenticate } from './pipeline/10-authenticate.ts'
+import { buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildRoute } from './pipeline/30-route.ts'
+import { buildHold } from './pipeline/35-hold.ts'
+import { buildForward } from './pipeline/50-forward.ts'
+import { buildDeduct } from './pipeline/70-deduct.ts'
+import type { Silence } from './pipeline/answering.ts'
+import { buildAnswering, defaultSilence } from './pipeline/answering.ts'
+import type { AttemptTimes } from './pipeline/attempt.ts'
+import { defaultAttemptTimes } from './pipeline/attempt.ts'
+import { buildPipeline } from './pipeline/pipeline.ts'
+import { buildSettle } from './pipeline/settling.ts'
+import { UnderWay } from './pipeline/under-way.ts'
+import type { DataFolder } from './store/folder.ts'
+import { openFolder } from './store/folder.ts'
+import { lockFolder } from './store/lock.ts'
+import { Reader } from './store/reader.ts'
+import { Writer } from './store/writer.ts'
+import type { Catalogue } from './upstreams/catalogue.ts'
+import { buildCatalogue } from './upstreams/catalogue.ts'
+
+export const version = '0.1.0'
+
+const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
+
+/** What a test may replace. */
+export interface World {
+  readonly clock: Clock
+  readonly attemptTimes: AttemptTimes
+  readonly silence: Silence
+  readonly bodyBounds: BodyBounds
+  writeLog(line: string): void
+  /** The ledger's thread is gone: nothing can be promised any more. */
+  onLedgerLost(detail: string): void
+}
+
+export interface Gateway {
+  readonly url: string
+  readonly operator: Readonly<Record<string, Command>>
+  readonly underWay: number
+  /** Set until the first key was made, by the start that made it. */
+  readonly firstStart: boolean
+  /** Accepts no more, lets calls end, ends the rest after the window, closes. A second call hurries. */
+  drain(): Promise<void>
+}
+
+const realWorld: World = {
+  clock: systemClock,
+  attemptTimes: defaultAttemptTimes,
+  silence: defaultSilence,
+  bodyBounds: defaultBodyBounds,
+  writeLog: line => void process.stderr.write(line),
+  onLedgerLost: () => process.exit(1),
+}
+
+export async function startGateway(config: Config, replaced: Partial<World> = {}): Promise<Gateway> {
+  const world: World = { ...realWorld, ...replaced }
+  const log = buildLog(config.logLevel, world.writeLog)
+  const store = await openStore(config, world)
+  const demo = config.demo ? await startFakeUpstream({ keepRequests: 0 }) : undefined
+  const catalogue = readCatalogue(config, demo?.url)
+  const underWay = new UnderWay()
+  let draining = false
+  const isReady = (): boolean => !draining && isReadable(store.reader)
+  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const server = listen({
+    host: config.host,
+    port: config.port,
+    bodyBytesMax: world.bodyBounds.bytesMax,
+    answer: buildFrontDoor({
+      endpoints: buildEndpoints({ publicData, isReady }),
+      ...buildCalls({ catalogue, store, underWay, world, log }),
+      verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
+      trustedProxies: config.trustedProxies,
+      corsOrigin: config.corsOrigin,
+      bodyBounds: world.bodyBounds,
+      log,
+      isDraining: () => draining,
+      mintId: store.mintId,
+      nowMs: world.clock.nowMs,
+    }),
+  })
+  const control = listenControl(store.folder.socket, async (command, input) => {
+    const run = Object.hasOwn(store.operator, command) ? store.operator[command] : undefined
+    if (run === undefined) throw new Error(`There is no command "${command}".`)
+    return await run(input as Record<string, unknown>)
+  })
+  log.info('listening', { address: `http://${config.host}:${server.port}`, providers: catalogue.providers.size })
+
+  async function close(): Promise<void> {
+    draining = true
+    log.info('draining', { underWay: underWay.size })
+    const timer = setTimeout(endRest, config.drainMs)
+    server.stop()
+    await underWay.whenIdle()
+    clearTimeout(timer)
+    await server.kill()
+    control.close()
+    await demo?.stop()
+    await store.close()
+    log.info('stopped')
+  }
+
+  const endRest = (): void => underWay.endAll(new Refusal('draining', 'the window is over'))
+  let closing: Promise<void> | undefined
+  return {
+    url: `http://${config.host}:${server.port}`,
+    operator: store.operator,
+    firstStart: store.reader.setting('first_key') === undefined,
+    get underWay() {
+      return underWay.size
+    },
+    drain() {
+      if (closing !== undefined) endRest()
+      closing ??= close()
+      return closing
+    },
+  }
+}
+
+export interface Store {
+  readonly folder: DataFolder
+  readonly writer: Writer
+  readonly reader: Reader
+  readonly keys: KeyDirectory
+  readonly operator: Readonly<Record<string, Command>>
+  mintId(): number
+  close(): Promise<void>
+}
+
+/** Takes the data folder for this process alone, brings it up to date and recovers what a crash left. */
+export async function openStore(config: Config, world: World = realWorld): Promise<Store> {
+  const folder = openFolder(config.dataFolder, config.env)
+  const lock = lockFolder(folder.path)
+  if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
+  const [writer, start] = await Writer.open(folder.database, world.onLedgerLost)
+  const reader = new Reader(folder.database)
+  const mintId = buildIdMinter(world.clock.dateMs, start.lastCallId)
+  const keys = new KeyDirectory({
+    find: digest => reader.findKey(digest),
+    nowMs: world.clock.nowMs,
+    knownMax: bounds.keysCachedMax,
+    unknownMax: bounds.keysUnknownCachedMax,
+    unknownMs: bounds.keyUnknownMsMax,
+  })
+  const operator = buildOperator({
+    writer,
+    reader,
+    pepper: folder.secrets.pepper,
+    jwtSecret: folder.secrets.jwt,
+    mintId,
+    dateMs: world.clock.dateMs,
+    onKeyChanged: () => keys.forget(),
+  })
+  async function close(): Promise<void> {
+    await writer.close()
+    reader.close()
+    lock?.release()
+  }
+  return { folder, writer, reader, keys, operator, mintId, close }
+}
+
+interface CallParts {
+  readonly catalogue: Catalogue
+  readonly store: Store
+  readonly underWay: UnderWay
+  readonly world: World
+  readonly log: Log
+}
+
+function buildCalls({ catalogue, store, underWay, world, log }: CallParts) {
+  const { nowMs } = world.clock
+  const ledger = buildLedger(store.writer)
+  const settle = buildSettle(buildDeduct(ledger), log)
+  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, nowMs })
+  const stages = {
+    authenticate,
+    limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
+    route: buildRoute(catalogue),
+    hold: buildHold(ledger),
+    forward: buildForward({
+      send,
+      times: world.attemptTimes,
+      onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
+    }),
+  }
+  const answering = buildAnswering({ settle, log, silence: world.silence })
+  return { authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+}
+
+function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
+  const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {
+    try {
+      const names = readdirSync(folder).filter(name => name.endsWith('.json')).sort()
+      return names.map(name => ({ name: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
+    } catch (fault) {
+      throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
+    }
+  })
+  return buildCatalogue({ files, env: config.env, builtInUrl })
+}
+
+function isReadable(reader: Reader): boolean {
+  try {
+    reader.ping()
+    return true
+  } catch {
+    return false
+  }
+}

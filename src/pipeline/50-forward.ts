@@ -1,0 +1,42 @@
+// Hold → the upstream's answer, opened: channel after channel until one gives first content or a whole plain
+// answer. Until then an attempt may be replaced; afterwards nothing is tried again.
+
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Verdict } from '../routing/attempts.ts'
+import { nextChannel } from '../routing/attempts.ts'
+import type { AttemptParts, Opened } from './attempt.ts'
+import { AttemptFailed, attempt } from './attempt.ts'
+import type { Exchange, Hold } from './exchange.ts'
+
+export interface ForwardParts extends AttemptParts {
+  onAttemptFailed(channelId: string, detail: string): void
+}
+
+export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
+
+export function buildForward(parts: ForwardParts): Forward {
+  return async function forward(hold, exchange) {
+    const { timings, attempts } = exchange
+    let last: AttemptFailed | undefined
+    for (;;) {
+      const channel = nextChannel(hold.route.channels, attempts, bounds.attemptsPerCallMax)
+      if (channel === undefined) throw last?.refusal ?? new Refusal('no_channel', hold.route.provider.id)
+      const sinceMs = timings.nowMs()
+      const note = (verdict: Verdict): void => {
+        attempts.push({ channelId: channel.id, verdict, ms: timings.nowMs() - sinceMs })
+      }
+      try {
+        const opened = await attempt(parts, { hold, exchange, channel })
+        note('answered')
+        return opened
+      } catch (fault) {
+        exchange.stop.signal.throwIfAborted()
+        if (!(fault instanceof AttemptFailed)) throw fault
+        note(fault.verdict)
+        parts.onAttemptFailed(channel.id, fault.message)
+        last = fault
+      }
+    }
+  }
+}

@@ -1,0 +1,41 @@
+// Headers that tell a caller how much it may still call, and when to come again.
+
+import { bounds } from '../base/bounds.ts'
+import type { Refusal } from '../base/errors.ts'
+import { errorRows } from '../base/errors.ts'
+import type { Verdict } from '../limits/gcra.ts'
+
+export function quotaHeaders(quota: Verdict): Record<string, string> {
+  return {
+    'x-ratelimit-limit-requests': String(quota.limit),
+    'x-ratelimit-remaining-requests': String(quota.remaining),
+    'x-ratelimit-reset-requests': duration(quota.resetMs),
+  }
+}
+
+/** As OpenAI writes it: `250ms`, `1.5s`, `1m0s`. */
+function duration(ms: number): string {
+  const whole = Math.ceil(ms)
+  if (whole < 1_000) return `${whole}ms`
+  if (whole < 60_000) return `${whole / 1_000}s`
+  return `${Math.floor(whole / 60_000)}m${Math.ceil((whole % 60_000) / 1_000)}s`
+}
+
+/** Statuses after which official SDKs call again by themselves. */
+const retriedBySdks = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500
+
+const DEFAULT_RETRY_MS = 1_000
+
+export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, string> {
+  const { status, retry } = errorRows[refusal.code]
+  const headers: Record<string, string> = { ...refusal.extras.headers }
+  // We have tried every channel there was: three more tries by the SDK would only triple the load.
+  if (retriedBySdks(status) && (!retry || attempts > 1)) headers['x-should-retry'] = 'false'
+  if (retry && (status === 429 || status === 503)) {
+    const waitMs = Math.ceil(refusal.extras.retryAfterMs ?? DEFAULT_RETRY_MS)
+    const boundedMs = Math.min(waitMs, bounds.retryAfterSecondsMax * 1_000)
+    headers['retry-after'] = String(Math.ceil(boundedMs / 1_000))
+    headers['retry-after-ms'] = String(boundedMs)
+  }
+  return headers
+}

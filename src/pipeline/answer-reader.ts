@@ -1,0 +1,56 @@
+// Reads a streamed answer frame by frame and meters it as it passes. The frames' bytes are the upstream's own.
+
+import { bounds } from '../base/bounds.ts'
+import type { Incoming } from '../http/outgoing.ts'
+import type { SseFrame } from '../http/sse.ts'
+import { frameData, SseSplitter } from '../http/sse.ts'
+import type { FrameReading } from '../protocols/call.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import type { Meter } from './exchange.ts'
+
+export interface ReadFrame {
+  readonly bytes: SseFrame
+  readonly reading: FrameReading
+}
+
+export class AnswerReader {
+  readonly #incoming: Incoming
+  readonly #protocol: Protocol
+  readonly #meter: Meter
+  readonly #splitter = new SseSplitter(bounds.frameBytesMax)
+
+  constructor(incoming: Incoming, protocol: Protocol, meter: Meter) {
+    this.#incoming = incoming
+    this.#protocol = protocol
+    this.#meter = meter
+  }
+
+  /** The frames that the next bytes complete (maybe none), or undefined at the end. */
+  async read(): Promise<readonly ReadFrame[] | undefined> {
+    const chunk = await this.#incoming.read()
+    if (chunk === undefined) return undefined
+    return this.#splitter.push(chunk).map(bytes => this.#meterFrame(bytes))
+  }
+
+  discard(): void {
+    this.#incoming.discard()
+  }
+
+  /** Lets the connection go back to its pool: the end of the body is a few bytes behind the terminal event. */
+  async finish(): Promise<void> {
+    try {
+      while ((await this.#incoming.read()) !== undefined);
+    } catch {
+      this.#incoming.discard()
+    }
+  }
+
+  #meterFrame(bytes: SseFrame): ReadFrame {
+    const reading = this.#protocol.readFrame(frameData(bytes))
+    this.#meter.outputChars += reading.outputChars
+    this.#meter.finished ||= reading.finished
+    this.#meter.content ||= reading.kind === 'content'
+    if (reading.usage !== undefined) this.#meter.usage = reading.usage
+    return { bytes, reading }
+  }
+}

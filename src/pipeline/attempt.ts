@@ -1,0 +1,193 @@
+// One attempt on one channel: send, judge the head, and open the answer. A plain answer is opened when it is whole,
+// a streamed one when its first content is in hand.
+
+import { bounds } from '../base/bounds.ts'
+import type { UpstreamWords } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
+import { describeFault } from '../base/log.ts'
+import type { Incoming, Send } from '../http/outgoing.ts'
+import { readWhole } from '../http/outgoing.ts'
+import type { Verdict } from '../routing/attempts.ts'
+import { judgeStatus } from '../routing/attempts.ts'
+import type { Channel } from '../upstreams/catalogue.ts'
+import { adapt } from './40-adapt.ts'
+import type { ReadFrame } from './answer-reader.ts'
+import { AnswerReader } from './answer-reader.ts'
+import type { Exchange, Hold } from './exchange.ts'
+import { Watch } from './watch.ts'
+
+export type Opened = OpenedPlain | OpenedStream
+
+export interface OpenedPlain {
+  readonly kind: 'plain'
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+export interface OpenedStream {
+  readonly kind: 'stream'
+  readonly contentType: string
+  /** Everything up to the first content, which is in hand. */
+  readonly first: readonly ReadFrame[]
+  readonly reader: AnswerReader
+  readonly watch: Watch
+  readonly channel: Channel
+}
+
+export interface AttemptParts {
+  readonly send: Send
+  readonly times: AttemptTimes
+}
+
+export interface AttemptTimes {
+  readonly firstContentMs: number
+  readonly betweenChunksMs: number
+}
+
+export const defaultAttemptTimes: AttemptTimes = {
+  firstContentMs: bounds.firstContentMsMax,
+  betweenChunksMs: bounds.betweenChunksMsMax,
+}
+
+/** An attempt that came to nothing, and what to tell the caller if it was the last. */
+export class AttemptFailed extends Error {
+  readonly verdict: Verdict
+  readonly refusal: Refusal
+
+  constructor(verdict: Verdict, refusal: Refusal) {
+    super(refusal.message)
+    this.verdict = verdict
+    this.refusal = refusal
+  }
+}
+
+interface Try {
+  readonly hold: Hold
+  readonly exchange: Exchange
+  readonly channel: Channel
+}
+
+/** Throws AttemptFailed when the channel gave nothing that the caller could use. */
+export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Try): Promise<Opened> {
+  const { timings, protocol, stop } = exchange
+  const adaptSinceMs = timings.nowMs()
+  const request = adapt(hold, channel, protocol)
+  const adaptMs = timings.nowMs() - adaptSinceMs
+  timings.say('Adapter', 'fail', { ms: adaptMs })
+  timings.forwarding = true
+  const watch = new Watch(stop.signal, timings)
+  watch.expect(parts.times.firstContentMs)
+  try {
+    const incoming = await parts.send(request, watch.signal)
+    const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })
+    timings.say('Adapter', 'done', { ms: adaptMs })
+    if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
+    return opened
+  } catch (fault) {
+    watch.end()
+    if (fault instanceof AttemptFailed) throw fault
+    if (watch.late) throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id))
+    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${describeFault(fault)}`))
+  } finally {
+    timings.add('fwd', adaptSinceMs)
+  }
+}
+
+interface Opening {
+  readonly incoming: Incoming
+  readonly exchange: Exchange
+  readonly channel: Channel
+  readonly watch: Watch
+  readonly stream: boolean
+}
+
+async function openAnswer(opening: Opening): Promise<Opened> {
+  const { incoming, channel } = opening
+  const unusable = (detail: string): AttemptFailed => {
+    incoming.discard()
+    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
+  }
+  const encoding = incoming.header('content-encoding')
+  if (encoding !== null && encoding !== 'identity') throw unusable(`an answer encoded as ${encoding}`)
+  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
+  const contentType = incoming.header('content-type') ?? ''
+  const streamed = contentType.startsWith('text/event-stream')
+  if (streamed !== opening.stream) throw unusable(`answered with ${contentType || 'no content type'}`)
+  return streamed ? await openStream(opening, contentType) : await openPlain(opening, contentType)
+}
+
+async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
+  const { incoming, exchange, channel, watch } = opening
+  const body = await readWhole(incoming, bounds.answerBytesMax)
+  watch.end()
+  const reading = body === undefined ? undefined : exchange.protocol.readAnswer(body)
+  if (body === undefined || reading === undefined) {
+    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
+  }
+  if (reading.error !== undefined) throw errorInside(channel, reading.error)
+  exchange.meter.content = reading.outputChars > 0
+  exchange.meter.finished = true
+  exchange.meter.outputChars = reading.outputChars
+  if (reading.usage !== undefined) exchange.meter.usage = reading.usage
+  return { kind: 'plain', contentType, body }
+}
+
+async function openStream(opening: Opening, contentType: string): Promise<Opened> {
+  const { incoming, exchange, channel, watch } = opening
+  const reader = new AnswerReader(incoming, exchange.protocol, exchange.meter)
+  const first: ReadFrame[] = []
+  let bytes = 0
+  for (;;) {
+    const frames = await reader.read()
+    if (frames === undefined) {
+      throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: an empty stream`))
+    }
+    for (const frame of frames) {
+      first.push(frame)
+      bytes += frame.bytes.length
+      const { kind, error } = frame.reading
+      if (error !== undefined || kind === 'garbage') {
+        reader.discard()
+        throw errorInside(channel, error ?? { status: 502, message: 'not an event of its dialect' })
+      }
+    }
+    if (first.some(({ reading }) => reading.kind === 'content' || reading.kind === 'terminal')) {
+      return { kind: 'stream', contentType, first, reader, watch, channel }
+    }
+    if (bytes > bounds.frameBytesMax) {
+      reader.discard()
+      throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: no content in its first bytes`))
+    }
+  }
+}
+
+/** An error in the clothes of a success: nothing was delivered, so another channel may be tried. */
+function errorInside(channel: Channel, words: UpstreamWords): AttemptFailed {
+  const said = channel.key.scrub(words.message).slice(0, 200)
+  return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
+}
+
+async function refusedBy({ incoming, exchange, channel }: Opening): Promise<AttemptFailed> {
+  const { status } = incoming
+  const verdict = judgeStatus(status)
+  const body = await readWhole(incoming, bounds.errorBodyBytesMax)
+  const said = body === undefined ? undefined : exchange.protocol.readAnswer(body)?.error
+  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
+  const message = channel.key.scrub(words.message).slice(0, 2_000)
+  if (verdict === 'caller_at_fault') {
+    const upstream = { ...words, message }
+    return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
+  }
+  const detail = `${channel.id}: ${status} ${message.slice(0, 200)} (${exchange.requestId})`
+  if (verdict === 'rate_limited') {
+    const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
+    return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
+  }
+  return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
+}
+
+/** Seconds only, and never longer than we tell our own callers to wait. */
+function readRetryAfter(value: string | null): number {
+  const seconds = Number(value ?? '1')
+  return (seconds >= 0 && seconds <= bounds.retryAfterSecondsMax ? seconds : bounds.retryAfterSecondsMax) * 1_000
+}

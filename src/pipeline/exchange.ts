@@ -1,0 +1,87 @@
+// What each stage hands to the next, and everything known of one call when it is over.
+//
+// Caller, Permit, Route and Hold are proofs: only their own stage can make one, so the order of the stages is held
+// by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
+
+import type { Brand } from '../base/brand.ts'
+import type { Nanos } from '../base/money.ts'
+import type { Usage } from '../base/usage.ts'
+import type { PriceOrFree } from '../billing/price.ts'
+import type { Outcome } from '../billing/who-pays.ts'
+import type { Verdict } from '../limits/gcra.ts'
+import type { Call } from '../protocols/call.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import type { Tried } from '../routing/attempts.ts'
+import type { Channel } from '../upstreams/catalogue.ts'
+import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Timings } from './timings.ts'
+
+/** Proves who calls. Made in 10-authenticate. */
+export type Caller = Brand<
+  {
+    readonly keyId: number
+    readonly accountId: number
+    readonly tier: string
+    readonly qpm: number
+    /** The tier's price multiplier. */
+    readonly perMille: bigint
+  },
+  'Caller'
+>
+
+/** Proves that the caller may call now. Made in 20-limit-rate. */
+export type Permit = Brand<{ readonly caller: Caller; readonly quota: Verdict }, 'Permit'>
+
+/** Proves that the model exists and can be reached. Made in 30-route. */
+export type Route = Brand<
+  {
+    readonly permit: Permit
+    readonly provider: Provider
+    readonly model: Model
+    readonly price: PriceOrFree
+    /** In the order in which they are tried. */
+    readonly channels: readonly Channel[]
+  },
+  'Route'
+>
+
+/** Proves that the worst case is reserved, durably. Made in 35-hold. */
+export type Hold = Brand<{ readonly route: Route; readonly call: Call; readonly amount: Nanos }, 'Hold'>
+
+export interface Attempt extends Tried {
+  readonly ms: number
+}
+
+/** What was seen of the answer while it passed. */
+export interface Meter {
+  usage?: Usage
+  outputChars: number
+  content: boolean
+  finished: boolean
+}
+
+export interface Ending {
+  readonly outcome: Outcome
+  readonly status: number
+}
+
+export interface Exchange {
+  readonly callId: number
+  readonly requestId: string
+  readonly startedMs: number
+  readonly protocol: Protocol
+  readonly timings: Timings
+  readonly attempts: Attempt[]
+  readonly meter: Meter
+  /** Aborted when the caller leaves or the gateway must stop; the reason says which. */
+  readonly stop: AbortController
+  call?: Call
+  permit?: Permit
+  route?: Route
+  hold?: Hold
+  /** Set by the first ending; later ones get the same promise. */
+  settled?: Promise<void>
+}
+
+/** The reason of `stop` when the caller is gone. */
+export const callerLeft = Symbol('caller left')

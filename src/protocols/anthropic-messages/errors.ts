@@ -1,0 +1,32 @@
+// Errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}.
+
+import type { ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { WrittenError } from '../protocol.ts'
+
+const types: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'invalid_request_error',
+  authentication: 'authentication_error',
+  permission: 'permission_error',
+  not_found: 'not_found_error',
+  method: 'invalid_request_error',
+  too_large: 'request_too_large',
+  payment: 'billing_error',
+  rate_limit: 'rate_limit_error',
+  timeout: 'timeout_error',
+  overloaded: 'overloaded_error',
+  upstream: 'api_error',
+  internal: 'api_error',
+}
+
+/** This dialect's own status for overload. */
+const OVERLOADED_STATUS = 529
+
+export function writeError(error: SpokenError): WrittenError {
+  const body = JSON.stringify({
+    type: 'error',
+    error: { type: types[error.kind], message: error.message },
+    request_id: error.requestId,
+  })
+  const status = error.kind === 'overloaded' ? OVERLOADED_STATUS : error.status
+  return { status, body, events: `event: error\ndata: ${body}\n\n` }
+}

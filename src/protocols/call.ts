@@ -1,0 +1,58 @@
+// The neutral call, and what is read from an answer as it passes.
+//
+// The native path (same dialect in and out) sends the caller's own bytes, so a call keeps them and remembers where
+// in them the few values lie that we may replace.
+
+import type { FieldSpan } from '../base/json.ts'
+import type { UpstreamWords } from '../base/errors.ts'
+import type { Usage } from '../base/usage.ts'
+
+export interface Call {
+  /** The caller's bytes, never changed. */
+  readonly body: Uint8Array
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** As the caller named it: `<provider>/<model>`. */
+  readonly model: string
+  readonly stream: boolean
+  /** Whether the caller asked to see usage in the stream. */
+  readonly wantsUsage: boolean
+  /** The caller's own cap on output, for each choice. */
+  readonly outputTokensMax?: number
+  readonly choices: number
+}
+
+/** What the call must become for one upstream. */
+export interface CallTarget {
+  readonly model: string
+  /** Ask for usage in the stream, whether or not the caller did. */
+  readonly askUsage: boolean
+}
+
+/** What a plain answer says. */
+export interface AnswerReading {
+  readonly usage?: Usage
+  /** Written text, counted in characters, for where no usage came. */
+  readonly outputChars: number
+  readonly error?: UpstreamWords
+}
+
+/**
+ * What one event of a stream is:
+ * - `aside`: a comment or ping; passes, means nothing
+ * - `opening`: comes before any content (a role chunk)
+ * - `content`: something the caller waits for
+ * - `usage`: nothing but usage
+ * - `error`: the upstream says that it failed
+ * - `terminal`: the last event
+ * - `garbage`: not this dialect
+ */
+export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'terminal' | 'garbage'
+
+export interface FrameReading {
+  readonly kind: FrameKind
+  readonly usage?: Usage
+  readonly outputChars: number
+  /** The model said that it is done; the terminal event may follow or be missing. */
+  readonly finished: boolean
+  readonly error?: UpstreamWords
+}

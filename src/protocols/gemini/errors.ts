@@ -1,0 +1,38 @@
+// Errors as Google's SDKs read them: a numeric code and a status name, and `type` beside them for the seed's 401.
+
+import type { ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { WrittenError } from '../protocol.ts'
+
+const statuses: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'INVALID_ARGUMENT',
+  authentication: 'UNAUTHENTICATED',
+  permission: 'PERMISSION_DENIED',
+  not_found: 'NOT_FOUND',
+  method: 'UNIMPLEMENTED',
+  too_large: 'INVALID_ARGUMENT',
+  payment: 'FAILED_PRECONDITION',
+  rate_limit: 'RESOURCE_EXHAUSTED',
+  timeout: 'DEADLINE_EXCEEDED',
+  overloaded: 'UNAVAILABLE',
+  upstream: 'UNAVAILABLE',
+  internal: 'INTERNAL',
+}
+
+const GOOGLE = 'type.googleapis.com/google.rpc'
+
+export function writeError(error: SpokenError): WrittenError {
+  const details: object[] = [{ '@type': `${GOOGLE}.RequestInfo`, requestId: error.requestId }]
+  if (error.retryAfterMs !== undefined) {
+    details.push({ '@type': `${GOOGLE}.RetryInfo`, retryDelay: `${Math.ceil(error.retryAfterMs / 1000)}s` })
+  }
+  const body = JSON.stringify({
+    error: {
+      code: error.status,
+      message: error.message,
+      status: statuses[error.kind],
+      type: error.kind === 'authentication' ? 'authentication_error' : error.code,
+      details,
+    },
+  })
+  return { status: error.status, body, events: `data: ${body}\n\n` }
+}

@@ -1,0 +1,38 @@
+// A request body as a JSON object: bounded in depth before it is parsed, strict in its encoding, and without
+// duplicates of the fields that the dialect reads.
+
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
+import type { FieldSpan } from '../base/json.ts'
+import { hasLoneSurrogate, scanObject } from '../base/json.ts'
+
+export interface JsonObject {
+  readonly json: Readonly<Record<string, unknown>>
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export function readJsonObject(body: Uint8Array, readFields: readonly string[]): JsonObject {
+  const scan = scanObject(body, bounds.jsonDepthMax)
+  if (scan === 'too_deep') throw new Refusal('json_too_deep', `more than ${bounds.jsonDepthMax} levels`)
+  const json = parse(body)
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw new Refusal('body_not_object', Array.isArray(json) ? 'array' : typeof json)
+  }
+  if (typeof scan === 'string') throw new Refusal('json_invalid', scan)
+  if (hasLoneSurrogate(body)) throw new Refusal('json_invalid', 'half a surrogate pair')
+  const twice = readFields.find(field => scan.duplicates.has(field))
+  if (twice !== undefined) {
+    throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
+  }
+  return { json: json as Record<string, unknown>, fields: scan.fields }
+}
+
+function parse(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(decoder.decode(body))
+  } catch {
+    throw new Refusal('json_invalid', 'JSON.parse')
+  }
+}

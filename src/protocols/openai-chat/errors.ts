@@ -1,0 +1,44 @@
+// Errors as the OpenAI SDKs read them: {"error":{message,type,param,code}}. They choose their exception by status.
+
+import type { ErrorCode, ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { WrittenError } from '../protocol.ts'
+
+const types: Readonly<Record<ErrorKind, string>> = {
+  invalid_request: 'invalid_request_error',
+  authentication: 'authentication_error',
+  permission: 'permission_error',
+  not_found: 'invalid_request_error',
+  method: 'invalid_request_error',
+  too_large: 'invalid_request_error',
+  payment: 'insufficient_quota',
+  rate_limit: 'rate_limit_error',
+  timeout: 'timeout',
+  overloaded: 'server_error',
+  upstream: 'server_error',
+  internal: 'server_error',
+}
+
+/** Where this dialect's users know a code by another name than ours. */
+const codes: Partial<Record<ErrorCode, string>> = {
+  key_missing: 'invalid_api_key',
+  key_invalid: 'invalid_api_key',
+  model_unknown: 'model_not_found',
+  provider_unknown: 'model_not_found',
+  balance_too_low: 'insufficient_balance',
+  qpm_exceeded: 'rate_limit_exceeded',
+  body_too_large: 'request_too_large',
+}
+
+export function writeError(error: SpokenError): WrittenError {
+  const { upstream } = error
+  const body = JSON.stringify({
+    error: {
+      message: error.message,
+      type: upstream?.type ?? types[error.kind],
+      param: upstream?.param ?? error.param ?? null,
+      code: upstream === undefined ? (codes[error.code] ?? error.code) : (upstream.code ?? null),
+    },
+    request_id: error.requestId,
+  })
+  return { status: error.status, body, events: `data: ${body}\n\ndata: [DONE]\n\n` }
+}

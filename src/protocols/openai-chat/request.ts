@@ -1,0 +1,92 @@
+// POST /v1/chat/completions: what we read of the body, and what we replace in it for an upstream.
+
+import { Refusal } from '../../base/errors.ts'
+import { readJsonObject } from '../json-object.ts'
+import type { Call, CallTarget } from '../call.ts'
+import type { Splice } from '../splice.ts'
+import { spliced } from '../splice.ts'
+
+/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+const READ_FIELDS = ['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'n']
+const CHOICES_MAX = 128
+const OUTPUT_TOKENS_MAX = 1_000_000_000
+
+export function readCall(body: Uint8Array): Call {
+  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const model = json.model
+  if (model === undefined || model === null) throw new Refusal('field_missing', 'model', at('model'))
+  if (typeof model !== 'string') throw new Refusal('field_invalid', 'model', at('model', 'must be a string'))
+  checkMessages(json.messages)
+  const options = optional(json, 'stream_options', object) as Record<string, unknown> | undefined
+  const stream = optional(json, 'stream', boolean) as boolean | undefined
+  const choices = optional(json, 'n', choiceCount)
+  const cap = optional(json, 'max_completion_tokens', count) ?? optional(json, 'max_tokens', count)
+  return {
+    body,
+    fields,
+    model,
+    stream: stream ?? false,
+    wantsUsage: options?.include_usage === true,
+    choices: (choices as number | undefined) ?? 1,
+    ...(cap !== undefined && { outputTokensMax: cap as number }),
+  }
+}
+
+export function writeCall(call: Call, target: CallTarget): Uint8Array {
+  const model = call.fields.get('model')!
+  const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
+  if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
+  return spliced(call.body, splices)
+}
+
+function usageSplice(call: Call): Splice {
+  const given = call.fields.get('stream_options')
+  if (given === undefined) {
+    const open = call.body.indexOf(0x7b) + 1
+    return { start: open, end: open, text: '"stream_options":{"include_usage":true},' }
+  }
+  const text = Buffer.from(call.body.subarray(given.start, given.end)).toString('utf8')
+  const options = JSON.parse(text) as Record<string, unknown> | null
+  return { ...given, text: JSON.stringify({ ...options, include_usage: true }) }
+}
+
+function checkMessages(messages: unknown): void {
+  if (messages === undefined || messages === null) throw new Refusal('field_missing', 'messages', at('messages'))
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw new Refusal('field_invalid', 'messages', at('messages', 'must be a list with at least one message'))
+  }
+  messages.forEach((message: unknown, index) => {
+    const ok = isObject(message) && typeof (message as { role?: unknown }).role === 'string'
+    if (!ok) throw new Refusal('field_invalid', 'message', at(`messages[${index}]`, 'must be an object with a role'))
+  })
+}
+
+function optional(json: Readonly<Record<string, unknown>>, field: string, rule: Rule): unknown {
+  const value = json[field] ?? undefined
+  if (value !== undefined && !rule.check(value)) throw new Refusal('field_invalid', field, at(field, rule.says))
+  return value
+}
+
+interface Rule {
+  readonly check: (value: unknown) => boolean
+  readonly says: string
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= OUTPUT_TOKENS_MAX
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const object: Rule = { check: isObject, says: 'must be an object' }
+const boolean: Rule = { check: value => typeof value === 'boolean', says: 'must be true or false' }
+const count: Rule = { check: isCount, says: 'must be a positive integer' }
+const choiceCount: Rule = {
+  check: value => isCount(value) && (value as number) <= CHOICES_MAX,
+  says: `must be an integer from 1 to ${CHOICES_MAX}`,
+}
+
+/** Which field is at fault, for dialects that have a place for it, and in words. */
+function at(param: string, says = 'is required'): { param: string; hint: string } {
+  return { param, hint: `"${param}" ${says}.` }
+}

@@ -1,0 +1,83 @@
+// A plain chat completion: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+
+import type { UpstreamWords } from '../../base/errors.ts'
+import type { Usage } from '../../base/usage.ts'
+import { tokenCount } from '../../base/usage.ts'
+import type { AnswerReading } from '../call.ts'
+
+export interface ChatMessage {
+  readonly content?: unknown
+  readonly refusal?: unknown
+  readonly reasoning_content?: unknown
+  readonly reasoning?: unknown
+  readonly tool_calls?: readonly { readonly function?: { readonly name?: unknown; readonly arguments?: unknown } }[]
+}
+
+export interface ChatAnswer {
+  readonly error?: unknown
+  readonly message?: unknown
+  readonly usage?: unknown
+  readonly choices?: readonly {
+    readonly message?: ChatMessage
+    readonly delta?: ChatMessage
+    readonly finish_reason?: unknown
+  }[]
+}
+
+export function readAnswer(body: Buffer): AnswerReading | undefined {
+  let answer: ChatAnswer
+  try {
+    answer = JSON.parse(body.toString('utf8')) as ChatAnswer
+  } catch {
+    return undefined
+  }
+  if (typeof answer !== 'object' || answer === null) return undefined
+  // Most name it `error`; some that call themselves compatible put its fields at the top.
+  const error = answer.error ?? (answer.choices === undefined && answer.message !== undefined ? answer : undefined)
+  if (error) return { outputChars: 0, error: readError(error, 502) }
+  if (!Array.isArray(answer.choices)) return undefined
+  let outputChars = 0
+  for (const choice of answer.choices) outputChars += writtenChars(choice?.message)
+  const usage = readUsage(answer.usage)
+  return { outputChars, ...(usage !== undefined && { usage }) }
+}
+
+/** prompt_tokens includes what came from the cache, completion_tokens includes reasoning. */
+export function readUsage(value: unknown): Usage | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const usage = value as Record<string, unknown>
+  const prompt = tokenCount(usage.prompt_tokens)
+  const output = tokenCount(usage.completion_tokens)
+  if (prompt === undefined || output === undefined) return undefined
+  const details = usage.prompt_tokens_details as { cached_tokens?: unknown } | null | undefined
+  const cached = tokenCount(details?.cached_tokens ?? 0) ?? 0
+  const cacheRead = Math.min(cached, prompt)
+  return { input: prompt - cacheRead, cacheRead, output }
+}
+
+export function writtenChars(message: ChatMessage | undefined): number {
+  if (typeof message !== 'object' || message === null) return 0
+  let chars = lengthOf(message.content) + lengthOf(message.refusal)
+  chars += lengthOf(message.reasoning_content) || lengthOf(message.reasoning)
+  if (Array.isArray(message.tool_calls)) {
+    for (const call of message.tool_calls) chars += lengthOf(call?.function?.name) + lengthOf(call?.function?.arguments)
+  }
+  return chars
+}
+
+const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+
+/** The error object of this dialect, as far as it has one. */
+export function readError(value: unknown, status: number): UpstreamWords {
+  const error = (typeof value === 'object' && value !== null ? value : { message: value }) as Record<string, unknown>
+  const text = (field: string): string | undefined =>
+    typeof error[field] === 'string' && error[field] !== '' ? error[field] : undefined
+  const [type, code, param] = [text('type'), text('code'), text('param')]
+  return {
+    status,
+    message: text('message') ?? 'The upstream gave no reason.',
+    ...(type !== undefined && { type }),
+    ...(code !== undefined && { code }),
+    ...(param !== undefined && { param }),
+  }
+}

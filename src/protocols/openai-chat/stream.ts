@@ -1,0 +1,32 @@
+// One event of a streamed chat completion, read as it passes.
+
+import type { FrameReading } from '../call.ts'
+import type { ChatAnswer } from './response.ts'
+import { readError, readUsage, writtenChars } from './response.ts'
+
+const aside: FrameReading = { kind: 'aside', outputChars: 0, finished: false }
+const garbage: FrameReading = { kind: 'garbage', outputChars: 0, finished: false }
+const terminal: FrameReading = { kind: 'terminal', outputChars: 0, finished: true }
+
+export function readFrame(data: string | undefined): FrameReading {
+  if (data === undefined) return aside
+  if (data === '[DONE]') return terminal
+  let chunk: ChatAnswer
+  try {
+    chunk = JSON.parse(data) as ChatAnswer
+  } catch {
+    return garbage
+  }
+  if (typeof chunk !== 'object' || chunk === null) return garbage
+  if (chunk.error) return { kind: 'error', outputChars: 0, finished: false, error: readError(chunk.error, 502) }
+  const choices = Array.isArray(chunk.choices) ? chunk.choices : []
+  let outputChars = 0
+  let finished = false
+  for (const choice of choices) {
+    outputChars += writtenChars(choice?.delta)
+    finished ||= typeof choice?.finish_reason === 'string'
+  }
+  const usage = chunk.usage ? readUsage(chunk.usage) : undefined
+  const kind = outputChars > 0 || finished ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
+  return usage === undefined ? { kind, outputChars, finished } : { kind, outputChars, finished, usage }
+}

@@ -1,0 +1,66 @@
+// The data folder: made with mode 0700, holding the database, the lock, the control socket and the secrets.
+
+import { randomBytes } from 'node:crypto'
+import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { Secret } from '../base/secret.ts'
+
+export class FolderError extends Error {}
+
+const SOCKET_PATH_BYTES_MAX = 100 // the kernel allows 107
+
+export interface DataFolder {
+  readonly path: string
+  readonly database: string
+  readonly socket: string
+  readonly secrets: Secrets
+}
+
+export interface Secrets {
+  /** Mixed into the digest of every API key, so that a copy of the database opens nothing. */
+  readonly pepper: Secret
+  /** Signs management tokens. */
+  readonly jwt: Secret
+}
+
+export function openFolder(path: string, env: Readonly<Record<string, string | undefined>>): DataFolder {
+  const folder = resolve(path)
+  const socket = join(folder, 'weir.sock')
+  if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES_MAX) {
+    throw new FolderError(`The data folder's path is too long for a unix socket: move it with WEIR_DATA (${folder}).`)
+  }
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (fault) {
+    throw new FolderError(`The data folder ${folder} cannot be made: ${(fault as Error).message}`)
+  }
+  return {
+    path: folder,
+    database: join(folder, 'weir.db'),
+    socket,
+    secrets: {
+      pepper: readSecret(env.WEIR_PEPPER, join(folder, 'pepper')),
+      jwt: readSecret(env.WEIR_JWT_SECRET, join(folder, 'jwt-secret')),
+    },
+  }
+}
+
+/** From the environment, else from its file, which is made on the first start. */
+function readSecret(given: string | undefined, file: string): Secret {
+  if (given !== undefined && given !== '') {
+    if (given.length < 32) throw new FolderError(`A secret in the environment is shorter than 32 characters: ${file}`)
+    return new Secret(given)
+  }
+  try {
+    // wx: of two processes that start at once, one makes the file and the other reads it.
+    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 })
+  } catch (fault) {
+    if ((fault as { code?: string }).code !== 'EEXIST') throw fault
+  }
+  if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
+  const value = readFileSync(file, 'utf8').trim()
+  if (value.length < 32) {
+    throw new FolderError(`The secret in ${file} is damaged. Restore it from a backup: without it no key is valid.`)
+  }
+  return new Secret(value)
+}

@@ -1,0 +1,85 @@
+// Reads on a connection of their own, which never waits for the writer. Point look-ups only: they run on the
+// thread that serves calls.
+
+import type { Database } from 'bun:sqlite'
+import { openReader } from './database.ts'
+
+export interface KeyRow {
+  readonly id: number
+  readonly accountId: number
+  readonly tier: string
+  /** The key's own limit, or its tier's. */
+  readonly qpm: number
+  readonly pricePerMille: number
+  readonly revoked: boolean
+}
+
+export interface BalanceRow {
+  readonly accountId: number
+  readonly name: string
+  readonly tier: string
+  readonly balance: bigint
+  readonly held: bigint
+  readonly revoked: boolean
+}
+
+type Raw = Record<string, bigint | string | null>
+
+export class Reader {
+  readonly #db: Database
+  readonly #findKey
+  readonly #findBalance
+  readonly #findSetting
+
+  constructor(path: string) {
+    this.#db = openReader(path)
+    this.#findKey = this.#db.query<Raw, [Uint8Array]>(
+      `SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms
+       FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.digest = ?1`,
+    )
+    this.#findBalance = this.#db.query<Raw, [number]>(
+      `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
+       FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
+    )
+    this.#findSetting = this.#db.query<Raw, [string]>('SELECT value FROM setting WHERE name = ?1')
+  }
+
+  findKey(digest: Uint8Array): KeyRow | undefined {
+    const row = this.#findKey.get(digest)
+    if (row === null) return undefined
+    return {
+      id: Number(row.id),
+      accountId: Number(row.account_id),
+      tier: row.tier as string,
+      qpm: Number(row.qpm),
+      pricePerMille: Number(row.price_per_mille),
+      revoked: row.revoked_ms !== null,
+    }
+  }
+
+  balance(keyId: number): BalanceRow | undefined {
+    const row = this.#findBalance.get(keyId)
+    if (row === null) return undefined
+    return {
+      accountId: Number(row.id),
+      name: row.name as string,
+      tier: row.tier as string,
+      balance: row.balance as bigint,
+      held: row.held as bigint,
+      revoked: row.revoked_ms !== null,
+    }
+  }
+
+  setting(name: string): string | undefined {
+    return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** A real query, for the readiness check. */
+  ping(): void {
+    this.#findSetting.get('')
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}

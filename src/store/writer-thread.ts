@@ -1,0 +1,70 @@
+// The thread that owns the only writing connection. Each message is a batch; a batch is one transaction, and its
+// results go back when it is on the disk.
+
+import { migrate, openWriter } from './database.ts'
+import type { Input, OperationName } from './operations.ts'
+import { buildOperations, recoverHolds } from './operations.ts'
+
+export interface Job {
+  readonly id: number
+  readonly name: OperationName
+  readonly input: Input<OperationName>
+}
+
+export type Done = readonly [id: number, result: unknown, fault?: string]
+
+export type ToWriter = { readonly open: string } | { readonly jobs: readonly Job[] } | { readonly close: true }
+export type FromWriter =
+  | { readonly ready: { readonly recovered: number; readonly lastCallId: number } }
+  | { readonly done: readonly Done[] }
+  | { readonly failed: string }
+  | { readonly closed: true }
+
+declare const self: Worker
+
+let db: ReturnType<typeof openWriter>
+let operations: ReturnType<typeof buildOperations>
+
+const answer = (message: FromWriter): void => postMessage(message)
+
+function open(path: string): void {
+  db = openWriter(path)
+  migrate(db)
+  const recovered = recoverHolds(db)
+  operations = buildOperations(db)
+  const last = db.query('SELECT coalesce(max(call_id), 0) AS last FROM record').get() as { last: bigint }
+  answer({ ready: { recovered, lastCallId: Number(last.last) } })
+}
+
+function runJob(job: Job): Done {
+  // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
+  const run = operations[job.name] as (input: Input<OperationName>) => unknown
+  return [job.id, run(job.input)]
+}
+
+function runBatch(jobs: readonly Job[]): readonly Done[] {
+  try {
+    return db.transaction(() => jobs.map(runJob)).immediate()
+  } catch {
+    // One of them failed in a way we did not foresee. Alone, each gets its own verdict.
+    return jobs.map(job => {
+      try {
+        return db.transaction(() => runJob(job)).immediate()
+      } catch (fault) {
+        return [job.id, undefined, fault instanceof Error ? fault.message : 'unknown fault'] as const
+      }
+    })
+  }
+}
+
+self.onmessage = (event: MessageEvent<ToWriter>) => {
+  const message = event.data
+  try {
+    if ('open' in message) return open(message.open)
+    if ('jobs' in message) return answer({ done: runBatch(message.jobs) })
+    db.close()
+    answer({ closed: true })
+  } catch (fault) {
+    answer({ failed: fault instanceof Error ? fault.message : 'unknown fault' })
+  }
+}

@@ -1,0 +1,103 @@
+// The near side of the writer thread. Whatever is waiting when the previous commit ends goes into the next one
+// (natural group commit), so a busy gateway pays one fsync for many calls and an idle one waits for nobody.
+
+import { Refusal } from '../base/errors.ts'
+import { bounds } from '../base/bounds.ts'
+import type { Input, OperationName, Result } from './operations.ts'
+import type { Done, FromWriter, Job, ToWriter } from './writer-thread.ts'
+
+interface Waiting {
+  resolve(result: unknown): void
+  reject(fault: Error): void
+}
+
+export interface WriterStart {
+  readonly recovered: number
+  readonly lastCallId: number
+}
+
+export class Writer {
+  readonly #thread: Worker
+  readonly #waiting = new Map<number, Waiting>()
+  #queue: Job[] = []
+  #busy = false
+  #nextId = 1
+  #onIdle: (() => void) | undefined
+
+  private constructor(thread: Worker) {
+    this.#thread = thread
+  }
+
+  /** Opens, migrates and recovers; nothing else may be using the file. */
+  static async open(path: string, onFault: (detail: string) => void): Promise<[Writer, WriterStart]> {
+    const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
+    const writer = new Writer(thread)
+    const start = await new Promise<WriterStart>((resolve, reject) => {
+      thread.onmessage = (event: MessageEvent<FromWriter>) => {
+        const message = event.data
+        if ('ready' in message) resolve(message.ready)
+        else if ('failed' in message) reject(new Error(message.failed))
+      }
+      thread.onerror = event => reject(new Error(event.message))
+      thread.postMessage({ open: path } satisfies ToWriter)
+    }).catch(fault => {
+      thread.terminate()
+      throw fault
+    })
+    thread.onmessage = (event: MessageEvent<FromWriter>) => writer.#receive(event.data)
+    thread.onerror = event => onFault(event.message)
+    return [writer, start]
+  }
+
+  get queued(): number {
+    return this.#queue.length
+  }
+
+  /** Resolves when the operation is durable. Rejects when the queue is full, without having queued anything. */
+  run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
+    if (this.#queue.length >= bounds.ledgerQueueMax) {
+      return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
+    }
+    return new Promise((resolve, reject) => {
+      const id = this.#nextId++
+      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
+      this.#queue.push({ id, name, input })
+      if (!this.#busy) {
+        this.#busy = true
+        queueMicrotask(() => this.#send())
+      }
+    })
+  }
+
+  /** Waits for everything queued, then closes the file. */
+  async close(): Promise<void> {
+    if (this.#busy) await new Promise<void>(resolve => (this.#onIdle = resolve))
+    await new Promise<void>(resolve => {
+      this.#thread.onmessage = () => resolve()
+      this.#thread.postMessage({ close: true } satisfies ToWriter)
+    })
+    this.#thread.terminate()
+  }
+
+  #send(): void {
+    const jobs = this.#queue.slice(0, bounds.ledgerBatchMax)
+    this.#queue = this.#queue.slice(bounds.ledgerBatchMax)
+    this.#thread.postMessage({ jobs } satisfies ToWriter)
+  }
+
+  #receive(message: FromWriter): void {
+    if ('done' in message) for (const done of message.done) this.#finish(done)
+    if (this.#queue.length > 0) this.#send()
+    else {
+      this.#busy = false
+      this.#onIdle?.()
+    }
+  }
+
+  #finish([id, result, fault]: Done): void {
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (fault === undefined) waiting?.resolve(result)
+    else waiting?.reject(new Error(`ledger: ${fault}`))
+  }
+}

@@ -1,0 +1,181 @@
+import { expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writtenProviders } from '../../scripts/write-providers.ts'
+import type { Provider } from './provider.ts'
+import { parseProvider, ProviderFileError } from './provider.ts'
+import { isSigner } from './signing.ts'
+
+const folder = join(import.meta.dir, '..', '..', 'providers')
+const files = readdirSync(folder)
+const readProvider = (file: string): Provider => parseProvider(readFileSync(join(folder, file), 'utf8'), file)
+const providers = files.map(readProvider)
+
+test('every provider file parses and is named after its id', () => {
+  expect(files.length).toBeGreaterThanOrEqual(24)
+  for (const file of files) expect(`${readProvider(file).id}.json`).toBe(file)
+})
+
+test('at least twenty providers speak OpenAI chat', () => {
+  expect(providers.filter(provider => provider.speaks['openai-chat']).length).toBeGreaterThanOrEqual(20)
+})
+
+test('no two providers share a variable', () => {
+  const names = providers.flatMap(provider => [provider.keyEnv, provider.baseUrlEnv])
+  expect(new Set(names).size).toBe(names.length)
+  for (const name of names) expect(name).toMatch(/^[A-Z][A-Z0-9_]+$/)
+})
+
+test('every provider is signed in a way we know', () => {
+  for (const provider of providers) expect([provider.id, isSigner(provider.sign)]).toEqual([provider.id, true])
+})
+
+test('only servers of one’s own are free, and only they and the built-in one go without a key', () => {
+  for (const { id, baseUrl, free, keyless, builtIn } of providers) {
+    const local = baseUrl.startsWith('http://127.0.0.1:')
+    expect([id, free, keyless]).toEqual([id, local && !builtIn, local])
+    expect(local || baseUrl.startsWith('https://')).toBe(true)
+  }
+})
+
+test('nothing that has a price is given away', () => {
+  for (const { id, free, models } of providers) {
+    for (const { id: model, price } of free ? [] : models.values()) {
+      const least = price && [price.input, price.output, price.cacheRead].every(nanos => nanos > 0n)
+      expect([id, model, least ?? true]).toEqual([id, model, true])
+    }
+  }
+})
+
+test('a cached token never costs more than a fresh one', () => {
+  for (const { id, models } of providers) {
+    for (const { id: model, price } of models.values()) {
+      expect([id, model, !price || price.cacheRead <= price.input]).toEqual([id, model, true])
+    }
+  }
+})
+
+test('the built-in provider has its three models', () => {
+  const demo = readProvider('demo.json')
+  expect([demo.builtIn, demo.keyless, demo.sign]).toEqual([true, true, 'none'])
+  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow'])
+})
+
+test('prices are the dearest of tiers, hours of the day and announced changes', () => {
+  const rows = [
+    // [file, model, input, output, cache read] in nano-USD for a million tokens
+    ['openai.json', 'gpt-4o', 2_500_000_000n, 10_000_000_000n, 1_250_000_000n],
+    ['openai.json', 'o3', 2_000_000_000n, 8_000_000_000n, 500_000_000n], // the price that was replaced was dearer
+    ['openai.json', 'gpt-5.4', 5_000_000_000n, 22_500_000_000n, 500_000_000n], // long prompts
+    ['deepseek.json', 'deepseek-v4-pro', 1_320_000_000n, 3_960_000_000n, 44_000_000n], // peak hours
+    ['google.json', 'gemini-3.6-flash', 1_500_000_000n, 7_500_000_000n, 150_000_000n], // from 2027 on
+    ['openrouter.json', 'google/gemini-2.5-pro', 2_500_000_000n, 15_000_000_000n, 310_000_000n], // its maker's tiers
+    ['groq.json', 'llama-3.1-8b-instant', 50_000_000n, 80_000_000n, 50_000_000n], // no price for cached input
+  ] as const
+  for (const [file, model, ...expected] of rows) {
+    const price = readProvider(file).models.get(model)?.price
+    const found: unknown[] = [price?.input, price?.output, price?.cacheRead]
+    expect([file, model, ...found]).toEqual([file, model, ...expected])
+  }
+})
+
+test('a model whose price has a part that is not per token has no price', () => {
+  expect(readProvider('perplexity.json').models.get('sonar')).toMatchObject({ id: 'sonar', contextTokens: 128_000 })
+  expect(readProvider('perplexity.json').models.get('sonar')?.price).toBeUndefined()
+})
+
+test('the files are what scripts/write-providers.ts writes', async () => {
+  const written = await writtenProviders()
+  expect([...written.keys()].sort()).toEqual([...files].sort())
+  for (const [file, text] of written) expect(readFileSync(join(folder, file), 'utf8')).toBe(text)
+})
+
+const good = {
+  id: 'good',
+  name: 'Good',
+  baseUrl: 'https://api.good.test/v1',
+  keyEnv: 'GOOD_API_KEY',
+  baseUrlEnv: 'GOOD_BASE_URL',
+  speaks: { 'openai-chat': '/chat/completions' },
+  sign: 'bearer',
+  models: [{ id: 'a', price: { input: '1', output: '2.50' } }],
+}
+
+const withModel = (fields: object): object => ({ models: [{ id: 'a', ...fields }] })
+const withPrice = (fields: object): object => withModel({ price: { input: '1', output: '2', ...fields } })
+
+test('a file with only the required fields is read with the documented defaults', () => {
+  const provider = parseProvider(JSON.stringify(good), 'good.json')
+  expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
+  expect(provider.can).toEqual({ streamUsage: true })
+  expect(provider.models.get('a')?.price as unknown).toEqual({
+    input: 1_000_000_000n,
+    output: 2_500_000_000n,
+    cacheRead: 1_000_000_000n,
+  })
+})
+
+const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
+  ['an unknown field', { colour: 'red' }, '"colour"'],
+  ['an unknown capability', { can: { fly: true } }, '"fly"'],
+  ['no id', { id: undefined }, '"id"'],
+  ['an id in capitals', { id: 'Good' }, '"id"'],
+  ['an id with a slash', { id: 'go/od' }, '"id"'],
+  ['an id with an invisible character', { id: 'go\u200bod' }, '"id"'],
+  ['no name', { name: undefined }, '"name"'],
+  ['an empty name', { name: '' }, '"name"'],
+  ['a website that is no text', { website: 1 }, '"website"'],
+  ['no base URL', { baseUrl: undefined }, '"baseUrl"'],
+  ['a base URL with a trailing slash', { baseUrl: 'https://api.good.test/v1/' }, '"baseUrl"'],
+  ['a base URL with a query', { baseUrl: 'https://api.good.test/v1?x=1' }, '"baseUrl"'],
+  ['a base URL with a space', { baseUrl: 'https://api.good.test/v 1' }, '"baseUrl"'],
+  ['a base URL of another scheme', { baseUrl: 'ftp://api.good.test' }, '"baseUrl"'],
+  ['no key variable', { keyEnv: undefined }, '"keyEnv"'],
+  ['no base URL variable', { baseUrlEnv: undefined }, '"baseUrlEnv"'],
+  ['no dialects', { speaks: undefined }, '"speaks"'],
+  ['an empty list of dialects', { speaks: {} }, '"speaks"'],
+  ['a path without a slash', { speaks: { 'openai-chat': 'chat' } }, '"speaks.openai-chat"'],
+  ['a path that is no text', { speaks: { 'openai-chat': true } }, '"speaks.openai-chat"'],
+  ['a path with a query', { speaks: { 'openai-chat': '/chat?x=1' } }, '"speaks.openai-chat"'],
+  ['no signing', { sign: undefined }, '"sign"'],
+  ['a flag that is a text', { openModels: 'true' }, '"openModels"'],
+  ['a flag that is a number', { free: 1 }, '"free"'],
+  ['no models', { models: undefined }, '"models"'],
+  ['models that are no list', { models: { a: {} } }, '"models"'],
+  ['a model without an id', { models: [{ name: 'A' }] }, '"id"'],
+  ['a model id that is a number', withModel({ id: 1 }), '"id"'],
+  ['an empty model id', withModel({ id: '' }), '"id"'],
+  ['a model id with a space', withModel({ id: 'a b' }), '"id"'],
+  ['a model id with a line break', withModel({ id: 'a\nb' }), '"id"'],
+  ['a model id with an invisible character', withModel({ id: 'a\u200bb' }), '"id"'],
+  ['a model id that is too long', withModel({ id: 'a'.repeat(201) }), '"id"'],
+  ['the same model twice', { models: [{ id: 'a' }, { id: 'a' }] }, 'model "a"'],
+  ['a context of no tokens', withModel({ contextTokens: 0 }), 'model "a"'],
+  ['a context of half a token', withModel({ contextTokens: 0.5 }), 'model "a"'],
+  ['an output bound that is a text', withModel({ outputTokensMax: '4096' }), 'model "a"'],
+  ['a price that is a number', withPrice({ input: 0.15 }), '"price.input"'],
+  ['a negative price', withPrice({ output: '-1' }), '"price.output"'],
+  ['a price with an exponent', withPrice({ input: '1e3' }), '"price.input"'],
+  ['a price finer than a nano-dollar', withPrice({ input: '0.0000000001' }), '"price.input"'],
+  ['a price without output', withPrice({ output: undefined }), '"price.output"'],
+  ['a cache price that is a number', withPrice({ cacheRead: 0.5 }), '"price.cacheRead"'],
+]
+
+test.each(badFiles)('%s is refused, and the message names file and field', (_, change, field) => {
+  expect(messageFor(JSON.stringify({ ...good, ...change }))).toInclude(field)
+})
+
+test('a file that is not JSON is refused', () => {
+  expect(messageFor('{"id": "good",}')).toBe('bad.json: not valid JSON')
+})
+
+function messageFor(text: string): string {
+  try {
+    parseProvider(text, 'bad.json')
+  } catch (error) {
+    if (!(error instanceof ProviderFileError)) throw error
+    expect(error.message).toStartWith('bad.json: ')
+    return error.message
+  }
+  return 'not refused'
+}

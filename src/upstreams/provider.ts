@@ -1,0 +1,150 @@
+// What one file of providers/ says, checked once when it is read. A provider is data: whatever code needs to know
+// of it is a flag here with a documented default, and no code asks for its id.
+
+import type { NanosPerMillion } from '../base/money.ts'
+import { pricePerMillion } from '../base/money.ts'
+
+export interface Capabilities {
+  /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */
+  readonly streamUsage: boolean
+}
+
+export interface ModelPrice {
+  readonly input: NanosPerMillion
+  readonly output: NanosPerMillion
+  /** Input found in the provider's prompt cache; the input price where the provider has no other. */
+  readonly cacheRead: NanosPerMillion
+}
+
+export interface Model {
+  readonly id: string
+  readonly name?: string
+  readonly contextTokens?: number
+  readonly outputTokensMax?: number
+  /** Absent: not known, so the model is not served (never $0 by default). */
+  readonly price?: ModelPrice
+}
+
+export interface Provider {
+  readonly id: string
+  readonly name: string
+  readonly website?: string
+  /** Where the paths below begin, without a trailing slash. */
+  readonly baseUrl: string
+  /** The environment variables under which the vendor's users keep the key and move the address. */
+  readonly keyEnv: string
+  readonly baseUrlEnv: string
+  /** The dialects it speaks, each with the path to post to. */
+  readonly speaks: Readonly<Record<string, string>>
+  readonly sign: string
+  readonly can: Capabilities
+  /** Serves models that are not listed here (a local server, an aggregator). Default false. */
+  readonly openModels: boolean
+  /** Costs nothing, as a server of one's own does. Default false. */
+  readonly free: boolean
+  /** Needs no key; a channel exists as soon as the base URL variable is set. Default false. */
+  readonly keyless: boolean
+  /** Answered by this process itself, at an address it finds when it starts. Default false. */
+  readonly builtIn: boolean
+  readonly models: ReadonlyMap<string, Model>
+}
+
+export class ProviderFileError extends Error {}
+
+type Json = Record<string, unknown>
+
+const KNOWN = new Set([
+  ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'can'],
+  ...['openModels', 'free', 'keyless', 'builtIn', 'models'],
+])
+
+/** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
+const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
+
+export function parseProvider(text: string, file: string): Provider {
+  const fail = (problem: string): never => {
+    throw new ProviderFileError(`${file}: ${problem}`)
+  }
+  let json: Json
+  try {
+    json = JSON.parse(text) as Json
+  } catch {
+    return fail('not valid JSON')
+  }
+  for (const field of Object.keys(json)) if (!KNOWN.has(field)) fail(`unknown field "${field}"`)
+  const string = (field: string): string => {
+    const value = json[field]
+    return typeof value === 'string' && value !== '' ? value : fail(`"${field}" must be a text`)
+  }
+  const flag = (field: string): boolean => {
+    const value = json[field] ?? false
+    return typeof value === 'boolean' ? value : fail(`"${field}" must be true or false`)
+  }
+  const id = string('id')
+  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
+  const baseUrl = string('baseUrl')
+  if (!/^https?:\/\/[^\s?#]+[^/\s?#]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  const can = (json.can ?? {}) as Json
+  for (const field of Object.keys(can)) if (field !== 'streamUsage') fail(`unknown capability "${field}"`)
+  return {
+    id,
+    name: string('name'),
+    ...(json.website !== undefined && { website: string('website') }),
+    baseUrl,
+    keyEnv: string('keyEnv'),
+    baseUrlEnv: string('baseUrlEnv'),
+    speaks: parseSpeaks(json.speaks, fail),
+    sign: string('sign'),
+    can: { streamUsage: can.streamUsage !== false },
+    openModels: flag('openModels'),
+    free: flag('free'),
+    keyless: flag('keyless'),
+    builtIn: flag('builtIn'),
+    models: parseModels(json.models, fail),
+  }
+}
+
+function parseSpeaks(value: unknown, fail: (problem: string) => never): Readonly<Record<string, string>> {
+  const entries = Object.entries((value ?? {}) as Json)
+  if (entries.length === 0) fail('"speaks" must name a dialect and its path')
+  for (const [dialect, path] of entries) {
+    if (typeof path !== 'string' || !/^\/[A-Za-z0-9._/-]+$/.test(path)) fail(`"speaks.${dialect}" must be a path`)
+  }
+  return Object.fromEntries(entries) as Record<string, string>
+}
+
+function parseModels(value: unknown, fail: (problem: string) => never): ReadonlyMap<string, Model> {
+  if (!Array.isArray(value)) return fail('"models" must be a list')
+  const models = new Map<string, Model>()
+  for (const entry of value as Json[]) {
+    const { id, name, contextTokens, outputTokensMax } = entry
+    if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of visible characters')
+    if (models.has(id)) fail(`model "${id}" stands twice`)
+    for (const count of [contextTokens, outputTokensMax]) {
+      if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0)) {
+        fail(`model "${id}" has a token count that is not a positive integer`)
+      }
+    }
+    const price = parsePrice(entry.price, problem => fail(`model "${id}": ${problem}`))
+    models.set(id, {
+      id,
+      ...(typeof name === 'string' && { name }),
+      ...(contextTokens !== undefined && { contextTokens: contextTokens as number }),
+      ...(outputTokensMax !== undefined && { outputTokensMax: outputTokensMax as number }),
+      ...(price !== undefined && { price }),
+    })
+  }
+  return models
+}
+
+function parsePrice(value: unknown, fail: (problem: string) => never): ModelPrice | undefined {
+  if (value === undefined) return undefined
+  const json = value as Json
+  const read = (field: string): NanosPerMillion => {
+    const text = json[field]
+    const price = typeof text === 'string' ? pricePerMillion(text) : undefined
+    return price ?? fail(`"price.${field}" must be USD per million tokens as a decimal text, such as "0.15"`)
+  }
+  const input = read('input')
+  return { input, output: read('output'), cacheRead: json.cacheRead === undefined ? input : read('cacheRead') }
+}

@@ -1,0 +1,107 @@
+// A whole gateway for one test: real sockets, a real SQLite file in a folder of its own, the fake upstream behind it.
+
+import { Database } from 'bun:sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/config.ts'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { Gateway, World } from '../../src/main.ts'
+import { startGateway } from '../../src/main.ts'
+
+/** A stand-in for an upstream's key, to be looked for wherever it must not appear. */
+export const upstreamKey = 'sk-canary-upstream-0123456789'
+
+export interface Harness {
+  readonly gateway: Gateway
+  readonly url: string
+  readonly upstream: FakeUpstream
+  readonly folder: string
+  readonly logs: readonly string[]
+  /** A fresh key with credit; every test has its own, so that limits and balances do not mix. */
+  key(options?: { tier?: string; credit?: string; qpm?: number }): Promise<string>
+  balance(key: string): Promise<{ balance: string; held: string }>
+  /** Rows of the record table, oldest first, read by a connection of their own. */
+  records(): Record<string, unknown>[]
+  openHolds(): number
+  /** Waits until no call is under way, and fails after a while. */
+  idle(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface HarnessOptions {
+  readonly env?: Record<string, string>
+  readonly world?: Partial<World>
+  /** Keep the data folder of another harness, to start again on it. */
+  readonly folder?: string
+  readonly upstreamKeys?: string
+}
+
+/** The provider `openai` points at the fake upstream; `openai/gpt-4o-mini` is a priced model of it. */
+export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
+  const upstream = await startFakeUpstream()
+  const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'weir-'))
+  const logs: string[] = []
+  const env = {
+    HOST: '127.0.0.1',
+    PORT: '0',
+    WEIR_DATA: folder,
+    LOG_LEVEL: 'debug',
+    OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
+    OPENAI_BASE_URL: `${upstream.url}/v1`,
+    ...options.env,
+  }
+  const gateway = await startGateway(readConfig(env), { writeLog: line => logs.push(line), ...options.world })
+  const read = <T>(query: (db: Database) => T): T => {
+    const db = new Database(join(folder, 'weir.db'), { readonly: true })
+    try {
+      return query(db)
+    } finally {
+      db.close()
+    }
+  }
+  return {
+    gateway,
+    url: gateway.url,
+    upstream,
+    folder,
+    logs,
+    async key(wanted = {}) {
+      const made = await gateway.operator['keys-create']!({ tier: 'pro', credit: '100', ...wanted })
+      return made.key as string
+    },
+    async balance(key) {
+      return (await gateway.operator.balance!({ key })) as { balance: string; held: string }
+    },
+    records: () => read(db => db.query('SELECT * FROM record ORDER BY call_id').all() as Record<string, unknown>[]),
+    openHolds: () => read(db => (db.query('SELECT count(*) AS n FROM hold').get() as { n: number }).n),
+    async idle() {
+      await until(() => gateway.underWay === 0, 'no call is under way')
+    },
+    async stop() {
+      await gateway.drain()
+      await upstream.stop()
+      if (options.folder === undefined) rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Polls a condition that another process or thread makes true; fails loudly instead of hanging. */
+export async function until(holds: () => boolean, claim: string, withinMs = 5_000): Promise<void> {
+  const endMs = performance.now() + withinMs
+  while (!holds()) {
+    if (performance.now() > endMs) throw new Error(`still not so after ${withinMs} ms: ${claim}`)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+export const hello = [{ role: 'user', content: 'Hello, river' }]
+
+export function chat(harness: Harness, key: string, body: unknown, headers: Record<string, string> = {}) {
+  return fetch(`${harness.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
