@@ -22,6 +22,12 @@ export interface ConnectionHost {
   noteRequest(request: ReceivedRequest): void
 }
 
+/** The end of a connection, as its requests see it. They hold it and not the reverse: a kept socket keeps no bodies. */
+interface Closing {
+  readonly promise: Promise<void>
+  atMs: number | undefined
+}
+
 class SocketRequest implements ReceivedRequest {
   readonly ordinal: number
   readonly connection: number
@@ -29,20 +35,26 @@ class SocketRequest implements ReceivedRequest {
   readonly path: string
   readonly headers: ReadonlyMap<string, string>
   readonly rawHead: string
-  readonly closed: Promise<void>
+  readonly #closing: Closing
   body: Uint8Array = emptyBody
   bytesWritten = 0
-  closedAtMs: number | undefined
 
-  constructor(origin: { ordinal: number; connection: number; closed: Promise<void> }, head: RequestHead | undefined) {
+  constructor(origin: { ordinal: number; connection: number; closing: Closing }, head: RequestHead | undefined) {
     this.ordinal = origin.ordinal
     this.connection = origin.connection
-    this.closed = origin.closed
+    this.#closing = origin.closing
     this.method = head?.method ?? ''
     this.path = head?.path ?? ''
     this.headers = head?.headers ?? new Map()
     this.rawHead = head?.rawHead ?? ''
-    this.closed.then(() => (this.closedAtMs = performance.now()))
+  }
+
+  get closed(): Promise<void> {
+    return this.#closing.promise
+  }
+
+  get closedAtMs(): number | undefined {
+    return this.#closing.atMs
   }
 
   json(): unknown {
@@ -56,8 +68,9 @@ export class Connection {
   readonly #number: number
   readonly #input = new ByteQueue()
   readonly #gone = Promise.withResolvers<void>()
+  readonly #closing: Closing = { promise: this.#gone.promise, atMs: undefined }
   #isGone = false
-  /** Whether the running script has written anything; a second head would be read as its body. */
+  /** Whether an answer has begun and not ended; a second head would be read as its body. */
   #hasSpoken = false
   #wake: (() => void) | undefined
 
@@ -119,19 +132,19 @@ export class Connection {
 
   #request(head: RequestHead | undefined): SocketRequest {
     const ordinal = head ? this.#host.nextOrdinal() : 0
-    return new SocketRequest({ ordinal, connection: this.#number, closed: this.#gone.promise }, head)
+    return new SocketRequest({ ordinal, connection: this.#number, closing: this.#closing }, head)
   }
 
   /** 'ended' when the answer is whole and the socket can take another request. */
   async #run(script: Script, request: SocketRequest): Promise<'ended' | 'left'> {
     let chunked = false
     let steps = 0
-    this.#hasSpoken = false
     for (const step of script.steps(request)) {
       if (this.#isGone) return 'left'
       if (step.kind === 'head') chunked = promisesChunks(step)
       if (step.kind === 'end') {
         if (chunked) await this.#write(lastChunk, request)
+        this.#hasSpoken = false
         return 'ended'
       }
       await this.#take(step, request)
@@ -148,7 +161,7 @@ export class Connection {
       case 'chunk': return this.#write(chunkBytes(step.bytes), request)
       case 'wait': return this.#wait(step.ms)
       case 'gate': return this.#until(go => void step.opens.then(go, go))
-      case 'reading': return void (this.#socket.resume())
+      case 'reading': return void (step.on ? this.#socket.resume() : this.#socket.pause())
       case 'close': return void this.#socket.end()
       case 'reset': return void this.#socket.resetAndDestroy()
       default: step satisfies never
@@ -200,6 +213,7 @@ export class Connection {
   #leave(): void {
     if (this.#isGone) return
     this.#isGone = true
+    this.#closing.atMs = performance.now()
     this.#input.end()
     this.#gone.resolve()
     this.#wake?.()

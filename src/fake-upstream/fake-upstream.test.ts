@@ -188,6 +188,16 @@ describe('requests', () => {
     client.close()
   })
 
+  test('that cannot be read are refused on a kept socket too', async () => {
+    const client = await rawClient(upstream.url)
+    client.send('GET /models HTTP/1.1\r\n\r\n')
+    await client.until(text => text.endsWith(']}'))
+    client.send('nonsense\r\n\r\n')
+    expect(await client.ending).toBe('FIN')
+    expect(client.received).toContain('HTTP/1.1 400 ')
+    client.close()
+  })
+
   test('are kept within a bound', async () => {
     const none = await startFakeUpstream({ keepRequests: 0 })
     const two = await startFakeUpstream({ keepRequests: 2 })

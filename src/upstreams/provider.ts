@@ -53,10 +53,12 @@ export class ProviderFileError extends Error {}
 
 type Json = Record<string, unknown>
 
-const KNOWN = new Set([
+const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'can'],
   ...['openModels', 'free', 'keyless', 'builtIn', 'models'],
-])
+]
+const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'price']
+const PRICE_FIELDS = ['input', 'output', 'cacheRead']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -65,13 +67,25 @@ export function parseProvider(text: string, file: string): Provider {
   const fail = (problem: string): never => {
     throw new ProviderFileError(`${file}: ${problem}`)
   }
-  let json: Json
+  let json: unknown
   try {
-    json = JSON.parse(text) as Json
+    json = JSON.parse(text)
   } catch {
     return fail('not valid JSON')
   }
-  for (const field of Object.keys(json)) if (!KNOWN.has(field)) fail(`unknown field "${field}"`)
+  return readProvider(record(json, { what: 'the file', known: PROVIDER_FIELDS }, fail), fail)
+}
+
+type Fail = (problem: string) => never
+
+/** A JSON object with no fields but known ones: a misspelt flag must not pass for its default. */
+function record(value: unknown, { what, known }: { what: string; known: readonly string[] }, fail: Fail): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail(`${what} must be an object`)
+  const stranger = Object.keys(value).find(field => !known.includes(field))
+  return stranger === undefined ? (value as Json) : fail(`${what} has an unknown field "${stranger}"`)
+}
+
+function readProvider(json: Json, fail: Fail): Provider {
   const string = (field: string): string => {
     const value = json[field]
     return typeof value === 'string' && value !== '' ? value : fail(`"${field}" must be a text`)
@@ -84,8 +98,10 @@ export function parseProvider(text: string, file: string): Provider {
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
   if (!/^https?:\/\/[^\s?#]+[^/\s?#]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
-  const can = (json.can ?? {}) as Json
-  for (const field of Object.keys(can)) if (field !== 'streamUsage') fail(`unknown capability "${field}"`)
+  const can = record(json.can ?? {}, { what: '"can"', known: ['streamUsage'] }, fail)
+  const streamUsage = can.streamUsage ?? true
+  if (typeof streamUsage !== 'boolean') fail('"can.streamUsage" must be true or false')
+  const free = flag('free')
   return {
     id,
     name: string('name'),
@@ -95,17 +111,18 @@ export function parseProvider(text: string, file: string): Provider {
     baseUrlEnv: string('baseUrlEnv'),
     speaks: parseSpeaks(json.speaks, fail),
     sign: string('sign'),
-    can: { streamUsage: can.streamUsage !== false },
+    can: { streamUsage: streamUsage === true },
     openModels: flag('openModels'),
-    free: flag('free'),
+    free,
     keyless: flag('keyless'),
     builtIn: flag('builtIn'),
-    models: parseModels(json.models, fail),
+    models: parseModels(json.models, free, fail),
   }
 }
 
-function parseSpeaks(value: unknown, fail: (problem: string) => never): Readonly<Record<string, string>> {
-  const entries = Object.entries((value ?? {}) as Json)
+function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, string>> {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const entries = isMap ? Object.entries(value) : []
   if (entries.length === 0) fail('"speaks" must name a dialect and its path')
   for (const [dialect, path] of entries) {
     if (typeof path !== 'string' || !/^\/[A-Za-z0-9._/-]+$/.test(path)) fail(`"speaks.${dialect}" must be a path`)
@@ -113,33 +130,43 @@ function parseSpeaks(value: unknown, fail: (problem: string) => never): Readonly
   return Object.fromEntries(entries) as Record<string, string>
 }
 
-function parseModels(value: unknown, fail: (problem: string) => never): ReadonlyMap<string, Model> {
+function parseModels(value: unknown, free: boolean, fail: Fail): ReadonlyMap<string, Model> {
   if (!Array.isArray(value)) return fail('"models" must be a list')
   const models = new Map<string, Model>()
-  for (const entry of value as Json[]) {
-    const { id, name, contextTokens, outputTokensMax } = entry
-    if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of visible characters')
-    if (models.has(id)) fail(`model "${id}" stands twice`)
-    for (const count of [contextTokens, outputTokensMax]) {
-      if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0)) {
-        fail(`model "${id}" has a token count that is not a positive integer`)
-      }
-    }
-    const price = parsePrice(entry.price, problem => fail(`model "${id}": ${problem}`))
-    models.set(id, {
-      id,
-      ...(typeof name === 'string' && { name }),
-      ...(contextTokens !== undefined && { contextTokens: contextTokens as number }),
-      ...(outputTokensMax !== undefined && { outputTokensMax: outputTokensMax as number }),
-      ...(price !== undefined && { price }),
-    })
+  for (const entry of value) {
+    const model = parseModel(record(entry, { what: 'a model', known: MODEL_FIELDS }, fail), free, fail)
+    if (models.has(model.id)) fail(`model "${model.id}" stands twice`)
+    models.set(model.id, model)
   }
   return models
 }
 
-function parsePrice(value: unknown, fail: (problem: string) => never): ModelPrice | undefined {
+function parseModel(entry: Json, free: boolean, fail: Fail): Model {
+  const { id, name } = entry
+  if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of visible characters')
+  if (name !== undefined && typeof name !== 'string') fail(`model "${id}": "name" must be a text`)
+  const count = (field: string): number | undefined => {
+    const value = entry[field]
+    if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) return value as number | undefined
+    return fail(`model "${id}": "${field}" must be a positive integer`)
+  }
+  const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]
+  const price = parsePrice(entry.price, problem => fail(`model "${id}": ${problem}`))
+  if (price !== undefined && !free && price.input + price.output === 0n) {
+    fail(`model "${id}": a price of nothing needs "free" on the provider`)
+  }
+  return {
+    id,
+    ...(typeof name === 'string' && { name }),
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(outputTokensMax !== undefined && { outputTokensMax }),
+    ...(price !== undefined && { price }),
+  }
+}
+
+function parsePrice(value: unknown, fail: Fail): ModelPrice | undefined {
   if (value === undefined) return undefined
-  const json = value as Json
+  const json = record(value, { what: '"price"', known: PRICE_FIELDS }, fail)
   const read = (field: string): NanosPerMillion => {
     const text = json[field]
     const price = typeof text === 'string' ? pricePerMillion(text) : undefined

@@ -19,7 +19,7 @@ export function rawRequest(url: string, bytes: string | Uint8Array, withinMs = 5
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     let received: Buffer = Buffer.alloc(0)
-    const socket = net.connect(Number(port), hostname, () => socket.write(bytes))
+    const socket = net.connect(Number(port), hostname, () => socket.write(Buffer.from(bytes)))
     const timer = setTimeout(() => finish(new Error(`no whole answer within ${withinMs} ms: ${received}`)), withinMs)
     function finish(fault?: Error): void {
       clearTimeout(timer)
@@ -48,7 +48,10 @@ function parseAnswer(received: Buffer): RawAnswer | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const head = received.toString('latin1', 0, end)
-  const lines = head.split('\r\n').slice(1).map(line => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1).trim()])
+  const lines = head.split('\r\n').slice(1).map(line => {
+    const colon = line.indexOf(':')
+    return [line.slice(0, colon), line.slice(colon + 1).trim()]
+  })
   const header = (name: string): string | undefined => {
     const values = lines.filter(([own]) => own!.toLowerCase() === name.toLowerCase()).map(([, value]) => value!)
     return values.length === 0 ? undefined : values.join(', ')

@@ -42,13 +42,17 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   return { outputChars, ...(usage !== undefined && { usage }) }
 }
 
-/** prompt_tokens includes what came from the cache, completion_tokens includes reasoning. */
+/**
+ * prompt_tokens includes what came from the cache. completion_tokens includes reasoning at most providers; where it
+ * does not, total_tokens does, so the greater of the two is what was written.
+ */
 export function readUsage(value: unknown): Usage | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const usage = value as Record<string, unknown>
   const prompt = tokenCount(usage.prompt_tokens)
-  const output = tokenCount(usage.completion_tokens)
-  if (prompt === undefined || output === undefined) return undefined
+  const completion = tokenCount(usage.completion_tokens)
+  if (prompt === undefined || completion === undefined) return undefined
+  const output = Math.max(completion, (tokenCount(usage.total_tokens) ?? 0) - prompt)
   const details = usage.prompt_tokens_details as { cached_tokens?: unknown } | null | undefined
   const cached = tokenCount(details?.cached_tokens ?? 0) ?? 0
   const cacheRead = Math.min(cached, prompt)
