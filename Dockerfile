@@ -1,0 +1,18 @@
+FROM node:20-slim AS install
+WORKDIR /weir
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --ignore-scripts --omit=dev
+
+FROM debian:bookworm-slim
+RUN useradd --system --uid 10001 --home-dir /weir weir && mkdir -p /weir /data && chown weir /data
+WORKDIR /weir
+COPY --from=install /weir/node_modules node_modules
+COPY bin bin
+COPY providers providers
+COPY src src
+USER weir
+ENV HOST=0.0.0.0 WEIR_DATA=/data
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["/weir/bin/weir"]
+CMD ["serve"]
