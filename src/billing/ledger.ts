@@ -1,6 +1,7 @@
 // Hold before the first upstream byte, settle before the last byte to the caller. Both resolve when durable.
 
 import { bounds } from '../base/bounds.ts'
+import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import { formatUsd, nanos } from '../base/money.ts'
@@ -12,7 +13,9 @@ export interface Ledger {
   settle(record: RecordRow, cost: Nanos): Promise<void>
 }
 
-export function buildLedger(writer: Pick<Writer, 'run'>): Ledger {
+export function buildLedger(writer: Pick<Writer, 'run'>, deadlines: Deadlines): Ledger {
+  const late = (): Refusal => new Refusal('storage_away', 'the ledger took too long', { retryAfterMs: 1_000 })
+  const inTime = <T>(work: Promise<T>): Promise<T> => deadlines.within(bounds.settleMsMax, work, late)
   return {
     async hold(callId, accountId, amount) {
       const result = await inTime(writer.run('hold', { callId, accountId, amount }))
@@ -26,18 +29,5 @@ export function buildLedger(writer: Pick<Writer, 'run'>): Ledger {
     async settle(record, cost) {
       await inTime(writer.run('settle', { record, cost }))
     },
-  }
-}
-
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    const refusal = new Refusal('storage_away', 'the ledger took too long', { retryAfterMs: 1_000 })
-    timer = setTimeout(() => reject(refusal), bounds.settleMsMax)
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    clearTimeout(timer)
   }
 }

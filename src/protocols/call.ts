@@ -9,7 +9,7 @@ import type { Usage } from '../base/usage.ts'
 
 export interface Call {
   /** The caller's bytes, never changed. */
-  readonly body: Uint8Array
+  readonly body: Buffer
   readonly fields: ReadonlyMap<string, FieldSpan>
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string

@@ -13,7 +13,7 @@ export interface JsonObject {
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-export function readJsonObject(body: Uint8Array, readFields: readonly string[]): JsonObject {
+export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
   const scan = scanObject(body, bounds.jsonDepthMax)
   if (scan === 'too_deep') throw new Refusal('json_too_deep', `more than ${bounds.jsonDepthMax} levels`)
   const json = parse(body)
@@ -29,7 +29,7 @@ export function readJsonObject(body: Uint8Array, readFields: readonly string[]):
   return { json: json as Record<string, unknown>, fields: scan.fields }
 }
 
-function parse(body: Uint8Array): unknown {
+function parse(body: Buffer): unknown {
   try {
     return JSON.parse(decoder.decode(body))
   } catch {

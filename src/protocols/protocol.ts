@@ -7,7 +7,7 @@ export interface Protocol extends ErrorDialect {
   /** The last event of a stream, for an upstream that forgets it. */
   readonly lastEvent: string
   /** Checks the body as far as routing, limits and billing need it. Throws a Refusal. */
-  readCall(body: Uint8Array): Call
+  readCall(body: Buffer): Call
   /** The request for an upstream of this same dialect. */
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */

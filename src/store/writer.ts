@@ -53,9 +53,12 @@ export class Writer {
     return this.#queue.length
   }
 
-  /** Resolves when the operation is durable. Rejects when the queue is full, without having queued anything. */
+  /**
+   * Resolves when the operation is durable. When the queue is full new holds are refused, without having queued
+   * anything; what ends a call that was admitted always has a place.
+   */
   run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
-    if (this.#queue.length >= bounds.ledgerQueueMax) {
+    if (name === 'hold' && this.#queue.length >= bounds.ledgerQueueMax) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {

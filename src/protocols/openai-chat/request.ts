@@ -1,6 +1,8 @@
 // POST /v1/chat/completions: what we read of the body, and what we replace in it for an upstream.
 
+import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { scanObject } from '../../base/json.ts'
 import { readJsonObject } from '../json-object.ts'
 import type { Call, CallTarget } from '../call.ts'
 import type { Splice } from '../splice.ts'
@@ -11,7 +13,7 @@ const READ_FIELDS = ['model', 'messages', 'stream', 'stream_options', 'max_token
 const CHOICES_MAX = 128
 const OUTPUT_TOKENS_MAX = 1_000_000_000
 
-export function readCall(body: Uint8Array): Call {
+export function readCall(body: Buffer): Call {
   const { json, fields } = readJsonObject(body, READ_FIELDS)
   const model = json.model
   if (model === undefined || model === null) throw new Refusal('field_missing', 'model', at('model'))
@@ -45,9 +47,12 @@ function usageSplice(call: Call): Splice {
     const open = call.body.indexOf(0x7b) + 1
     return { start: open, end: open, text: '"stream_options":{"include_usage":true},' }
   }
-  const text = Buffer.from(call.body.subarray(given.start, given.end)).toString('utf8')
-  const options = JSON.parse(text) as Record<string, unknown> | null
-  return { ...given, text: JSON.stringify({ ...options, include_usage: true }) }
+  const options = scanObject(call.body.subarray(given.start, given.end), bounds.jsonDepthMax)
+  if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // it is null
+  const own = options.fields.get('include_usage')
+  if (own !== undefined) return { start: given.start + own.start, end: given.start + own.end, text: 'true' }
+  const open = given.start + 1
+  return { start: open, end: open, text: options.fields.size === 0 ? '"include_usage":true' : '"include_usage":true,' }
 }
 
 function checkMessages(messages: unknown): void {
