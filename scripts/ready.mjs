@@ -30,7 +30,7 @@ const debian = { '--bench': [['nginx', '/usr/sbin/nginx']] }
 const missing = (debian[wanted] ?? []).filter(([, file]) => !existsSync(file)).map(([name]) => name)
 if (missing.length > 0) {
   if (process.getuid?.() !== 0) {
-    console.error(`weir: please install ${missing.join(', ')} (for example: sudo apt-get install ${missing.join(' ')}).`)
+    console.error(`weir: please install these first: sudo apt-get install ${missing.join(' ')}`)
     process.exit(1)
   }
   console.error(`weir: installing ${missing.join(', ')} …`)

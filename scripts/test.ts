@@ -29,5 +29,6 @@ const skipped = count('skip')
 const failed = count('fail') + (types.status === 0 ? 0 : 1)
 const ok = failed === 0 && exitCode === 0 && count('pass') > 0
 
-process.stdout.write(`\n${count('pass')} passed, ${ok ? 0 : Math.max(1, failed)} failed${skipped ? `, ${skipped} skipped` : ''}\n`)
+const closing = `${count('pass')} passed, ${ok ? 0 : Math.max(1, failed)} failed`
+process.stdout.write(`\n${closing}${skipped ? `, ${skipped} skipped` : ''}\n`)
 process.exit(ok ? 0 : 1)

@@ -4,6 +4,7 @@
 // paths exist. The head is judged here, bodies are not touched.
 
 import { bounds } from './base/bounds.ts'
+import type { Deadlines } from './base/deadlines.ts'
 import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
@@ -31,6 +32,7 @@ export interface FrontDoorParts {
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
+  readonly deadlines: Deadlines
   readonly log: Log
   isDraining(): boolean
   mintId(): number
@@ -47,7 +49,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     whole.get(path) ?? below.filter(endpoint => path.startsWith(endpoint.path.slice(0, -1)))
 
   async function answerIn(family: Family, arrival: Arrival, knock: Knock): Promise<Response> {
-    if (headBytes(arrival.request) > bounds.headBytesMax) throw new Refusal('head_too_large', arrival.path)
+    if (headBytes(arrival) > bounds.headBytesMax) throw new Refusal('head_too_large', arrival.path)
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
@@ -70,9 +72,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
 
   return async function answerArrival(arrival) {
     const family = familyOf(arrival.path)
-    const cors = family.cors ? corsHeaders(arrival.request, parts.corsOrigin) : undefined
+    const cors = family.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
-      const allowed = preflight(arrival.request, cors)
+      const allowed = preflight(arrival.headers, cors)
       if (allowed !== undefined) return allowed
     }
     const callId = parts.mintId()
@@ -119,24 +121,24 @@ async function admit(
 }
 
 async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<TokenHolder> {
-  const [scheme, token] = (arrival.request.headers.get('authorization') ?? '').split(' ')
+  const [scheme, token] = (arrival.headers.authorization ?? '').split(' ')
   const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.verifyToken(token) : undefined
   if (holder === undefined) throw new Refusal('token_invalid', arrival.path)
   return holder
 }
 
 function ingressOf(arrival: Arrival, parts: FrontDoorParts, knock: Knock): Ingress {
-  const { request } = arrival
-  const { headers } = request
+  const { headers } = arrival
   return {
     callId: knock.callId,
     requestId: knock.requestId,
-    address: () => callerAddress(arrival.socketAddress(), headers.get('x-forwarded-for'), parts.trustedProxies),
-    carriers: { header: name => headers.get(name), query: name => arrival.query(name) },
-    left: request.signal,
+    address: () => callerAddress(arrival.socketAddress(), headers['x-forwarded-for'], parts.trustedProxies),
+    carriers: { header: name => headers[name], query: name => arrival.query(name) },
+    left: arrival.request.signal,
+    cut: () => arrival.cut(),
     readBody: () => {
       arrival.takeTime()
-      return readJsonBody(request, parts.bodyBounds)
+      return readJsonBody(arrival, parts.bodyBounds, parts.deadlines)
     },
   }
 }
@@ -148,11 +150,11 @@ function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
 }
 
 const wantsUpgrade = (arrival: Arrival): boolean =>
-  arrival.request.headers.get('upgrade')?.toLowerCase() === 'websocket'
+  arrival.headers.upgrade?.toLowerCase() === 'websocket'
 
-function headBytes(request: Request): number {
+function headBytes({ request, headers }: Arrival): number {
   let bytes = request.url.length
-  for (const [name, value] of request.headers) bytes += name.length + value.length + 4
+  for (const name in headers) bytes += name.length + headers[name]!.length + 4
   return bytes
 }
 

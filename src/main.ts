@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bounds } from './base/bounds.ts'
 import type { Clock } from './base/clock.ts'
+import { Deadlines } from './base/deadlines.ts'
 import { systemClock } from './base/clock.ts'
 import { Refusal } from './base/errors.ts'
 import { buildIdMinter } from './base/ids.ts'
@@ -33,8 +34,9 @@ import { buildRoute } from './pipeline/30-route.ts'
 import { buildHold } from './pipeline/35-hold.ts'
 import { buildForward } from './pipeline/50-forward.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
-import type { Silence } from './pipeline/answering.ts'
-import { buildAnswering, defaultSilence } from './pipeline/answering.ts'
+import type { Silence } from './pipeline/answer-stream.ts'
+import { defaultSilence } from './pipeline/answer-stream.ts'
+import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
@@ -89,6 +91,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   const demo = config.demo ? await startFakeUpstream({ keepRequests: 0 }) : undefined
   const catalogue = readCatalogue(config, demo?.url)
   const underWay = new UnderWay()
+  const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const isReady = (): boolean => !draining && isReadable(store.reader)
   const publicData = buildPublicData(catalogue, { name: config.siteName, version })
@@ -98,11 +101,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     bodyBytesMax: world.bodyBounds.bytesMax,
     answer: buildFrontDoor({
       endpoints: buildEndpoints({ publicData, isReady }),
-      ...buildCalls({ catalogue, store, underWay, world, log }),
+      ...buildCalls({ catalogue, store, underWay, deadlines, world, log }),
       verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
       trustedProxies: config.trustedProxies,
       corsOrigin: config.corsOrigin,
       bodyBounds: world.bodyBounds,
+      deadlines,
       log,
       isDraining: () => draining,
       mintId: store.mintId,
@@ -193,13 +197,14 @@ interface CallParts {
   readonly catalogue: Catalogue
   readonly store: Store
   readonly underWay: UnderWay
+  readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, world, log }: CallParts) {
+function buildCalls({ catalogue, store, underWay, deadlines, world, log }: CallParts) {
   const { nowMs } = world.clock
-  const ledger = buildLedger(store.writer)
+  const ledger = buildLedger(store.writer, deadlines)
   const settle = buildSettle(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, nowMs })
   const stages = {
@@ -209,12 +214,14 @@ function buildCalls({ catalogue, store, underWay, world, log }: CallParts) {
     hold: buildHold(ledger),
     forward: buildForward({
       send,
+      deadlines,
       times: world.attemptTimes,
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
-  const answering = buildAnswering({ settle, log, silence: world.silence })
-  return { authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+  const stallMs = world.attemptTimes.betweenChunksMs
+  const answering = buildAnswering({ settle, log, silence: world.silence, deadlines, stallMs })
+  return { authenticate, runCall: buildPipeline({ stages, answering, underWay, deadlines, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {

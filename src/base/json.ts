@@ -72,8 +72,7 @@ function valueEnd(bytes: Buffer, at: number, depthMax: number): number | ScanPro
   return 'malformed'
 }
 
-export function scanObject(body: Uint8Array, depthMax: number): ObjectScan | ScanProblem {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+export function scanObject(bytes: Buffer, depthMax: number): ObjectScan | ScanProblem {
   const fields = new Map<string, FieldSpan>()
   const duplicates = new Set<string>()
   let at = 0
@@ -111,8 +110,7 @@ export function scanObject(body: Uint8Array, depthMax: number): ObjectScan | Sca
 }
 
 /** Whether the text holds an escaped half of a surrogate pair without its other half. */
-export function hasLoneSurrogate(body: Uint8Array): boolean {
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+export function hasLoneSurrogate(bytes: Buffer): boolean {
   for (let at = bytes.indexOf(BACKSLASH); at >= 0; at = bytes.indexOf(BACKSLASH, at)) {
     const unit = escapedUnit(bytes, at)
     if (unit >= 0xd800 && unit <= 0xdbff) {

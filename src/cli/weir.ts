@@ -1,7 +1,7 @@
 // weir <command>. Each command is a row; what it prints goes to stdout, what went wrong to stderr.
 
 import { parseArgs } from 'node:util'
-import { ConfigError, readConfig } from '../config.ts'
+import { readConfig } from '../config.ts'
 import { askControl } from '../http/control-socket.ts'
 import { openFolder } from '../store/folder.ts'
 import { serve } from './serve.ts'
@@ -97,8 +97,11 @@ async function main(argv: readonly string[]): Promise<void> {
 /** These say what to do; anything else is a bug and shows where it is. */
 const plain = new Set(['ConfigError', 'Problem', 'OperatorError', 'FolderError', 'ProviderFileError', 'SchemaError'])
 
-main(process.argv.slice(2)).catch((fault: unknown) => {
-  const told = fault instanceof Error && (plain.has(fault.constructor.name) || fault instanceof TypeError)
-  process.stderr.write(`weir: ${told || fault instanceof ConfigError ? (fault as Error).message : String((fault as Error).stack)}\n`)
+/** parseArgs says what is wrong with the arguments in a TypeError of a code of its own. */
+const isAboutArguments = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
+
+main(process.argv.slice(2)).catch((fault: Error) => {
+  const told = plain.has(fault.constructor.name) || isAboutArguments(fault)
+  process.stderr.write(`weir: ${told ? fault.message : fault.stack}\n`)
   process.exit(1)
 })

@@ -9,6 +9,7 @@ export type TrustedProxies = BlockList
 export function parseTrustedProxies(text: string): TrustedProxies | undefined {
   const list = new BlockList()
   for (const entry of text.split(',').map(part => part.trim()).filter(part => part !== '')) {
+    if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return undefined // Number() reads an empty text as 0: everybody
     const [address = '', bits] = entry.split('/')
     const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
     const width = family === 'ipv6' ? 128 : 32
@@ -22,8 +23,8 @@ export function parseTrustedProxies(text: string): TrustedProxies | undefined {
 const isTrusted = (proxies: TrustedProxies, address: string): boolean =>
   isIP(address) !== 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-export function callerAddress(socket: string, forwardedFor: string | null, proxies: TrustedProxies): string {
-  if (forwardedFor === null || !isTrusted(proxies, socket)) return socket
+export function callerAddress(socket: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
+  if (forwardedFor === undefined || !isTrusted(proxies, socket)) return socket
   const hops = forwardedFor.split(',').map(hop => hop.trim())
   for (const hop of hops.reverse()) {
     if (isIP(hop) === 0) return socket

@@ -3,7 +3,10 @@
 
 import zlib from 'node:zlib'
 import { bounds } from '../base/bounds.ts'
+import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
+import { viewOf } from './outgoing.ts'
+import type { Arrival } from './server.ts'
 
 type Decode = (bytes: Uint8Array, options: { maxOutputLength: number }, done: Done) => void
 type Done = (fault: Error | null, bytes: Uint8Array) => void
@@ -24,33 +27,26 @@ export const defaultBodyBounds: BodyBounds = { bytesMax: bounds.bodyBytesMax, ms
 
 const JSON_TYPE = /^application\/json[ \t]*(;|$)/i
 
-export async function readJsonBody(request: Request, limits: BodyBounds): Promise<Uint8Array> {
-  const type = request.headers.get('content-type')
-  if (type === null || !JSON_TYPE.test(type)) {
-    throw new Refusal('content_type_unsupported', type === null ? 'none' : 'another')
+export async function readJsonBody(arrival: Arrival, limits: BodyBounds, deadlines: Deadlines): Promise<Buffer> {
+  const { request, headers } = arrival
+  const type = headers['content-type']
+  if (type === undefined || !JSON_TYPE.test(type)) {
+    throw new Refusal('content_type_unsupported', type === undefined ? 'none' : 'another')
   }
-  const encoding = (request.headers.get('content-encoding') ?? 'identity').trim().toLowerCase()
-  const decode = encoding === 'identity' ? undefined : decoders[encoding]
+  const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+  const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
   if (encoding !== 'identity' && decode === undefined) throw new Refusal('encoding_unsupported', 'content-encoding')
-  const bytes = await readBounded(request, limits)
-  return decode === undefined ? bytes : await decodeBounded(decode, bytes, limits.bytesMax)
+  const announced = headers['content-length']
+  if (announced !== undefined && Number(announced) > limits.bytesMax) throw new Refusal('body_too_large', announced)
+  const late = (): Refusal => new Refusal('body_too_slow', `${limits.msMax} ms`)
+  const bytes = await deadlines.within(limits.msMax, readAll(request, announced, limits.bytesMax), late)
+  return viewOf(decode === undefined ? bytes : await decodeBounded(decode, bytes, limits.bytesMax))
 }
 
-async function readBounded(request: Request, limits: BodyBounds): Promise<Uint8Array> {
-  const announced = request.headers.get('content-length')
-  if (announced !== null && Number(announced) > limits.bytesMax) throw new Refusal('body_too_large', announced)
-  if (request.body === null) return new Uint8Array()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Refusal('body_too_slow', `${limits.msMax} ms`)), limits.msMax)
-  })
-  try {
-    // With a length announced and allowed, the server has already bounded what it will hand over.
-    const whole = announced !== null ? request.bytes() : readCounting(request.body, limits.bytesMax)
-    return await Promise.race([whole, late])
-  } finally {
-    clearTimeout(timer)
-  }
+async function readAll(request: Request, announced: string | undefined, bytesMax: number): Promise<Uint8Array> {
+  // With a length announced and allowed, the server has already bounded what it will hand over.
+  if (announced !== undefined) return await request.bytes()
+  return request.body === null ? new Uint8Array() : await readCounting(request.body, bytesMax)
 }
 
 async function readCounting(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {

@@ -18,18 +18,20 @@ const EXPOSED = [
 ].join(', ')
 
 /** Undefined when the request is not a browser's, or no other origin may call. */
-export function corsHeaders(request: Request, allowed: string): Record<string, string> | undefined {
-  if (allowed === '' || request.headers.get('origin') === null) return undefined
+export function corsHeaders(origin: string | undefined, allowed: string): Record<string, string> | undefined {
+  if (allowed === '' || origin === undefined) return undefined
   const vary: Record<string, string> = allowed === '*' ? {} : { vary: 'Origin' }
   return { 'access-control-allow-origin': allowed, 'access-control-expose-headers': EXPOSED, ...vary }
 }
 
+type Headers = Readonly<Record<string, string>>
+
 const HEADER_LIST = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,4096}$/
 
 /** The answer to a preflight; undefined for an OPTIONS that is none. */
-export function preflight(request: Request, cors: Readonly<Record<string, string>>): Response | undefined {
-  if (request.headers.get('access-control-request-method') === null) return undefined
-  const asked = request.headers.get('access-control-request-headers') ?? ''
+export function preflight(asking: Headers, cors: Headers): Response | undefined {
+  if (asking['access-control-request-method'] === undefined) return undefined
+  const asked = asking['access-control-request-headers'] ?? ''
   const headers: Record<string, string> = {
     ...cors,
     'access-control-allow-methods': 'GET, POST, DELETE, OPTIONS',

@@ -14,6 +14,8 @@ export interface Incoming {
   header(name: string): string | null
   /** The next bytes, or undefined at the end. Rejects when the connection breaks or is aborted. */
   read(): Promise<Uint8Array | undefined>
+  /** Everything, or undefined when there is more than that. */
+  readWhole(bytesMax: number): Promise<Buffer | undefined>
   /** Gives up the rest and the connection with it. */
   discard(): void
 }
@@ -29,27 +31,60 @@ export const send: Send = async (request, signal) => {
     decompress: false,
     signal,
   } as BunFetchRequestInit)
-  const reader = response.body?.getReader()
-  return {
-    status: response.status,
-    header: name => response.headers.get(name),
-    read: async () => (reader === undefined ? undefined : (await reader.read()).value),
-    discard: () => void reader?.cancel().catch(() => {}),
+  return new Answer(response)
+}
+
+/** What we use of a stream's reader; the runtime's own types of it disagree with each other. */
+interface ByteReader {
+  read(): Promise<{ readonly value?: Uint8Array }>
+  cancel(): Promise<void>
+}
+
+class Answer implements Incoming {
+  readonly #response: Response
+  #reader: ByteReader | undefined
+
+  constructor(response: Response) {
+    this.#response = response
+  }
+
+  get status(): number {
+    return this.#response.status
+  }
+
+  header(name: string): string | null {
+    return this.#response.headers.get(name)
+  }
+
+  async read(): Promise<Uint8Array | undefined> {
+    this.#reader ??= this.#response.body?.getReader() as ByteReader | undefined
+    return (await this.#reader?.read())?.value
+  }
+
+  async readWhole(bytesMax: number): Promise<Buffer | undefined> {
+    const announced = this.header('content-length')
+    if (announced !== null && Number(announced) <= bytesMax) return viewOf(await this.#response.bytes())
+    const chunks: Uint8Array[] = []
+    let length = 0
+    for (;;) {
+      const chunk = await this.read()
+      if (chunk === undefined) return Buffer.concat(chunks, length)
+      length += chunk.byteLength
+      if (length > bytesMax) {
+        this.discard()
+        return undefined
+      }
+      chunks.push(chunk)
+    }
+  }
+
+  discard(): void {
+    const gone = this.#reader === undefined ? this.#response.body?.cancel() : this.#reader.cancel()
+    gone?.catch(() => {})
   }
 }
 
-/** Reads to the end within a bound; undefined when there is more than that. */
-export async function readWhole(incoming: Incoming, bytesMax: number): Promise<Buffer | undefined> {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for (;;) {
-    const chunk = await incoming.read()
-    if (chunk === undefined) return chunks.length === 1 ? Buffer.from(chunks[0]!) : Buffer.concat(chunks, length)
-    length += chunk.byteLength
-    if (length > bytesMax) {
-      incoming.discard()
-      return undefined
-    }
-    chunks.push(chunk)
-  }
+/** The same bytes, not a copy of them. */
+export function viewOf(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -3,6 +3,8 @@
 export interface Arrival {
   readonly request: Request
   readonly method: string
+  /** All of them at once: one crossing into the runtime instead of one for each. Names are in lower case. */
+  readonly headers: Readonly<Record<string, string>>
   /** Decoded once and free of dot segments, which the runtime has resolved. */
   readonly path: string
   query(name: string): string | null
@@ -10,13 +12,15 @@ export interface Arrival {
   socketAddress(): string
   /** Lifts the idle timeout: the answer may take long, and deadlines of our own apply. */
   takeTime(): void
+  /** Closes the connection as soon as it is seen to be idle. */
+  cut(): void
 }
 
 export interface Listening {
   readonly port: number
   /** Accepts no more connections; those that are open go on. */
   stop(): void
-  /** Closes every connection, after what was written to it. */
+  /** Closes every connection, once every answer has been handed over or has had its time. */
   kill(): Promise<void>
 }
 
@@ -29,32 +33,39 @@ export interface ListenOptions {
 
 /** Closes a connection that does not finish its head, or keeps silent between two requests. */
 const IDLE_SECONDS = 10
+const HAND_OVER_MS = 2_000
 
 export function listen(options: ListenOptions): Listening {
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
     idleTimeout: IDLE_SECONDS,
-    // Ours is the bound that speaks the caller's dialect; this one is behind it.
-    maxRequestBodySize: options.bodyBytesMax * 2,
+    // Bun would refuse by the announced length, without a word; body.ts does it in the caller's dialect.
+    maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     fetch: (request, server) => options.answer(new Arrived(request, server)),
     error: () => new Response(null, { status: 500 }),
   })
   return {
     port: server.port ?? 0,
     stop: () => void server.stop(false),
-    kill: async () => await server.stop(true),
+    async kill() {
+      const giveUpMs = performance.now() + HAND_OVER_MS
+      while (server.pendingRequests > 0 && performance.now() < giveUpMs) await Bun.sleep(5)
+      await server.stop(true)
+    },
   }
 }
 
 class Arrived implements Arrival {
   readonly request: Request
+  readonly headers: Readonly<Record<string, string>>
   readonly path: string
   readonly #server: Bun.Server<undefined>
   readonly #search: string
 
   constructor(request: Request, server: Bun.Server<undefined>) {
     this.request = request
+    this.headers = request.headers.toJSON()
     this.#server = server
     const [path, search] = splitUrl(request.url)
     this.path = path
@@ -75,6 +86,10 @@ class Arrived implements Arrival {
 
   takeTime(): void {
     this.#server.timeout(this.request, 0)
+  }
+
+  cut(): void {
+    this.#server.timeout(this.request, 1)
   }
 }
 

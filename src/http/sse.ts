@@ -2,8 +2,10 @@
 // nothing of what the events mean.
 
 import { Refusal } from '../base/errors.ts'
+import { viewOf } from './outgoing.ts'
 
 const [LF, CR] = [0x0a, 0x0d]
+const LF_BYTE = Buffer.from([LF])
 
 /** One event with the blank line that ends it, exactly as it came. */
 export type SseFrame = Buffer
@@ -21,7 +23,7 @@ export class SseSplitter {
   }
 
   push(chunk: Uint8Array): SseFrame[] {
-    const view = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    const view = viewOf(chunk)
     const bytes = this.#rest.length === 0 ? view : Buffer.concat([this.#rest, view])
     const frames: SseFrame[] = []
     let start = 0
@@ -36,35 +38,29 @@ export class SseSplitter {
     return frames
   }
 
-  /** What came after the last blank line: an event that was never finished. */
-  rest(): Buffer {
-    return this.#rest
+  /** At the end of the bytes: the last frame, if all it still waited for was the LF after its CR. */
+  end(): SseFrame | undefined {
+    const rest = this.#rest
+    this.#rest = Buffer.alloc(0)
+    return rest.at(-1) === CR && frameEnd(Buffer.concat([rest, LF_BYTE]), 0) === rest.length + 1 ? rest : undefined
   }
 }
 
-/** The index after the first blank line, or -1. A line ends with LF, CR or CRLF; a CR that ends the bytes must wait. */
+/** The index after the first blank line, or -1. Lines end with LF, CR or CRLF; a CR that ends the bytes must wait. */
 function frameEnd(bytes: Buffer, start: number): number {
-  let at = start
-  for (;;) {
+  for (let at = start; ; ) {
     const lineEnd = nextLineEnd(bytes, at)
     if (lineEnd < 0) return -1
     const after = skipLineEnd(bytes, lineEnd)
-    if (after < 0) return -1
-    if (lineEnd === at && at > start) return after
-    if (lineEnd === at && at === start) {
-      // A blank line with nothing before it: keep it, as a frame of its own.
-      return after
-    }
+    if (after < 0 || lineEnd === at) return after
     at = after
   }
 }
 
 function nextLineEnd(bytes: Buffer, from: number): number {
   const lf = bytes.indexOf(LF, from)
-  // Only look for CR up to the LF: in the usual stream there is none, and LF is near.
-  const end = lf < 0 ? bytes.length : lf
-  for (let at = from; at < end; at++) if (bytes[at] === CR) return at
-  return lf
+  const cr = bytes.indexOf(CR, from)
+  return cr < 0 || (lf >= 0 && lf < cr) ? lf : cr
 }
 
 function skipLineEnd(bytes: Buffer, at: number): number {

@@ -4,7 +4,7 @@
 import { keyPrefix } from './key-format.ts'
 
 export interface Carriers {
-  header(name: string): string | null
+  header(name: string): string | undefined
   query(name: string): string | null
 }
 

@@ -77,7 +77,7 @@ export class RateLimiter<Name> {
         return
       }
       const [name, arrival] = value
-      if (arrival.at <= nowMs * arrival.perMinute) this.#arrivals.delete(name)
+      if (arrival.at <= Math.floor(nowMs) * arrival.perMinute) this.#arrivals.delete(name)
     }
   }
 }

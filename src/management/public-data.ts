@@ -85,6 +85,6 @@ function publicProvider(provider: Provider, catalogue: Catalogue): object {
 
 function publicPrice({ id, provider, model }: Offer): object {
   const usd = (price: NanosPerMillion | undefined): string => formatUsd((price ?? 0n) as Nanos)
-  const { price } = model
-  return { model: id, free: provider.free, input: usd(price?.input), cacheRead: usd(price?.cacheRead), output: usd(price?.output) }
+  const [input, cacheRead, output] = [model.price?.input, model.price?.cacheRead, model.price?.output].map(usd)
+  return { model: id, free: provider.free, input, cacheRead, output }
 }

@@ -8,6 +8,7 @@ import { nextChannel } from '../routing/attempts.ts'
 import type { AttemptParts, Opened } from './attempt.ts'
 import { AttemptFailed, attempt } from './attempt.ts'
 import type { Exchange, Hold } from './exchange.ts'
+import { freshMeter } from './exchange.ts'
 
 export interface ForwardParts extends AttemptParts {
   onAttemptFailed(channelId: string, detail: string): void
@@ -31,9 +32,10 @@ export function buildForward(parts: ForwardParts): Forward {
         note('answered')
         return opened
       } catch (fault) {
-        exchange.stop.signal.throwIfAborted()
+        note(fault instanceof AttemptFailed ? fault.verdict : 'broken')
+        exchange.meter = freshMeter()
+        exchange.stop.throwIfStopped()
         if (!(fault instanceof AttemptFailed)) throw fault
-        note(fault.verdict)
         parts.onAttemptFailed(channel.id, fault.message)
         last = fault
       }

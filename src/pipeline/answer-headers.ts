@@ -1,9 +1,22 @@
-// Headers that tell a caller how much it may still call, and when to come again.
+// The headers of a call's answer: what the stages did, how much the caller may still call, when to come again.
 
 import { bounds } from '../base/bounds.ts'
 import type { Refusal } from '../base/errors.ts'
 import { errorRows } from '../base/errors.ts'
 import type { Verdict } from '../limits/gcra.ts'
+import type { Exchange } from './exchange.ts'
+
+/** The head of every answer of a call. */
+export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': contentType,
+    'x-request-id': exchange.requestId,
+    'request-id': exchange.requestId,
+  }
+  if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
+  exchange.timings.writeTo(headers)
+  return headers
+}
 
 export function quotaHeaders(quota: Verdict): Record<string, string> {
   return {
@@ -27,7 +40,8 @@ const retriedBySdks = (status: number): boolean => status === 408 || status === 
 const DEFAULT_RETRY_MS = 1_000
 
 export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, string> {
-  const { status, retry } = errorRows[refusal.code]
+  const { retry, status: ownStatus } = errorRows[refusal.code]
+  const status = refusal.extras.upstream?.status ?? ownStatus
   const headers: Record<string, string> = { ...refusal.extras.headers }
   // We have tried every channel there was: three more tries by the SDK would only triple the load.
   if (retriedBySdks(status) && (!retry || attempts > 1)) headers['x-should-retry'] = 'false'

@@ -28,8 +28,9 @@ export class AnswerReader {
   /** The frames that the next bytes complete (maybe none), or undefined at the end. */
   async read(): Promise<readonly ReadFrame[] | undefined> {
     const chunk = await this.#incoming.read()
-    if (chunk === undefined) return undefined
-    return this.#splitter.push(chunk).map(bytes => this.#meterFrame(bytes))
+    if (chunk !== undefined) return this.#meterFrames(this.#splitter.push(chunk))
+    const rest = this.#splitter.end()
+    return rest === undefined ? undefined : this.#meterFrames([rest])
   }
 
   discard(): void {
@@ -38,19 +39,31 @@ export class AnswerReader {
 
   /** Lets the connection go back to its pool: the end of the body is a few bytes behind the terminal event. */
   async finish(): Promise<void> {
+    let bytes = 0
     try {
-      while ((await this.#incoming.read()) !== undefined);
+      for (;;) {
+        const chunk = await this.#incoming.read()
+        if (chunk === undefined) return
+        bytes += chunk.byteLength
+        if (bytes > bounds.frameBytesMax) return this.#incoming.discard()
+      }
     } catch {
       this.#incoming.discard()
     }
   }
 
-  #meterFrame(bytes: SseFrame): ReadFrame {
-    const reading = this.#protocol.readFrame(frameData(bytes))
-    this.#meter.outputChars += reading.outputChars
-    this.#meter.finished ||= reading.finished
-    this.#meter.content ||= reading.kind === 'content'
-    if (reading.usage !== undefined) this.#meter.usage = reading.usage
-    return { bytes, reading }
+  /** What follows the terminal frame reaches nobody, so it is neither read nor counted. */
+  #meterFrames(frames: readonly SseFrame[]): readonly ReadFrame[] {
+    const read: ReadFrame[] = []
+    for (const bytes of frames) {
+      const reading = this.#protocol.readFrame(frameData(bytes))
+      this.#meter.outputChars += reading.outputChars
+      this.#meter.finished ||= reading.finished
+      this.#meter.content ||= reading.kind === 'content'
+      if (reading.usage !== undefined) this.#meter.usage = reading.usage
+      read.push({ bytes, reading })
+      if (reading.kind === 'terminal') break
+    }
+    return read
   }
 }

@@ -2,11 +2,11 @@
 // a streamed one when its first content is in hand.
 
 import { bounds } from '../base/bounds.ts'
+import type { Deadlines } from '../base/deadlines.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Incoming, Send } from '../http/outgoing.ts'
-import { readWhole } from '../http/outgoing.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { judgeStatus } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
@@ -36,6 +36,7 @@ export interface OpenedStream {
 
 export interface AttemptParts {
   readonly send: Send
+  readonly deadlines: Deadlines
   readonly times: AttemptTimes
 }
 
@@ -75,8 +76,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
-  const watch = new Watch(stop.signal, timings)
-  watch.expect(parts.times.firstContentMs)
+  const watch = new Watch(stop, parts.deadlines, parts.times.firstContentMs)
   try {
     const incoming = await parts.send(request, watch.signal)
     const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })
@@ -84,7 +84,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
     return opened
   } catch (fault) {
-    watch.end()
+    watch.abort()
     if (fault instanceof AttemptFailed) throw fault
     if (watch.late) throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id))
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${describeFault(fault)}`))
@@ -118,7 +118,7 @@ async function openAnswer(opening: Opening): Promise<Opened> {
 
 async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch } = opening
-  const body = await readWhole(incoming, bounds.answerBytesMax)
+  const body = await incoming.readWhole(bounds.answerBytesMax)
   watch.end()
   const reading = body === undefined ? undefined : exchange.protocol.readAnswer(body)
   if (body === undefined || reading === undefined) {
@@ -163,27 +163,38 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
 
 /** An error in the clothes of a success: nothing was delivered, so another channel may be tried. */
 function errorInside(channel: Channel, words: UpstreamWords): AttemptFailed {
-  const said = channel.key.scrub(words.message).slice(0, 200)
+  const said = scrubbed(words, channel).message.slice(0, 200)
   return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
 }
 
 async function refusedBy({ incoming, exchange, channel }: Opening): Promise<AttemptFailed> {
   const { status } = incoming
   const verdict = judgeStatus(status)
-  const body = await readWhole(incoming, bounds.errorBodyBytesMax)
+  const body = await incoming.readWhole(bounds.errorBodyBytesMax)
   const said = body === undefined ? undefined : exchange.protocol.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const message = channel.key.scrub(words.message).slice(0, 2_000)
+  const upstream = scrubbed(words, channel)
   if (verdict === 'caller_at_fault') {
-    const upstream = { ...words, message }
     return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
   }
-  const detail = `${channel.id}: ${status} ${message.slice(0, 200)} (${exchange.requestId})`
+  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
   if (verdict === 'rate_limited') {
     const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
     return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
   }
   return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
+}
+
+/** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */
+export function scrubbed(words: UpstreamWords, { key }: Channel): UpstreamWords {
+  const clean = (text: string): string => key.scrub(text).slice(0, 2_000)
+  return {
+    status: words.status,
+    message: clean(words.message),
+    ...(words.type !== undefined && { type: clean(words.type) }),
+    ...(words.code !== undefined && { code: clean(words.code) }),
+    ...(words.param !== undefined && { param: clean(words.param) }),
+  }
 }
 
 /** Seconds only, and never longer than we tell our own callers to wait. */

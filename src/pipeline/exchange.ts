@@ -5,6 +5,7 @@
 
 import type { Brand } from '../base/brand.ts'
 import type { Nanos } from '../base/money.ts'
+import type { Stop } from '../base/stop.ts'
 import type { Usage } from '../base/usage.ts'
 import type { PriceOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
@@ -60,6 +61,8 @@ export interface Meter {
   finished: boolean
 }
 
+export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finished: false })
+
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
@@ -72,9 +75,12 @@ export interface Exchange {
   readonly protocol: Protocol
   readonly timings: Timings
   readonly attempts: Attempt[]
-  readonly meter: Meter
-  /** Aborted when the caller leaves or the gateway must stop; the reason says which. */
-  readonly stop: AbortController
+  /** Of the attempt under way; what a failed attempt gave counts for nothing. */
+  meter: Meter
+  /** Stops the call: the caller left, or the gateway must end it. The reason is `callerLeft` or a Refusal. */
+  readonly stop: Stop
+  /** Closes the caller's connection, for a caller that does not read. */
+  cut(): void
   call?: Call
   permit?: Permit
   route?: Route
@@ -85,3 +91,6 @@ export interface Exchange {
 
 /** The reason of `stop` when the caller is gone. */
 export const callerLeft = Symbol('caller left')
+
+/** Its status, in records only: nobody was there to receive one. */
+export const leftStatus = 499

@@ -1,7 +1,9 @@
 // The parent of one call: runs the stages in order, catches once, settles once. Knows the order and nothing else.
 
 import { bounds } from '../base/bounds.ts'
+import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
+import { Stop } from '../base/stop.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Authenticate } from './10-authenticate.ts'
@@ -11,8 +13,8 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
-import { Timings } from './timings.ts'
+import { callerLeft, freshMeter } from './exchange.ts'
+import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
@@ -45,7 +47,9 @@ export interface Ingress {
   readonly carriers: Carriers
   /** Aborted when the caller's socket closes. */
   readonly left: AbortSignal
-  readBody(): Promise<Uint8Array>
+  /** Closes the caller's connection soon, whatever is still to be written to it. */
+  cut(): void
+  readBody(): Promise<Buffer>
 }
 
 export interface PipelineParts {
@@ -53,16 +57,18 @@ export interface PipelineParts {
   readonly answering: Answering
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
+  readonly deadlines: Deadlines
   nowMs(): number
 }
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, underWay, nowMs }: PipelineParts): RunCall {
+export function buildPipeline(parts: PipelineParts): RunCall {
+  const { stages, answering, nowMs } = parts
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
-    const close = watchCall(exchange, ingress.left, underWay)
+    const close = watchCall(exchange, ingress.left, parts)
     try {
       const caller = await timings.stage('Auth', () => stages.authenticate(ingress.carriers, ingress.address), {
         pass: caller => `tier=${caller.tier}`,
@@ -71,7 +77,7 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       exchange.permit = await timings.stage('RateLimit', () => stages.limitRate(caller), { fail: limitReason })
       const { call, permit } = exchange
       exchange.route = await timings.stage('Route', () => stages.route(permit, call, protocol.name), {
-        pass: ({ provider, model }) => `${provider.id}→${model.id}`,
+        pass: ({ provider, model }) => `${provider.id}${arrow}${model.id}`,
       })
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, call, exchange.callId)
@@ -94,21 +100,21 @@ function openExchange(ingress: Ingress, protocol: Protocol, nowMs: () => number)
     protocol,
     timings: new Timings(nowMs),
     attempts: [],
-    meter: { outputChars: 0, content: false, finished: false },
-    stop: new AbortController(),
+    meter: freshMeter(),
+    stop: new Stop(),
+    cut: () => ingress.cut(),
   }
 }
 
 /** Stops the call when its caller leaves or its time is over. The returned function ends the watch. */
-function watchCall(exchange: Exchange, left: AbortSignal, underWay: UnderWay): () => void {
-  const onLeft = (): void => exchange.stop.abort(callerLeft)
-  const late = new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`)
-  const timer = setTimeout(() => exchange.stop.abort(late), bounds.callMsMax)
-  left.addEventListener('abort', onLeft)
+function watchCall(exchange: Exchange, left: AbortSignal, { underWay, deadlines }: PipelineParts): () => void {
+  const deadline = deadlines.after(bounds.callMsMax, () => {
+    exchange.stop.stop(new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`))
+  })
+  left.addEventListener('abort', () => exchange.stop.stop(callerLeft))
   underWay.add(exchange)
   return () => {
-    clearTimeout(timer)
-    left.removeEventListener('abort', onLeft)
+    deadline.lift()
     underWay.delete(exchange)
   }
 }

@@ -3,9 +3,10 @@
 
 import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal, speakRefusal } from '../base/errors.ts'
-import type { Sink } from '../http/event-stream.ts'
 import type { ReadFrame } from './answer-reader.ts'
-import type { OpenedStream as Stream } from './attempt.ts'
+import type { OpenedStream } from './attempt.ts'
+import { scrubbed } from './attempt.ts'
+import type { CallerWriter } from './caller-writer.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 import type { Settle } from './settling.ts'
@@ -15,28 +16,33 @@ interface Run {
   readonly settle: Settle
 }
 
-/** Writes the stream to its end, settled, whatever happens. Never throws. */
-export async function relay(stream: Stream, sink: Sink, { exchange, settle }: Run): Promise<void> {
+/** How long the end of an upstream's body may take after its last event. */
+const TAIL_MS = 1_000
+
+/** Writes the stream to its end, settled, whatever happens. Throws only `callerLeft`. */
+export async function relay(stream: OpenedStream, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
   const sinceMs = exchange.timings.nowMs()
-  let last: Uint8Array | undefined
+  let last: Uint8Array
   let ending: Ending = { outcome: 'completed', status: 200 }
   try {
-    last = await relayUntilTerminal(stream, sink, exchange)
+    last = await relayUntilTerminal(stream, caller, exchange)
     exchange.timings.add('fwd', sinceMs)
-    stream.watch.end()
-    void stream.reader.finish()
+    stream.watch.expect(TAIL_MS)
+    void stream.reader.finish().finally(() => stream.watch.end())
   } catch (fault) {
     stream.watch.abort()
     ending = endingOf(fault, exchange)
-    last = Buffer.from(spokenEvents(fault, stream, exchange))
+    last = Buffer.from(eventsOf(spokenRefusal(fault, stream, exchange), exchange))
   }
-  await writeLast(sink, last, { exchange, settled: settle(exchange, ending) })
+  await writeLast(caller, last, { exchange, settled: settle(exchange, ending) })
 }
 
 /** For a head that left in silence and an answer that never opened. */
-export async function relayFailure(fault: unknown, sink: Sink, { exchange, settle }: Run): Promise<void> {
-  const last = Buffer.from(eventsOf(asRefusal(fault), exchange))
-  await writeLast(sink, last, { exchange, settled: settle(exchange, endingOf(fault, exchange)) })
+export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
+  const { reason } = exchange.stop
+  const refusal = reason instanceof Refusal ? reason : asRefusal(fault)
+  const settled = settle(exchange, endingOf(fault, exchange))
+  await writeLast(caller, Buffer.from(eventsOf(refusal, exchange)), { exchange, settled })
 }
 
 interface LastWord {
@@ -45,60 +51,59 @@ interface LastWord {
 }
 
 /** Durable first, then the last word. If it cannot be made durable, the caller is told that instead. */
-async function writeLast(sink: Sink, last: Uint8Array, { exchange, settled }: LastWord): Promise<void> {
+async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, settled }: LastWord): Promise<void> {
   let words = last
   try {
     await settled
   } catch {
     words = Buffer.from(eventsOf(new Refusal('settle_failed', exchange.requestId), exchange))
   }
-  if (exchange.stop.signal.reason === callerLeft) return
-  // From here on the caller may know that its call is over.
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`
-  await sink.write(Buffer.concat([Buffer.from(comment), words]))
+  await caller.write(Buffer.concat([Buffer.from(comment), words]))
 }
 
 /** Passes everything but the terminal frame, which it returns. */
-async function relayUntilTerminal(stream: Stream, sink: Sink, exchange: Exchange): Promise<Uint8Array> {
+async function relayUntilTerminal(
+  stream: OpenedStream,
+  caller: CallerWriter,
+  exchange: Exchange,
+): Promise<Uint8Array> {
+  // Asked for by us and not by the caller, a frame of nothing but usage stays here.
+  const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
   let frames: readonly ReadFrame[] | undefined = stream.first
   for (;;) {
     const passing: Uint8Array[] = []
-    let terminal: Uint8Array | undefined
     for (const { bytes, reading } of frames) {
       if (reading.kind === 'error' || reading.kind === 'garbage') {
-        await pass(passing, sink, stream)
+        await pass(passing, caller, stream)
         throw brokenOff(reading.error, stream)
       }
       if (reading.kind === 'terminal') {
-        terminal = bytes
-        break
+        await pass(passing, caller, stream)
+        return bytes
       }
-      // Asked for by us and not by the caller.
-      if (reading.kind === 'usage' && !exchange.call!.wantsUsage) continue
-      passing.push(bytes)
+      if (reading.kind !== 'usage' || keepsUsage) passing.push(bytes)
     }
-    await pass(passing, sink, stream)
-    if (terminal !== undefined) return terminal
+    await pass(passing, caller, stream)
     frames = await stream.reader.read()
     stream.watch.alive()
     if (frames === undefined) return unsaidEnd(exchange)
   }
 }
 
-/** Waits while the caller's socket is full, and no longer than for an upstream that is silent. */
-async function pass(frames: readonly Uint8Array[], sink: Sink, { watch }: Stream): Promise<void> {
+async function pass(frames: readonly Uint8Array[], caller: CallerWriter, { watch }: OpenedStream): Promise<void> {
   if (frames.length === 0) return
-  const room = sink.write(joined(frames))
+  const room = caller.write(joined(frames))
   if (room === undefined) return
-  watch.alive()
-  await Promise.race([room, watch.aborted()])
+  watch.pause() // the upstream is not at fault while we do not read it
+  await room
   watch.alive()
 }
 
-function brokenOff(error: UpstreamWords | undefined, { channel }: Stream): Refusal {
+function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
-  const message = channel.key.scrub(error.message).slice(0, 2_000)
-  return new Refusal('upstream_failed', `${channel.id}: ${message}`, { upstream: { ...error, message } })
+  const upstream = scrubbed(error, channel)
+  return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream })
 }
 
 /** The upstream closed without its terminal event: whole if the model had said that it was done, else broken off. */
@@ -110,6 +115,7 @@ function unsaidEnd(exchange: Exchange): Uint8Array {
 /** Frames of one chunk lie side by side in memory: then one view over all of them is written. */
 function joined(frames: readonly Uint8Array[]): Uint8Array {
   const [first] = frames as [Uint8Array]
+  if (frames.length === 1) return first
   let end = first.byteOffset
   for (const frame of frames) {
     if (frame.buffer !== first.buffer || frame.byteOffset !== end) return Buffer.concat(frames)
@@ -119,18 +125,17 @@ function joined(frames: readonly Uint8Array[]): Uint8Array {
 }
 
 function endingOf(fault: unknown, exchange: Exchange): Ending {
-  const { reason } = exchange.stop.signal
+  const { reason } = exchange.stop
   if (reason === callerLeft) return { outcome: 'client_left', status: 499 }
   if (reason instanceof Refusal) return { outcome: 'gateway_fault', status: 503 }
   if (fault instanceof Refusal && !fault.code.startsWith('upstream_')) return { outcome: 'gateway_fault', status: 500 }
   return { outcome: 'upstream_failed', status: 502 }
 }
 
-function spokenEvents(fault: unknown, stream: Stream, exchange: Exchange): string {
-  const { reason } = exchange.stop.signal
-  if (reason instanceof Refusal) return eventsOf(reason, exchange)
-  if (stream.watch.late) return eventsOf(new Refusal('upstream_too_slow', 'between chunks'), exchange)
-  return eventsOf(asRefusal(fault), exchange)
+function spokenRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
+  const { reason } = exchange.stop
+  if (reason instanceof Refusal) return reason
+  return stream.watch.late ? new Refusal('upstream_too_slow', 'between chunks') : asRefusal(fault)
 }
 
 const asRefusal = (fault: unknown): Refusal =>

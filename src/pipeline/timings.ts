@@ -3,6 +3,9 @@
 
 import { utf8HeaderValue } from '../http/header-text.ts'
 
+/** U+2192 as the bytes of its UTF-8 form. Everything else in these headers is visible ASCII. */
+export const arrow = utf8HeaderValue('→')
+
 export type TimedStage = 'Auth' | 'RateLimit' | 'Route' | 'Adapter'
 
 export const timedStages: readonly TimedStage[] = ['Auth', 'RateLimit', 'Route', 'Adapter']
@@ -71,7 +74,7 @@ export class Timings {
   writeTo(headers: Record<string, string>): void {
     for (const stage of timedStages) {
       const said = this.#said[stage]
-      if (said !== undefined) headers[`X-Pipeline-${stage}`] = utf8HeaderValue(said)
+      if (said !== undefined) headers[`X-Pipeline-${stage}`] = said
     }
     if (this.forwarding) headers['X-Pipeline-Breakdown'] = this.breakdownText()
   }

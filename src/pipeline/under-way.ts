@@ -28,6 +28,6 @@ export class UnderWay {
 
   /** Each ends as its dialect ends a broken answer, and is settled. */
   endAll(reason: Refusal): void {
-    for (const exchange of this.#exchanges) exchange.stop.abort(reason)
+    for (const exchange of this.#exchanges) exchange.stop.stop(reason)
   }
 }

@@ -1,22 +1,24 @@
 // Watches one attempt: it is aborted when the call stops, or when what is expected next does not come in time.
-// One timer an attempt; signs of life only note the time.
 
-import type { Timings } from './timings.ts'
+import type { Deadline, Deadlines } from '../base/deadlines.ts'
+import type { Stop } from '../base/stop.ts'
 
 export class Watch {
   readonly #controller = new AbortController()
-  readonly #stop: AbortSignal
-  readonly #timings: Timings
-  readonly #onStop = (): void => this.abort()
-  #timer: ReturnType<typeof setTimeout> | undefined
-  #lastSignMs = 0
+  readonly #stop: Stop
+  readonly #deadline: Deadline
+  readonly #abort = (): void => this.abort()
+  #withinMs: number
   late = false
 
-  constructor(stop: AbortSignal, timings: Timings) {
+  constructor(stop: Stop, deadlines: Deadlines, withinMs: number) {
     this.#stop = stop
-    this.#timings = timings
-    if (stop.aborted) this.#controller.abort()
-    else stop.addEventListener('abort', this.#onStop)
+    this.#withinMs = withinMs
+    this.#deadline = deadlines.after(withinMs, () => {
+      this.late = true
+      this.abort()
+    })
+    stop.onStop(this.#abort)
   }
 
   get signal(): AbortSignal {
@@ -26,39 +28,36 @@ export class Watch {
   /** Rejects when the attempt is aborted. */
   aborted(): Promise<never> {
     return new Promise((_, reject) => {
-      this.signal.addEventListener('abort', () => reject(new Error('aborted')), { once: true })
+      const tell = (): void => reject(new Error('aborted'))
+      if (this.signal.aborted) tell()
+      else this.signal.addEventListener('abort', tell, { once: true })
     })
   }
 
-  /** From now on a sign of life is expected every so often. */
+  /** From now on a sign of life is expected this often. */
   expect(withinMs: number): void {
-    clearTimeout(this.#timer)
-    this.#lastSignMs = this.#timings.nowMs()
-    this.#arm(withinMs, withinMs)
+    this.#withinMs = withinMs
+    this.alive()
   }
 
   alive(): void {
-    this.#lastSignMs = this.#timings.nowMs()
+    this.#deadline.extend(this.#withinMs)
+  }
+
+  /** Nothing is expected until the next sign of life. */
+  pause(): void {
+    this.#deadline.extend(Number.POSITIVE_INFINITY)
   }
 
   /** Stops watching; the attempt is over or in safe hands. */
   end(): void {
-    clearTimeout(this.#timer)
-    this.#stop.removeEventListener('abort', this.#onStop)
+    this.#deadline.lift()
+    this.#stop.forget(this.#abort)
   }
 
   /** Ends the attempt now. */
   abort(): void {
     this.end()
     this.#controller.abort()
-  }
-
-  #arm(withinMs: number, waitMs: number): void {
-    this.#timer = setTimeout(() => {
-      const silentMs = this.#timings.nowMs() - this.#lastSignMs
-      if (silentMs + 1 < withinMs) return this.#arm(withinMs, withinMs - silentMs)
-      this.late = true
-      this.#controller.abort()
-    }, waitMs)
   }
 }

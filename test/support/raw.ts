@@ -28,7 +28,7 @@ export function rawRequest(url: string, bytes: string | Uint8Array, withinMs = 5
       if (answer !== undefined && fault === undefined) resolve(answer)
       else reject(fault ?? new Error(`the connection closed early: ${received.toString('latin1')}`))
     }
-    socket.on('data', chunk => {
+    socket.on('data', (chunk: Buffer) => {
       received = Buffer.concat([received, chunk])
       if (parseAnswer(received) !== undefined) finish()
     })

@@ -1,0 +1,97 @@
+// A streamed response: its head goes out when the first content is in hand or after a while of silence, and its end
+// when the call is settled. A caller that leaves at any moment settles it, too.
+
+import type { Deadlines } from '../base/deadlines.ts'
+import type { Log } from '../base/log.ts'
+import { describeFault } from '../base/log.ts'
+import type { Sink } from '../http/event-stream.ts'
+import { streamResponse } from '../http/event-stream.ts'
+import { headersOf } from './answer-headers.ts'
+import type { Opened, OpenedStream } from './attempt.ts'
+import { CallerWriter } from './caller-writer.ts'
+import type { Exchange } from './exchange.ts'
+import { callerLeft, leftStatus } from './exchange.ts'
+import { relay, relayFailure } from './relay.ts'
+import type { Settle } from './settling.ts'
+
+export interface StreamParts {
+  readonly settle: Settle
+  readonly log: Log
+  readonly silence: Silence
+  readonly deadlines: Deadlines
+  /** How long a caller may leave its socket full. */
+  readonly stallMs: number
+}
+
+export interface Silence {
+  /** A stream's head leaves after this long without content, so that no proxy between gives up. */
+  readonly headMs: number
+  readonly heartbeatMs: number
+}
+
+export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
+
+/** A call whose answer is streamed, and what to call when it is over. */
+export interface Streaming {
+  readonly exchange: Exchange
+  close(): void
+}
+
+const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+const SSE_TYPE = 'text/event-stream; charset=utf-8'
+
+export function answerStream(parts: StreamParts, { exchange, close }: Streaming, opened: OpenedStream): Response {
+  const write = (caller: CallerWriter): Promise<void> => relay(opened, caller, { exchange, settle: parts.settle })
+  return respond(parts, { exchange, close }, { contentType: opened.contentType, write })
+}
+
+/** The head goes out now; the answer, or why there is none, follows when it comes. */
+export function answerAfterSilence(parts: StreamParts, streaming: Streaming, opening: Promise<Opened>): Response {
+  const { exchange } = streaming
+  const run = { exchange, settle: parts.settle }
+  opening.catch(() => {}) // told to the caller below, if it is still there
+  async function write(caller: CallerWriter): Promise<void> {
+    // The runtime sends a stream's head with its first bytes.
+    const beat = (): void => void caller.write(': \n\n')?.catch(() => {})
+    beat()
+    const heart = setInterval(beat, parts.silence.heartbeatMs)
+    let opened: Opened
+    try {
+      opened = await opening.finally(() => clearInterval(heart))
+    } catch (fault) {
+      return await relayFailure(fault, caller, run)
+    }
+    if (opened.kind === 'stream') await relay(opened, caller, run)
+  }
+  return respond(parts, streaming, { contentType: SSE_TYPE, write })
+}
+
+interface Body {
+  readonly contentType: string
+  write(caller: CallerWriter): Promise<void>
+}
+
+function respond(parts: StreamParts, { exchange, close }: Streaming, body: Body): Response {
+  let begun = false
+  const end = async (): Promise<void> => {
+    // Settled long ago, unless the caller left too early for that, or we are at fault.
+    const outcome = exchange.stop.reason === callerLeft ? 'client_left' : 'gateway_fault'
+    await parts.settle(exchange, { outcome, status: leftStatus }).catch(() => {})
+    close()
+  }
+  // A caller that leaves before its stream is first read from would otherwise leave its hold behind.
+  exchange.stop.onStop(() => begun || void end())
+  const write = async (sink: Sink): Promise<void> => {
+    begun = true
+    try {
+      await body.write(new CallerWriter(sink, { exchange, deadlines: parts.deadlines, stallMs: parts.stallMs }))
+    } catch (fault) {
+      const fields = { request: exchange.requestId, fault: describeFault(fault) }
+      if (fault !== callerLeft) parts.log.error('stream broke', fields)
+    } finally {
+      await end()
+    }
+  }
+  const head = { status: 200, headers: { ...headersOf(exchange, body.contentType), ...SSE_HEADERS } }
+  return streamResponse(head, write, () => exchange.stop.stop(callerLeft))
+}

@@ -1,0 +1,195 @@
+// Stopping: calls under way end well within the window, the rest are ended as their dialect ends a broken answer, and
+// all are settled.
+
+import { describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pausedStream, plain, silence, streamed } from '../../src/fake-upstream/answers.ts'
+import type { Harness, HarnessOptions } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
+import type { Caller } from './caller.ts'
+import { errorOf, eventsOf, openCall } from './caller.ts'
+import { after, done } from './wire.ts'
+
+/** A gateway on a folder that outlives it, so that what it left behind can be read. */
+async function onFolder(options: HarnessOptions, run: (harness: Harness) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-drain-'))
+  const harness = await startHarness({ ...options, folder })
+  try {
+    await run(harness)
+  } finally {
+    void harness.gateway.drain() // a second call hurries
+    await harness.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Waits until the answer is whole or its socket is closed. */
+async function ended(caller: Caller): Promise<Caller> {
+  await Promise.race([caller.closed, caller.until(({ isWhole }) => isWhole, 'the answer is whole').catch(() => {})])
+  return caller
+}
+
+describe('within the window', () => {
+  test('a stream goes on to its last word', async () => {
+    await onFolder({}, async harness => {
+      const ends = Promise.withResolvers<void>()
+      harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+      const caller = openCall(harness, await harness.key(), { stream: true })
+      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      const drained = harness.gateway.drain()
+      ends.resolve()
+      await ended(caller)
+      expect(caller.text).toContain('two')
+      expect(caller.text).toEndWith(done)
+      expect(caller.isWhole).toBe(true)
+      await drained
+      expect(harness.records()).toMatchObject([{ outcome: 'completed', status: 200 }])
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+
+  test('a plain call gets its answer', async () => {
+    await onFolder({}, async harness => {
+      const opens = Promise.withResolvers<void>()
+      harness.upstream.plan(after(opens.promise, plain('x'.repeat(500_000))))
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, await harness.key(), {})
+      await received
+      const drained = harness.gateway.drain()
+      opens.resolve()
+      await ended(caller)
+      expect(caller.status).toBe(200)
+      expect(caller.isWhole).toBe(true)
+      await drained
+      expect(harness.records()).toMatchObject([{ outcome: 'completed' }])
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+
+  test('a call that fails gets its error', async () => {
+    await onFolder({ world: { attemptTimes: { firstContentMs: 200, betweenChunksMs: 200 } } }, async harness => {
+      harness.upstream.plan(silence())
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, await harness.key(), {})
+      await received
+      const drained = harness.gateway.drain()
+      await ended(caller)
+      expect([caller.status, caller.isWhole]).toEqual([504, true])
+      await drained
+    })
+  })
+
+  test('fifty streams and fifty plain calls all end well', async () => {
+    await onFolder({}, async harness => {
+      const ends = Promise.withResolvers<void>()
+      const key = await harness.key({ qpm: 10_000 })
+      harness.upstream.planModel('gpt-4o-mini', after(ends.promise, streamed(['one', 'two'])))
+      harness.upstream.planModel('gpt-4o', after(ends.promise, plain('one two')))
+      const calls = Array.from({ length: 50 }, () => [
+        openCall(harness, key, { stream: true }),
+        openCall(harness, key, { model: 'openai/gpt-4o' }),
+      ]).flat()
+      await until(() => harness.upstream.requests.length === 100, 'all calls are at the upstream')
+      const drained = harness.gateway.drain()
+      ends.resolve()
+      await Promise.all(calls.map(ended))
+      expect(calls.filter(caller => caller.status === 200 && caller.isWhole).length).toBe(100)
+      await drained
+      expect(harness.records().filter(record => record.outcome === 'completed')).toHaveLength(100)
+      expect(harness.openHolds()).toBe(0)
+    })
+  }, 20_000)
+
+  test('new calls are refused, or not taken at all', async () => {
+    await onFolder({}, async harness => {
+      const ends = Promise.withResolvers<void>()
+      const key = await harness.key()
+      harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+      const caller = openCall(harness, key, { stream: true })
+      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      const drained = harness.gateway.drain()
+      const late = openCall(harness, key, {})
+      await ended(late)
+      expect([0, 503]).toContain(late.status)
+      expect(harness.upstream.requests).toHaveLength(1)
+      ends.resolve()
+      await ended(caller)
+      await drained
+    })
+  })
+})
+
+describe('when the window is over', () => {
+  const hasty = { env: { WEIR_DRAIN_SECONDS: '0' } }
+
+  test('a stream ends with an error event and is settled', async () => {
+    await onFolder(hasty, async harness => {
+      const key = await harness.key({ credit: '1' })
+      harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, key, { stream: true })
+      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      const drained = harness.gateway.drain()
+      await ended(caller)
+      expect(errorOf(eventsOf(caller.body).at(-2)!)).toMatchObject({ type: 'server_error', code: 'draining' })
+      expect(caller.text).toEndWith(done)
+      expect(caller.isWhole).toBe(true)
+      await (await received).closed
+      await drained
+      expect(harness.records()).toMatchObject([{ outcome: 'gateway_fault', status: 503, cost: 0 }])
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+
+  test('a plain call and a stream without content yet are refused and settled', async () => {
+    await onFolder(hasty, async harness => {
+      const key = await harness.key()
+      harness.upstream.planModel('gpt-4o-mini', silence())
+      const calls = [openCall(harness, key, {}), openCall(harness, key, { stream: true })]
+      await until(() => harness.upstream.requests.length === 2, 'both are at the upstream')
+      const drained = harness.gateway.drain()
+      await Promise.all(calls.map(ended))
+      for (const caller of calls) {
+        expect([caller.status, caller.isWhole]).toEqual([503, true])
+        expect(errorOf(caller.body).code).toBe('draining')
+        expect(Number(caller.header('retry-after'))).toBeGreaterThan(0)
+      }
+      await drained
+      await Promise.all(harness.upstream.requests.map(request => request.closed))
+      expect(harness.records()).toMatchObject([{ cost: 0 }, { cost: 0 }])
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+
+  test('two hundred streams end and leave no hold', async () => {
+    await onFolder(hasty, async harness => {
+      const key = await harness.key({ qpm: 10_000 })
+      harness.upstream.planModel('gpt-4o-mini', pausedStream(['one', 'two'], new Promise(() => {})))
+      const calls = Array.from({ length: 200 }, () => openCall(harness, key, { stream: true }))
+      await Promise.all(calls.map(caller => caller.until(({ text }) => text.includes('one'), 'content is here')))
+      const drained = harness.gateway.drain()
+      await Promise.all(calls.map(ended))
+      expect(calls.filter(caller => caller.isWhole && caller.text.endsWith(done))).toHaveLength(200)
+      await drained
+      expect(harness.records()).toHaveLength(200)
+      expect(harness.openHolds()).toBe(0)
+    })
+  }, 20_000)
+
+  test('a second signal does not wait for the window', async () => {
+    await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {
+      harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
+      const caller = openCall(harness, await harness.key(), { stream: true })
+      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      const drained = harness.gateway.drain()
+      expect(harness.gateway.underWay).toBe(1)
+      void harness.gateway.drain()
+      await ended(caller)
+      expect(caller.text).toContain('draining')
+      await drained
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+})

@@ -1,0 +1,247 @@
+// Two keys of one provider are two channels, tried in order: until the first content an attempt may be replaced, and
+// whatever happens the caller gets one answer and one bill.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { answer, errorMidStream, fail, garbage, resetAfterRequest, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { chunk, close, end, gate, script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
+import { counts, done, errorEvent, event, finish, piece, role, sends } from './wire.ts'
+
+const attemptTimes = { firstContentMs: 250, betweenChunksMs: 250 }
+const forms = [['plain', false], ['streamed', true]] as const
+
+/** The keys that the upstream saw since then, in order. */
+function keysSince(harness: Harness, before: number): readonly (string | undefined)[] {
+  return harness.upstream.requests.slice(before).map(request => request.headers.get('authorization')?.slice(7))
+}
+
+describe('two channels', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startHasty({ world: { attemptTimes }, upstreamKeys: 'first-key, second-key' })
+    key = await harness.key({ qpm: 100_000 })
+  })
+  afterAll(() => harness.stop())
+
+  const html = '<html>'
+  const okHead = { kind: 'head', status: 200, headers: [['content-type', 'application/json'], ['content-length', '6']] } as const
+  const errorIn200 = script({ ...okHead, headers: [okHead.headers[0], ['content-length', '27']] },
+    { kind: 'bytes', bytes: Buffer.from('{"error":{"message":"bad"}}') }, end)
+  const failures: readonly (readonly [string, Script])[] = [
+    ['500', fail(500)],
+    ['502', fail(502)],
+    ['503', fail(503)],
+    ['529', fail(529)],
+    ['408', fail(408)],
+    ['429', fail(429, { retryAfter: '30' })],
+    ['401', fail(401)],
+    ['402', fail(402)],
+    ['403', fail(403)],
+    ['a redirect', fail(307, { headers: { location: 'http://127.0.0.1:1/' } })],
+    ['silence', silence()],
+    ['garbage', garbage()],
+    ['a reset', resetAfterRequest()],
+    ['a close', script(close)],
+    ['HTML', script(okHead, { kind: 'bytes', bytes: Buffer.from(html) }, end)],
+    ['an error in a 200', errorIn200],
+    ['an empty 200', script({ ...okHead, headers: [okHead.headers[0], ['content-length', '0']] }, end)],
+  ]
+
+  describe.each(forms)('%s', (_form, stream) => {
+    test.each(failures)('the second answers after %s', async (_name, failure) => {
+      const before = harness.upstream.requests.length
+      const records = harness.records().length
+      harness.upstream.plan(failure, answer('Hello'))
+      const caller = await openCall(harness, key, { stream }).whole()
+      expect(caller.status).toBe(200)
+      expect(caller.text).toContain('Hello')
+      expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
+      await harness.idle()
+      const [record, ...more] = harness.records().slice(records)
+      expect(more).toEqual([])
+      expect(record).toMatchObject({
+        ...{ outcome: 'completed', status: 200, attempts: 2, channel: 'openai#2' },
+        ...{ usage_source: 'reported', cost: 2 * 150 + 600 },
+      })
+      expect(harness.openHolds()).toBe(0)
+      expect(caller.header('x-pipeline-adapter')).toMatch(/^done/)
+    })
+
+    test.each([400, 404, 405, 409, 413, 415, 422, 431])('a %i of the first is final', async status => {
+      const before = harness.upstream.requests.length
+      const words = { message: 'Too many tokens.', type: 'invalid_request_error', code: 'context_length_exceeded', param: 'n' }
+      harness.upstream.plan(fail(status, { error: words }))
+      const caller = await openCall(harness, key, { stream }).whole()
+      expect(caller.status).toBe(status)
+      expect(errorOf(caller.body)).toEqual(words)
+      expect(keysSince(harness, before)).toEqual(['first-key'])
+      await harness.idle()
+      expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', status, attempts: 1, cost: 0 })
+      expect(harness.openHolds()).toBe(0)
+      // What the SDKs would send again by themselves they are told not to.
+      expect(caller.header('x-should-retry')).toBe(status === 409 ? 'false' : undefined)
+    })
+
+    test('when both fail there is one error, and the SDKs are told not to try again', async () => {
+      const before = harness.upstream.requests.length
+      harness.upstream.plan(fail(500), fail(503))
+      const caller = await openCall(harness, key, { stream }).whole()
+      expect([caller.status, errorOf(caller.body).code]).toEqual([502, 'upstream_unusable'])
+      expect(caller.header('x-should-retry')).toBe('false')
+      expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
+      await harness.idle()
+      expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', attempts: 2, cost: 0 })
+      expect(harness.openHolds()).toBe(0)
+    })
+
+    test('when both are limited the caller learns when to come again', async () => {
+      harness.upstream.plan(fail(429, { retryAfter: '9' }), fail(429, { retryAfter: '7' }))
+      const caller = await openCall(harness, key, { stream }).whole()
+      expect([caller.status, errorOf(caller.body).code]).toEqual([503, 'upstream_rate_limited'])
+      expect(caller.header('retry-after')).toBe('7')
+    })
+
+    test('a refusal of the second is final too', async () => {
+      harness.upstream.plan(fail(500), fail(400))
+      const caller = await openCall(harness, key, { stream }).whole()
+      expect([caller.status, errorOf(caller.body).message]).toEqual([400, 'The upstream answers 400.'])
+    })
+
+    test('the first is tried first again', async () => {
+      const before = harness.upstream.requests.length
+      await openCall(harness, key, { stream }).whole()
+      expect(keysSince(harness, before)).toEqual(['first-key'])
+    })
+  })
+
+  const beforeContent: readonly (readonly [string, Script])[] = [
+    ['an error event before content', errorMidStream([])],
+    ['an error event after the role', sends(role() + errorEvent())],
+    ['content and an error in one piece', sends(role() + piece('lost', counts(1_000, 1_000)) + errorEvent())],
+    ['the role and then silence', script(streamHead, chunk(role(counts(1_000, 1_000))))],
+    ['the role and then a reset', script(streamHead, chunk(role(counts(1_000, 1_000))), { kind: 'reset' })],
+    ['an empty stream', sends('')],
+    ['nonsense', sends('data: nonsense\n\n')],
+    ['a stream of comments that ends', sends(': hello\n\n: bye\n\n')],
+    ['a plain answer to a stream', script({ ...okHead }, { kind: 'bytes', bytes: Buffer.from('{"a":1}'.slice(0, 6)) }, end)],
+  ]
+
+  test.each(beforeContent)('a stream is replaced after %s, and nothing of it is billed', async (_name, failure) => {
+    const before = harness.upstream.requests.length
+    // The second tells no usage, so that whatever was left of the first would show.
+    harness.upstream.plan(failure, sends(role() + piece('four') + finish() + done))
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect(caller.status).toBe(200)
+    expect(caller.text).not.toContain('lost')
+    expect(eventsOf(caller.body)).toHaveLength(4)
+    expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 2, usage_source: 'estimated', output_tokens: 1 })
+  })
+
+  test.each(beforeContent)('and when the second does the same, nobody pays: %s', async (_name, failure) => {
+    harness.upstream.plan(failure, failure)
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect([502, 504]).toContain(caller.status)
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 2, cost: 0, usage_source: 'none' })
+  })
+
+  test('that the first was finished does not make the second so', async () => {
+    harness.upstream.plan(sends(role() + finish() + errorEvent()), sends(role() + piece('x')))
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect(errorOf(eventsOf(caller.body).at(-2)!).code).toBe('upstream_failed')
+  })
+
+  const afterContent: readonly (readonly [string, Script['steps']])[] = [
+    ['an error event', () => [chunk(errorEvent()), end]],
+    ['a reset', () => [{ kind: 'reset' }]],
+    ['silence', () => []],
+    ['nonsense', () => [chunk(event('nonsense')), end]],
+  ]
+
+  test.each(afterContent)('after first content nothing is tried again: %s', async (_name, rest) => {
+    const before = harness.upstream.requests.length
+    const seen = Promise.withResolvers<void>()
+    harness.upstream.plan({
+      starts: 'request',
+      *steps(request) {
+        yield streamHead
+        yield chunk(role() + piece('x'))
+        yield gate(seen.promise)
+        yield* rest(request)
+      },
+    })
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('"x"'), 'content is here')
+    seen.resolve()
+    await caller.whole()
+    expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
+    expect(keysSince(harness, before)).toEqual(['first-key'])
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 1, outcome: 'upstream_failed', cost: 0 })
+  })
+
+  test('each attempt is sent once, also on a socket that was used before', async () => {
+    await openCall(harness, key, {}).whole()
+    const before = harness.upstream.requests.length
+    harness.upstream.plan(script(close), resetAfterRequest())
+    expect((await openCall(harness, key, {}).whole()).status).toBe(502)
+    expect(keysSince(harness, before)).toEqual(['first-key', 'second-key'])
+  })
+
+  test('a caller that leaves stops the trying', async () => {
+    const before = harness.upstream.requests.length
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, {})
+    const request = await received
+    caller.leave()
+    await request.closed
+    await harness.idle()
+    expect(keysSince(harness, before)).toEqual(['first-key'])
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left' })
+  })
+})
+
+describe('five channels', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startHasty({ world: { attemptTimes }, upstreamKeys: 'k1,k2,k3,k4,k5' })
+    key = await harness.key()
+  })
+  afterAll(() => harness.stop())
+
+  test.each(forms)('three attempts at most (%s)', async (_form, stream) => {
+    const before = harness.upstream.requests.length
+    harness.upstream.plan(fail(500), fail(429), fail(500))
+    const caller = await openCall(harness, key, { stream }).whole()
+    expect(caller.status).toBe(502)
+    expect(caller.header('x-should-retry')).toBe('false')
+    expect(keysSince(harness, before)).toEqual(['k1', 'k2', 'k3'])
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, cost: 0, channel: 'openai#3' })
+  })
+
+  test('the third may still answer', async () => {
+    harness.upstream.plan(fail(500), fail(429), answer('Hello'))
+    expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, outcome: 'completed', channel: 'openai#3' })
+  })
+
+  test('a single channel leaves it to the SDK to try again', async () => {
+    const own = await startHasty()
+    try {
+      own.upstream.plan(fail(500))
+      const caller = await openCall(own, await own.key(), {}).whole()
+      expect([caller.status, caller.header('x-should-retry')]).toEqual([502, undefined])
+    } finally {
+      await own.stop()
+    }
+  })
+})

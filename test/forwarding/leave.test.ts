@@ -1,0 +1,170 @@
+// A caller that goes away: its upstream is let go at once, its hold is given back, and it pays for what it got.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import net from 'node:net'
+import { plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import type { ReceivedRequest } from '../../src/fake-upstream/server.ts'
+import type { Harness } from '../support/gateway.ts'
+import { hello, until } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
+import type { Caller } from './caller.ts'
+import { model, openCall, startHasty } from './caller.ts'
+import { counts, done, finish, piece, role, usageOnly } from './wire.ts'
+
+let harness: Harness
+let key: string
+const never = Promise.withResolvers<void>()
+
+beforeAll(async () => {
+  harness = await startHasty()
+  key = await harness.key({ qpm: 100_000 })
+})
+afterAll(() => harness.stop())
+
+/** Waits until the call that just ended is settled, and gives its record. */
+async function settled(): Promise<Record<string, unknown>> {
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+  expect((await harness.balance(key)).held).toBe('0.00')
+  return harness.records().at(-1)!
+}
+
+/** From the moment the caller leaves to that in which its upstream's socket is closed. */
+async function lettingGo(caller: Caller, request: ReceivedRequest): Promise<number> {
+  const leftAtMs = performance.now()
+  caller.leave()
+  await request.closed
+  return request.closedAtMs! - leftAtMs
+}
+
+describe('a plain call', () => {
+  test('that is left before its answer costs nothing', async () => {
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, {})
+    expect(await lettingGo(caller, await received)).toBeLessThan(1_000)
+    expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, cost: 0, usage_source: 'none' })
+  })
+
+  test('that is left in the middle of its answer costs nothing, and is not tried again', async () => {
+    const before = harness.upstream.requests.length
+    const received = harness.upstream.nextRequest()
+    harness.upstream.plan({
+      starts: 'request',
+      *steps(request) {
+        const [head, body] = [...plain('Hello').steps(request)]
+        yield head!
+        if (body!.kind === 'bytes') yield { kind: 'bytes', bytes: body!.bytes.subarray(0, 20) }
+      },
+    })
+    const caller = openCall(harness, key, {})
+    const request = await received
+    await until(() => request.bytesWritten > 20, 'half of the answer is out')
+    expect(await lettingGo(caller, request)).toBeLessThan(1_000)
+    expect(await settled()).toMatchObject({ outcome: 'client_left', cost: 0 })
+    expect(harness.upstream.requests.length).toBe(before + 1)
+  })
+})
+
+describe('a stream', () => {
+  test('that is left before its head costs nothing', async () => {
+    harness.upstream.plan(script(streamHead, chunk(role())))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    const request = await received
+    await until(() => request.bytesWritten > 100, 'the role is out')
+    expect(await lettingGo(caller, request)).toBeLessThan(1_000)
+    expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, cost: 0, usage_source: 'none' })
+  })
+
+  test('that is left after content is charged by what was sent, counted', async () => {
+    const text = 'x'.repeat(41)
+    harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(never.promise)))
+    const received = harness.upstream.nextRequest()
+    const body = JSON.stringify({ model, messages: hello, stream: true })
+    const caller = openCall(harness, key, body)
+    await caller.until(read => read.text.includes(text), 'content is here')
+    expect(await lettingGo(caller, await received)).toBeLessThan(1_000)
+    const [input, output] = [Math.ceil(body.length / 4), 11]
+    expect(await settled()).toMatchObject({
+      ...{ outcome: 'client_left', status: 499, usage_source: 'estimated', streamed: 1 },
+      ...{ input_tokens: input, output_tokens: output, cost: input * 150 + output * 600 },
+    })
+  })
+
+  test('that is left after its usage was told is charged by that', async () => {
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('x', counts(9, 4))), gate(never.promise)))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(read => read.text.includes('"x"'), 'content is here')
+    caller.leave()
+    expect(await settled()).toMatchObject({
+      ...{ outcome: 'client_left', usage_source: 'reported' },
+      ...{ input_tokens: 9, output_tokens: 4, cost: 9 * 150 + 4 * 600 },
+    })
+  })
+
+  test('that is left between its usage and its last word is charged once', async () => {
+    const text = role() + piece('x') + finish() + usageOnly(9, 4)
+    harness.upstream.plan(script(streamHead, chunk(text), gate(never.promise), chunk(done), end))
+    const before = harness.records().length
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(read => read.text.includes('"stop"'), 'the finish is here')
+    caller.leave()
+    expect(await settled()).toMatchObject({ usage_source: 'reported', cost: 9 * 150 + 4 * 600 })
+    expect(harness.records().length).toBe(before + 1)
+  })
+
+  test('lets its upstream go within 100 ms, nearly always', async () => {
+    const times: number[] = []
+    for (let round = 0; round < 40; round++) {
+      harness.upstream.plan(script(streamHead, chunk(role() + piece('x')), gate(never.promise)))
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, key, { stream: true })
+      await caller.until(read => read.text.includes('"x"'), 'content is here')
+      times.push(await lettingGo(caller, await received))
+    }
+    const sorted = times.sort((a, b) => a - b)
+    expect(sorted[Math.floor(sorted.length * 0.9)]!, sorted.join(' ')).toBeLessThan(100)
+    await settled()
+  })
+})
+
+describe('two hundred callers that leave at once', () => {
+  const rows: readonly (readonly [string, boolean, 'end' | 'destroy', boolean])[] = [
+    ['plain calls, closed', false, 'end', false],
+    ['plain calls, cut', false, 'destroy', false],
+    ['streams, closed', true, 'end', false],
+    ['streams, cut', true, 'destroy', false],
+    ['plain calls to a silent upstream', false, 'destroy', true],
+    ['streams from a silent upstream', true, 'destroy', true],
+  ]
+
+  test.each(rows)('%s, leave no hold and no call', async (_name, stream, how, silent) => {
+    harness.upstream.planModel('gpt-4o-mini', silent ? silence() : undefined)
+    const body = JSON.stringify({ model, messages: hello, stream })
+    const bytes = post('/v1/chat/completions', { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }, body)
+    const { hostname, port } = new URL(harness.url)
+    const leave = (): Promise<void> =>
+      new Promise(resolve => {
+        const socket = net.connect(Number(port), hostname, () => socket.write(bytes, () => socket[how]()))
+        socket.resume()
+        socket.on('error', () => {})
+        socket.on('close', () => resolve())
+      })
+    const before = harness.records().length
+    await Promise.all(Array.from({ length: 200 }, leave))
+    harness.upstream.planModel('gpt-4o-mini', undefined)
+    // A call behind them: when it is answered, all of those before it have been taken in.
+    expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+    await harness.idle()
+    await until(() => harness.openHolds() === 0, 'no hold is open')
+    expect(harness.records().length - before).toBe(201)
+    expect((await harness.balance(key)).held).toBe('0.00')
+    expect(harness.logs.filter(line => line.includes('"level":"error"'))).toEqual([])
+  })
+
+  test('and the gateway lives', async () => {
+    expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
+  })
+})

@@ -1,0 +1,184 @@
+// Usage is read from the passing bytes, wherever it stands and however the bytes are cut; and who pays follows from
+// how the stream ended.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { streamHead } from '../../src/fake-upstream/answers.ts'
+import type { Step } from '../../src/fake-upstream/script.ts'
+import { chunk, close, end, gate, reset, script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { hello, until } from '../support/gateway.ts'
+import { errorOf, eventsOf, model, openCall, startHasty } from './caller.ts'
+import { counts, done, errorEvent, event, finish, piece, role, sends, usageOnly } from './wire.ts'
+
+let harness: Harness
+let key: string
+
+beforeAll(async () => {
+  harness = await startHasty()
+  key = await harness.key({ qpm: 100_000 })
+})
+afterAll(() => harness.stop())
+
+const body = JSON.stringify({ model, messages: hello, stream: true })
+const estimatedInput = Math.ceil(body.length / 4)
+
+type Expected = readonly [input: number, cached: number, output: number, source: string]
+
+async function lastRecord(): Promise<Record<string, unknown>> {
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+  return harness.records().at(-1)!
+}
+
+function reading(record: Record<string, unknown>): Expected {
+  return [record.input_tokens, record.cache_read_tokens, record.output_tokens, record.usage_source] as never
+}
+
+const cost = ([input, cached, output]: Expected): number => input * 150 + cached * 75 + output * 600
+
+const eightLetters = role() + piece('four') + piece('more')
+
+describe('usage', () => {
+  const cached = { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 6 } }
+  const reported = (input: number, output: number): Expected => [input, 0, output, 'reported']
+  const estimated: Expected = [estimatedInput, 0, 2, 'estimated']
+  const odd = (usage: unknown): string => eightLetters + finish() + event({ choices: [], usage }) + done
+  const raw = (usage: string): string => eightLetters + finish() + event(`{"choices":[],"usage":${usage}}`) + done
+  const rows: readonly (readonly [string, string, Expected])[] = [
+    ['in a frame of its own', eightLetters + finish() + usageOnly(7, 5) + done, reported(7, 5)],
+    ['with the finish', eightLetters + finish(counts(7, 5)) + done, reported(7, 5)],
+    ['with every piece, growing', role(counts(7, 0)) + piece('four', counts(7, 1)) + piece('more', counts(7, 2)) + finish() + done,
+      reported(7, 2)],
+    ['before the text', usageOnly(7, 5) + eightLetters + finish() + done, reported(7, 5)],
+    ['between the text', role() + piece('four') + usageOnly(7, 5) + piece('more') + finish() + done, reported(7, 5)],
+    ['told twice, the last counts', eightLetters + usageOnly(1, 1) + finish() + usageOnly(7, 5) + done, reported(7, 5)],
+    ['with a cached part', odd(cached), [4, 6, 2, 'reported']],
+    ['with more cached than there is', odd({ ...cached, prompt_tokens_details: { cached_tokens: 50 } }),
+      [0, 10, 2, 'reported']],
+    ['with details of null', odd({ ...cached, prompt_tokens_details: null }), reported(10, 2)],
+    ['without choices beside it', eightLetters + finish() + event(counts(7, 5)) + done, reported(7, 5)],
+    ['of zero', odd({ prompt_tokens: 0, completion_tokens: 0 }), reported(0, 0)],
+    ['missing', eightLetters + finish() + done, estimated],
+    ['null', odd(null), estimated],
+    ['of an empty object', odd({}), estimated],
+    ['of a list', odd([1, 2]), estimated],
+    ['negative', odd({ prompt_tokens: -7, completion_tokens: -5 }), estimated],
+    ['half negative', odd({ prompt_tokens: 7, completion_tokens: -5 }), estimated],
+    ['as text', odd({ prompt_tokens: '7', completion_tokens: '5' }), estimated],
+    ['not whole', odd({ prompt_tokens: 7.5, completion_tokens: 5 }), estimated],
+    ['beyond any number', raw('{"prompt_tokens":1e400,"completion_tokens":1e400}'), estimated],
+    ['beyond 2^53', raw('{"prompt_tokens":9007199254740993,"completion_tokens":1}'), estimated],
+    ['absurd, after a good one', eightLetters + usageOnly(7, 5) + finish() + event(`{"choices":[],"usage":{"prompt_tokens":-1}}`)
+      + done, reported(7, 5)],
+  ]
+
+  test.each(rows)('%s', async (_name, stream, expected) => {
+    for (const size of [1_000_000, 1, 7]) {
+      harness.upstream.plan(sends(stream, size))
+      const caller = await openCall(harness, key, body).whole()
+      expect(caller.text).toEndWith(done)
+      const record = await lastRecord()
+      expect(reading(record)).toEqual(expected)
+      expect(record).toMatchObject({ outcome: 'completed', status: 200, cost: cost(expected) })
+    }
+  })
+
+  test('of tool calls, reasoning and refusals is counted when nobody tells it', async () => {
+    const delta = (fields: object): string => event({ choices: [{ index: 0, delta: fields, finish_reason: null }] })
+    const tool = { index: 0, id: 'c', type: 'function', function: { name: 'four', arguments: 'more' } }
+    const stream = delta({ tool_calls: [tool] }) + delta({ reasoning_content: '12345678' }) + delta({ refusal: '1234' })
+    harness.upstream.plan(sends(stream + finish() + done))
+    await openCall(harness, key, body).whole()
+    expect(reading(await lastRecord())).toEqual([estimatedInput, 0, 5, 'estimated'])
+  })
+
+  test('told after the last word does not count, however the bytes are cut', async () => {
+    const stream = eightLetters + finish() + usageOnly(7, 5) + done
+    for (const size of [1_000_000, 1]) {
+      harness.upstream.plan(sends(stream + usageOnly(700, 500) + piece('x'.repeat(400)), size))
+      await openCall(harness, key, body).whole()
+      expect(reading(await lastRecord())).toEqual(reported(7, 5))
+    }
+  })
+})
+
+describe('a stream that ends', () => {
+  /** Sends the start, waits until the caller has it, and goes on with the rest. */
+  async function endingIn(start: string, ...rest: readonly Step[]) {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(start), gate(promise), ...rest))
+    const caller = openCall(harness, key, body)
+    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    resolve()
+    await caller.whole()
+    return { caller, record: await lastRecord(), events: eventsOf(caller.body) }
+  }
+
+  const told = eightLetters.replace('"choices"', '"usage":null,"choices"')
+  const withUsage = role() + piece('more', counts(7, 2))
+  type Row = readonly [name: string, rest: readonly Step[], code: string | null]
+  const broken: readonly Row[] = [
+    ['with FIN', [close], 'upstream_failed'],
+    ['with RST', [reset], 'upstream_failed'],
+    ['well, but before it was finished', [end], 'upstream_failed'],
+    ['with an error event', [chunk(errorEvent()), end], null],
+    ['with an error event and the terminal one', [chunk(errorEvent() + done), end], null],
+    ['with nonsense', [chunk('data: {"choices":[\n\n'), end], 'upstream_failed'],
+    ['with something that is no chunk', [chunk('data: "hello"\n\n'), end], 'upstream_failed'],
+    ['with an event of more than a mebibyte', [chunk(`data: ${'x'.repeat(1_200_000)}`)], 'upstream_failed'],
+    ['in the middle of an event', [chunk(piece('late').slice(0, 30)), close], 'upstream_failed'],
+  ]
+
+  test.each(broken)('%s, unfinished: an error event, and nothing is charged', async (_name, rest, code) => {
+    const { record, events } = await endingIn(told, ...rest)
+    expect(errorOf(events.at(-2)!)).toMatchObject({ type: 'server_error', code })
+    expect(events.at(-1)).toBe('[DONE]')
+    expect(events.filter(data => data === '[DONE]')).toHaveLength(1)
+    expect(record).toMatchObject({ outcome: 'upstream_failed', status: 502, cost: 0, usage_source: 'none' })
+  })
+
+  test.each(broken)('%s after its usage was told: that is charged', async (_name, rest) => {
+    const { record, events } = await endingIn(withUsage, ...rest)
+    expect(events.at(-1)).toBe('[DONE]')
+    expect(record).toMatchObject({ outcome: 'upstream_failed', usage_source: 'reported', cost: 7 * 150 + 2 * 600 })
+  })
+
+  const whole: readonly (readonly [string, readonly Step[]])[] = [
+    ['finished, without the terminal event', [chunk(finish()), end]],
+    ['finished, in the middle of the terminal event', [chunk(finish() + done.slice(0, 9)), end]],
+  ]
+
+  test.each(whole)('%s: the terminal event is added, and it is paid', async (_name, rest) => {
+    const { caller, record, events } = await endingIn(told, ...rest)
+    expect(events.filter(data => data === '[DONE]')).toHaveLength(1)
+    expect(events.some(data => data.includes('"error"'))).toBe(false)
+    expect(caller.text).toEndWith(done)
+    expect(record).toMatchObject({ outcome: 'completed', usage_source: 'estimated', output_tokens: 2 })
+  })
+
+  test("in an error event is told in the upstream's words, and its type", async () => {
+    const { events } = await endingIn(told, chunk(errorEvent('The engine melted.')), end)
+    expect(errorOf(events.at(-2)!)).toMatchObject({ message: 'The engine melted.', type: 'server_error' })
+  })
+})
+
+test('a plain answer is metered alike', async () => {
+  const answer = (usage: string): string =>
+    `{"choices":[{"index":0,"message":{"role":"assistant","content":"12345678"},"finish_reason":"stop"}]${usage}}`
+  const rows: readonly (readonly [string, Expected])[] = [
+    [',"usage":{"prompt_tokens":7,"completion_tokens":5}', [7, 0, 5, 'reported']],
+    ['', [Math.ceil((body.length - ',"stream":true'.length) / 4), 0, 2, 'estimated']],
+    [',"usage":{"prompt_tokens":1e400,"completion_tokens":5}', [Math.ceil((body.length - ',"stream":true'.length) / 4), 0, 2,
+      'estimated']],
+  ]
+  for (const [usage, expected] of rows) {
+    const json = answer(usage)
+    const headers = [['content-type', 'application/json'], ['content-length', String(json.length)]] as const
+    harness.upstream.plan(script({ kind: 'head', status: 200, headers }, { kind: 'bytes', bytes: Buffer.from(json) }, end))
+    await openCall(harness, key, JSON.stringify({ model, messages: hello })).whole()
+    await until(() => harness.openHolds() === 0, 'the call is settled')
+    const record = await lastRecord()
+    expect(reading(record)).toEqual(expected)
+    expect(record.cost).toBe(cost(expected))
+  }
+})

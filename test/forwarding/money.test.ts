@@ -1,0 +1,192 @@
+// What a call costs, to the last nano-dollar; what is held before it and by whom it can be seen; and what a balance
+// can never be made to do.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { answer, plain, silence } from '../../src/fake-upstream/answers.ts'
+import type { Counts } from '../../src/fake-upstream/dialect.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, until } from '../support/gateway.ts'
+import { errorOf, model, openCall, startHasty } from './caller.ts'
+import { after } from './wire.ts'
+
+let harness: Harness
+
+beforeAll(async () => {
+  harness = await startHasty()
+})
+afterAll(() => harness.stop())
+
+/** Reads one number of the database on a connection of its own. */
+function readNumber(sql: string, ...values: readonly number[]): bigint {
+  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  try {
+    return (db.query(sql).get(...values) as { n: bigint }).n
+  } finally {
+    db.close()
+  }
+}
+
+const nanosOf = (usd: string): bigint => BigInt(usd.split('.')[0]! + usd.split('.')[1]!.padEnd(9, '0'))
+
+async function balanceOf(key: string): Promise<{ balance: bigint; held: bigint }> {
+  const { balance, held } = await harness.balance(key)
+  return { balance: nanosOf(balance), held: nanosOf(held) }
+}
+
+describe('a call costs its usage times its price', () => {
+  // openai/gpt-4o-mini: $0.15 in, $0.075 cached, $0.60 out for a million tokens.
+  const rows: readonly (readonly [string, Counts, bigint])[] = [
+    ['tokens in and out', { input: 1_000, output: 500 }, 1_000n * 150n + 500n * 600n],
+    ['one token', { input: 1, output: 0 }, 150n],
+    ['a cached part', { input: 1_000, output: 10, cached: 400 }, 600n * 150n + 400n * 75n + 10n * 600n],
+    ['everything cached', { input: 1_000, output: 0, cached: 1_000 }, 75_000n],
+    ['nothing', { input: 0, output: 0 }, 0n],
+    ['many tokens', { input: 123_456_789, output: 987_654 }, 123_456_789n * 150n + 987_654n * 600n],
+  ]
+
+  test.each(rows)('%s', async (_name, usage, cost) => {
+    for (const stream of [false, true]) {
+      const key = await harness.key({ credit: '100' })
+      harness.upstream.plan(answer('Hello', { usage }))
+      expect((await openCall(harness, key, { stream }).whole()).status).toBe(200)
+      expect(await balanceOf(key)).toEqual({ balance: 100_000_000_000n - cost, held: 0n })
+      const { input, output, cached = 0 } = usage as { input: number; output: number; cached?: number }
+      expect(harness.records().at(-1)).toMatchObject({
+        ...{ provider: 'openai', model: 'gpt-4o-mini', channel: 'openai#1', status: 200, outcome: 'completed' },
+        ...{ usage_source: 'reported', input_tokens: input - cached, cache_read_tokens: cached, output_tokens: output },
+        ...{ cost: Number(cost), attempts: 1, streamed: stream ? 1 : 0 },
+      })
+    }
+  })
+
+  test('a fraction of a nano-dollar is rounded up, once', async () => {
+    // openai/gpt-4.1-nano: $0.10 in, $0.025 cached, $0.40 out. 3 × 25 + 1 × 100 + 1 × 400 = 575 nano-dollars exactly;
+    // the demo provider's tokens cost 100 and 200.
+    const key = await harness.key({ credit: '1' })
+    harness.upstream.plan(answer('x', { usage: { input: 4, output: 1, cached: 3 } }))
+    await openCall(harness, key, { model: 'openai/gpt-4.1-nano' }).whole()
+    expect((await balanceOf(key)).balance).toBe(1_000_000_000n - 575n)
+  })
+
+  test('a provider that tells more than the call could cost takes no more than there is', async () => {
+    const key = await harness.key({ credit: '0.1' })
+    harness.upstream.plan(answer('x', { usage: { input: 10_000_000, output: 10_000_000 } }))
+    expect((await openCall(harness, key, { max_tokens: 10 }).whole()).status).toBe(200)
+    expect(await balanceOf(key)).toEqual({ balance: 0n, held: 0n })
+    expect(harness.records().at(-1)).toMatchObject({ cost: 100_000_000 })
+  })
+})
+
+describe('a hold', () => {
+  test('that does not fit is a 402, and nothing goes upstream', async () => {
+    const key = await harness.key({ credit: '0.00001' })
+    const before = harness.upstream.requests.length
+    for (const stream of [false, true]) {
+      const caller = await openCall(harness, key, { stream }).whole()
+      expect(caller.status).toBe(402)
+      expect(errorOf(caller.body)).toMatchObject({ type: 'insufficient_quota', code: 'insufficient_balance' })
+      expect(errorOf(caller.body).message).toContain('$0.00001 is there')
+      expect(caller.header('x-pipeline-route')).toStartWith('pass')
+      expect(caller.header('x-pipeline-adapter')).toBeUndefined()
+      expect(caller.header('x-pipeline-breakdown')).toBeUndefined()
+    }
+    expect(harness.upstream.requests.length).toBe(before)
+    expect(await balanceOf(key)).toEqual({ balance: 10_000n, held: 0n })
+    await until(() => harness.records().at(-1)?.status === 402, 'the refusal is recorded')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0, attempts: 0 })
+  })
+
+  test('is durable before the upstream gets the first byte', async () => {
+    const key = await harness.key({ credit: '1' })
+    const ends = Promise.withResolvers<void>()
+    const seen: bigint[] = []
+    harness.upstream.plan({
+      starts: 'head',
+      // The first bytes of the request have just arrived.
+      *steps(request) {
+        seen.push(readNumber('SELECT count(*) AS n FROM hold'))
+        yield { kind: 'gate', opens: ends.promise }
+        yield* plain('x').steps(request)
+      },
+    })
+    const body = JSON.stringify({ model, messages: hello, max_tokens: 100, n: 2 })
+    const caller = openCall(harness, key, body)
+    await until(() => seen.length === 1, 'the upstream is reached')
+    expect(seen).toEqual([1n])
+    const bound = BigInt(body.length) * 150n + 200n * 600n
+    expect(readNumber('SELECT amount AS n FROM hold')).toBe(bound)
+    expect((await balanceOf(key)).held).toBe(bound)
+    expect((await balanceOf(key)).balance).toBe(1_000_000_000n)
+    ends.resolve()
+    await caller.whole()
+    expect((await balanceOf(key)).held).toBe(0n)
+  })
+
+  test('of a model without a cap is bounded by what the model can say', async () => {
+    const key = await harness.key({ credit: '1' })
+    const body = JSON.stringify({ model, messages: hello })
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, body)
+    await received
+    expect((await balanceOf(key)).held).toBe(BigInt(body.length) * 150n + 128_000n * 600n)
+    caller.leave()
+    await harness.idle()
+    expect(await balanceOf(key)).toEqual({ balance: 1_000_000_000n, held: 0n })
+  })
+
+  test('of a cap beyond what the model can say is bounded alike', async () => {
+    const key = await harness.key({ credit: '1' })
+    expect((await openCall(harness, key, { max_tokens: 999_999_999 }).whole()).status).toBe(200)
+  })
+
+  test('of a call that the upstream refuses is given back', async () => {
+    const key = await harness.key({ credit: '1' })
+    expect((await openCall(harness, key, { n: 128, max_tokens: 1, tools: 5, temperature: 'x' }).whole()).status).toBe(200)
+    const before = await balanceOf(key)
+    harness.upstream.plan({ starts: 'request', steps: () => [{ kind: 'reset' }] })
+    expect((await openCall(harness, key, {}).whole()).status).toBe(502)
+    expect(await balanceOf(key)).toEqual(before)
+  })
+})
+
+describe('parallel calls against one balance', () => {
+  test('exactly as many are admitted as it covers, and it is never below zero', async () => {
+    const body = JSON.stringify({ model, messages: hello, max_tokens: 100 })
+    const bound = BigInt(body.length) * 150n + 100n * 600n
+    const covered = 37
+    const funds = bound * BigInt(covered) + bound / 2n
+    const key = await harness.key({ credit: `0.${String(funds).padStart(9, '0')}`, qpm: 100_000 })
+    const ends = Promise.withResolvers<void>()
+    harness.upstream.planModel('gpt-4o-mini', after(ends.promise, answer('x', { usage: { input: 1, output: 1 } })))
+    const before = harness.upstream.requests.length
+    const calls = Array.from({ length: 100 }, () => chat(harness, key, body))
+    await until(() => harness.upstream.requests.length === before + covered, 'those that are covered are upstream')
+    expect(readNumber('SELECT count(*) AS n FROM hold')).toBe(BigInt(covered))
+    expect(readNumber('SELECT min(balance - held) AS n FROM account')).toBeGreaterThanOrEqual(0n)
+    ends.resolve()
+    const statuses = (await Promise.all(calls)).map(response => response.status)
+    harness.upstream.planModel('gpt-4o-mini', undefined)
+    expect(statuses.filter(status => status === 200)).toHaveLength(covered)
+    expect(statuses.filter(status => status === 402)).toHaveLength(100 - covered)
+    expect(harness.upstream.requests.length).toBe(before + covered)
+    expect(await balanceOf(key)).toEqual({ balance: funds - BigInt(covered) * 750n, held: 0n })
+  })
+
+  test('whatever they cost, the books agree', async () => {
+    const key = await harness.key({ credit: '0.05', qpm: 100_000 })
+    harness.upstream.planModel('gpt-4o-mini', answer('x', { usage: { input: 900, output: 700 } }))
+    const before = harness.records().length
+    const calls = Array.from({ length: 150 }, (_, at) => chat(harness, key, { model, messages: hello, stream: at % 2 === 0, max_tokens: 1_000 }))
+    for (const response of await Promise.all(calls)) await response.text()
+    harness.upstream.planModel('gpt-4o-mini', undefined)
+    await harness.idle()
+    await until(() => harness.records().length === before + 150, 'every call is recorded')
+    const spent = harness.records().slice(before).reduce((sum, { cost }) => sum + BigInt(cost as number), 0n)
+    expect(spent).toBeGreaterThan(0n)
+    expect(await balanceOf(key)).toEqual({ balance: 50_000_000n - spent, held: 0n })
+    expect(readNumber('SELECT count(*) AS n FROM account WHERE balance < 0 OR held <> 0')).toBe(0n)
+  })
+})

@@ -1,0 +1,189 @@
+// A caller that reads slowly holds its upstream back instead of filling our memory, and one that has stopped reading
+// is let go, and pays.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { streamHead } from '../../src/fake-upstream/answers.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { chunk, end, scripted, wait } from '../../src/fake-upstream/script.ts'
+import type { ReceivedRequest } from '../../src/fake-upstream/server.ts'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
+import { openCall, startHasty } from './caller.ts'
+import { done, finish, piece, role, usageOnly } from './wire.ts'
+
+const MIB = 1024 * 1024
+const letters = 'x'.repeat(64 * 1024)
+
+/** So many events of 64 KiB, written as they are taken. */
+function longStream(events: number): Script {
+  return scripted(function* long() {
+    yield streamHead
+    yield chunk(role())
+    for (let left = events; left > 0; left--) yield chunk(piece(letters))
+    yield chunk(finish() + usageOnly(3, 4) + done)
+    yield end
+  })
+}
+
+/** Waits until the upstream gets nothing more out, and tells how much it got out. */
+async function standstill(request: ReceivedRequest): Promise<number> {
+  let [seen, same] = [-1, 0]
+  await until(() => {
+    same = request.bytesWritten === seen ? same + 1 : 0
+    seen = request.bytesWritten
+    return seen > MIB && same >= 40
+  }, 'the upstream is held back', 20_000)
+  return seen
+}
+
+describe('a caller that stops reading', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startHasty()
+    key = await harness.key()
+  })
+  afterAll(() => harness.stop())
+
+  test('brings its upstream to a stand, and gets everything when it reads on', async () => {
+    const events = 1024
+    harness.upstream.plan(longStream(events))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
+    caller.stopReading()
+    const request = await received
+    const written = await standstill(request)
+    expect(written).toBeLessThan(24 * MIB)
+    expect(process.memoryUsage().rss).toBeLessThan(1024 * MIB)
+    // Others are not held up.
+    expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+    caller.readOn()
+    await caller.whole(30_000)
+    const expected = role().length + events * piece(letters).length + finish().length + done.length
+    expect(caller.text.replace(/: X-Pipeline[^\n]*\n\n/, '').length).toBe(expected)
+    expect(caller.text).toEndWith(done)
+    await harness.idle()
+    expect(harness.records()).toHaveLength(2)
+    expect(harness.records()[0]).toMatchObject({ outcome: 'completed', cost: 3 * 150 + 4 * 600 })
+  }, 40_000)
+
+  test('and leaves, lets its upstream go', async () => {
+    harness.upstream.plan(longStream(1024))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
+    caller.stopReading()
+    const request = await received
+    await standstill(request)
+    caller.leave()
+    await request.closed
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+  }, 40_000)
+})
+
+describe('a caller that makes no progress', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startHasty({ world: { attemptTimes: { firstContentMs: 400, betweenChunksMs: 400 } } })
+    key = await harness.key()
+  })
+  afterAll(() => harness.stop())
+
+  test('is let go, and pays for what it was sent', async () => {
+    harness.upstream.plan(longStream(1024))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
+    caller.stopReading()
+    const request = await received
+    try {
+      await request.closed
+      await harness.idle()
+      expect(harness.openHolds()).toBe(0)
+      const [record] = harness.records().slice(-1)
+      expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+      expect(Number(record!.output_tokens)).toBeGreaterThan(MIB / 4)
+    } finally {
+      caller.leave()
+    }
+  }, 20_000)
+
+  test('does not keep the gateway from stopping', async () => {
+    const own = await startHasty()
+    const ownKey = await own.key()
+    own.upstream.plan(longStream(1024))
+    const received = own.upstream.nextRequest()
+    const caller = openCall(own, ownKey, { stream: true })
+    await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
+    caller.stopReading()
+    await standstill(await received)
+    try {
+      const stopped = own.gateway.drain().then(() => 'stopped')
+      let state = 'running'
+      void stopped.then(word => (state = word))
+      await until(() => state === 'stopped', 'the gateway has stopped', 8_000)
+    } finally {
+      caller.leave()
+      await own.stop()
+    }
+  }, 20_000)
+
+  test('is told from an upstream that makes none', async () => {
+    harness.upstream.plan(scripted(function* stalls() {
+      yield streamHead
+      yield chunk(role() + piece('x'))
+    }))
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect(caller.text).toContain('upstream_too_slow')
+    expect(caller.text).toEndWith(done)
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+  })
+
+  test('is told from one that reads little by little', async () => {
+    const pieces = 6
+    harness.upstream.plan(scripted(function* slow() {
+      yield streamHead
+      for (let left = pieces; left > 0; left--) {
+        yield chunk(piece('x'))
+        yield wait(150)
+      }
+      yield chunk(finish() + done)
+      yield end
+    }))
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect(caller.text).toEndWith(done)
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
+  })
+})
+
+describe('after the last word', () => {
+  test.each([
+    ['goes on for ever', 5],
+    ['keeps its socket open', 3_600_000],
+  ])('an upstream that %s is let go', async (_name, ms) => {
+    const harness = await startHasty()
+    try {
+      const key = await harness.key()
+      harness.upstream.plan(scripted(function* more() {
+        yield streamHead
+        yield chunk(role() + piece('x') + finish() + done)
+        for (;;) {
+          yield wait(ms)
+          yield chunk(': more\n\n')
+        }
+      }))
+      const received = harness.upstream.nextRequest()
+      expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
+      const request = await received
+      await until(() => request.closedAtMs !== undefined, 'the upstream is let go', 8_000)
+    } finally {
+      await harness.stop()
+    }
+  }, 15_000)
+})

@@ -1,0 +1,131 @@
+// Canaries: the upstream's key and the caller's are looked for wherever they must not be. Upstreams that say our own
+// credentials back to us are the worst case.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fail, streamHead } from '../../src/fake-upstream/answers.ts'
+import { chatWire } from '../../src/fake-upstream/chat-wire.ts'
+import { buildFaults } from '../../src/fake-upstream/faults.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { chunk, end, gate, scripted } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { upstreamKey } from '../support/gateway.ts'
+import type { Caller } from './caller.ts'
+import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
+import { event, piece, role } from './wire.ts'
+
+let harness: Harness
+let key: string
+const answers: string[] = []
+
+beforeAll(async () => {
+  harness = await startHasty()
+  key = await harness.key()
+})
+afterAll(() => harness.stop())
+
+async function call(body: object): Promise<Caller> {
+  const caller = await openCall(harness, key, body).whole()
+  answers.push(caller.head + caller.text)
+  return caller
+}
+
+const leaks = buildFaults(chatWire)
+  .filter(({ id }) => id === 'F36')
+  .flatMap(fault =>
+    [false, true]
+      .filter(stream => fault.asks === 'either' || stream)
+      .map(stream => [fault.name, stream ? 'streamed' : 'plain', fault.script, stream] as const))
+
+const credentials = (authorization: string | undefined) => `so it was ${authorization}, you said`
+
+/** A refusal whose every field holds the credentials. */
+function leakingFields(status: number): Script {
+  return scripted(request => {
+    const told = credentials(request.headers.get('authorization'))
+    return fail(status, { error: { message: told, type: told, code: told, param: told } }).steps(request)
+  })
+}
+
+/** The same inside a stream, after content. */
+function leakingEvent(seen: Promise<void>): Script {
+  return scripted(function* leaking(request) {
+    const told = credentials(request.headers.get('authorization'))
+    yield streamHead
+    yield chunk(role() + piece('x'))
+    yield gate(seen)
+    yield chunk(event({ error: { message: told, type: told, code: told, param: told } }))
+    yield end
+  })
+}
+
+describe("the upstream's key does not come back", () => {
+  test.each(leaks)('%s (%s)', async (_name, _form, script, stream) => {
+    harness.upstream.plan(script)
+    const caller = await call({ stream })
+    expect(caller.head + caller.text).not.toContain(upstreamKey)
+  })
+
+  test.each([400, 401, 404, 422, 429, 500])('from any field of a %i', async status => {
+    harness.upstream.plan(leakingFields(status))
+    const caller = await call({})
+    expect(caller.text).not.toContain(upstreamKey)
+    if (status < 429 && status !== 401) expect(errorOf(caller.body).message).toBe(credentials('Bearer [secret]'))
+  })
+
+  test('from any field of an error event', async () => {
+    const seen = Promise.withResolvers<void>()
+    harness.upstream.plan(leakingEvent(seen.promise))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('"x"'), 'content is here')
+    seen.resolve()
+    await caller.whole()
+    answers.push(caller.text)
+    expect(errorOf(eventsOf(caller.body).at(-2)!).message).toBe(credentials('Bearer [secret]'))
+    expect(caller.text).not.toContain(upstreamKey)
+  })
+
+  test('when it was written with escapes, or many times', async () => {
+    harness.upstream.plan(scripted(() => {
+      const escaped = [...upstreamKey].map(letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+      const body = Buffer.from(`{"error":{"message":"${escaped} ${upstreamKey}${upstreamKey}","type":"x"}}`)
+      const headers = [['content-type', 'application/json'], ['content-length', String(body.length)]] as const
+      return [{ kind: 'head', status: 400, headers }, { kind: 'bytes', bytes: body }, end]
+    }))
+    expect(errorOf((await call({})).body).message).toBe('[secret] [secret][secret]')
+  })
+})
+
+describe('after all that', () => {
+  test('no canary is in an answer', () => {
+    expect(answers.length).toBeGreaterThan(10)
+    for (const answer of answers) expect(answer).not.toContain(upstreamKey)
+    for (const answer of answers) expect(answer).not.toContain(key)
+  })
+
+  test('or in a log line, at the most talkative level', () => {
+    const log = harness.logs.join('')
+    expect(log).toContain('attempt failed')
+    expect(log).not.toContain(upstreamKey)
+    expect(log).not.toContain(key)
+    expect(log).not.toContain(key.slice(3, 20))
+  })
+
+  test('or in a file of the data folder', async () => {
+    await harness.idle()
+    const files = readdirSync(harness.folder).map(name => join(harness.folder, name)).filter(path => statSync(path).isFile())
+    expect(files.some(path => path.endsWith('weir.db'))).toBe(true)
+    for (const path of files) {
+      const bytes = readFileSync(path).toString('latin1')
+      for (const canary of [upstreamKey, key, key.slice(3, 30)]) expect(bytes.includes(canary), path).toBe(false)
+    }
+  })
+
+  test('and the key of no caller went upstream', () => {
+    for (const { rawHead, body } of harness.upstream.requests) {
+      expect(rawHead).not.toContain(key)
+      expect(Buffer.from(body).toString('latin1')).not.toContain(key)
+    }
+  })
+})

@@ -1,0 +1,196 @@
+// When the head of a stream leaves: with the first content, or after a silence; and what it carries then.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { fail, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import type { Step } from '../../src/fake-upstream/script.ts'
+import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { errorOf, eventsOf, openCall, startHasty, withoutComments } from './caller.ts'
+import { done, event, finish, piece, role, usageOnly } from './wire.ts'
+
+describe('until content comes', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startHasty()
+    key = await harness.key()
+  })
+  afterAll(() => harness.stop())
+
+  const withheld: readonly (readonly [string, string])[] = [
+    ['a role chunk', role()],
+    ['two role chunks', role() + role()],
+    ['comments', ': hello\n\n: again\n\n'],
+    ['an empty piece', role() + piece('')],
+    ['usage', usageOnly(3, 0)],
+    ['a chunk without choices', event({ id: 'c-1', choices: [], prompt_filter_results: [] })],
+    ['half an event', role() + piece('x').slice(0, -1)],
+  ]
+
+  /** The head comes at `content`, and not before: the upstream knows that its first bytes were taken. */
+  async function headComesAt(before: string, content: string): Promise<void> {
+    const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    harness.upstream.plan(script(streamHead, chunk(before), gate(first.promise), chunk(content), gate(second.promise),
+      chunk(finish() + done), end))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    const request = await received
+    await openCall(harness, key, {}).whole() // a whole other call comes and goes, and the head is still not here
+    expect(request.bytesWritten).toBeGreaterThan(before.length)
+    expect(caller.head).toBe('')
+    first.resolve()
+    await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
+    expect(caller.status).toBe(200)
+    await caller.until(({ text }) => text.includes(content.trim().slice(-20)), 'content passes at once')
+    second.resolve()
+    await caller.whole()
+    expect(caller.text).toEndWith(done)
+  }
+
+  test.each(withheld)('%s does not release the head', async (_name, before) => {
+    await headComesAt(before, before.endsWith('\n\n') ? piece('now') : `\n${piece('now')}`)
+  })
+
+  const releasing: readonly (readonly [string, string])[] = [
+    ['text', piece('x')],
+    ['a tool call', delta({ tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '' } }] })],
+    ['a refusal', delta({ refusal: 'no' })],
+    ['reasoning', delta({ reasoning_content: 'hm' })],
+    ['reasoning under its other name', delta({ reasoning: 'hm' })],
+    ['a finish', finish()],
+  ]
+
+  test.each(releasing)('%s does', async (_name, content) => {
+    await headComesAt(role(), content)
+  })
+
+  test('each later piece passes at once', async () => {
+    const gates = [0, 1, 2, 3].map(() => Promise.withResolvers<void>())
+    const steps = gates.flatMap(({ promise }, at): Step[] => [gate(promise), chunk(piece(`piece-${at}`))])
+    harness.upstream.plan(script(streamHead, chunk(role()), ...steps, chunk(finish() + done), end))
+    const caller = openCall(harness, key, { stream: true })
+    for (const [at, { resolve }] of gates.entries()) {
+      expect(caller.text).not.toContain(`piece-${at}`)
+      resolve()
+      await caller.until(({ text }) => text.includes(`piece-${at}`), `piece ${at} is here`)
+    }
+    await caller.whole()
+  })
+
+  test('the head tells the time to the first content and the hold, and nothing that is not known yet', async () => {
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect(caller.header('X-Pipeline-Breakdown')).toMatch(/^fwd=\d+ cost=0 deduct=\d+ record=0 bodies=0$/)
+    expect(caller.header('X-Pipeline-Adapter')).toMatch(/^done \(\d+ms\)$/)
+    expect(caller.header('content-type')).toStartWith('text/event-stream')
+  })
+})
+
+function delta(fields: object): string {
+  return event({ id: 'c-1', choices: [{ index: 0, delta: fields, finish_reason: null }] })
+}
+
+describe('after a silence', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    const attemptTimes = { firstContentMs: 1_000, betweenChunksMs: 1_000 }
+    harness = await startHasty({
+      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes },
+      upstreamKeys: 'first-key,second-key',
+    })
+    key = await harness.key()
+  })
+  afterAll(() => harness.stop())
+
+  test('the head leaves with heartbeats, and the answer follows', async () => {
+    const opens = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(role()), gate(opens.promise), chunk(piece('x') + finish() + done), end))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text === ': \n\n: \n\n: \n\n', 'three heartbeats are here')
+    expect(caller.status).toBe(200)
+    expect(caller.header('content-type')).toStartWith('text/event-stream')
+    opens.resolve()
+    await caller.whole()
+    expect(withoutComments(caller.body)).toBe(role() + piece('x') + finish() + done)
+    expect(caller.text).toMatch(/\n\n: X-Pipeline-Breakdown fwd=\d+ [^\n]+\n\ndata: \[DONE\]\n\n$/)
+  })
+
+  test('the head does not wait for a heartbeat', async () => {
+    const slow = await startHasty({ world: { silence: { headMs: 30, heartbeatMs: 3_600_000 } } })
+    try {
+      slow.upstream.plan(silence())
+      const caller = openCall(slow, await slow.key(), { stream: true })
+      await caller.until(({ head }) => head !== '', 'the head is here', 2_000)
+      caller.leave()
+      await slow.idle()
+    } finally {
+      await slow.stop()
+    }
+  })
+
+  test('another channel may still answer', async () => {
+    const broken = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(role()), gate(broken.promise), { kind: 'reset' }))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    broken.resolve()
+    await caller.whole()
+    expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
+    expect(caller.text).toContain('Hello,')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', attempts: 2, channel: 'openai#2' })
+  })
+
+  test('a failure is an event, and the stream ends as it must', async () => {
+    const broken = Promise.withResolvers<void>()
+    harness.upstream.plan(script(gate(broken.promise), { kind: 'reset' }), fail(500))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    broken.resolve()
+    await caller.whole()
+    const [error, last] = eventsOf(caller.body)
+    expect(errorOf(error!)).toMatchObject({ type: 'server_error', code: 'upstream_unusable' })
+    expect(last).toBe('[DONE]')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0, attempts: 2 })
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('a refusal of the upstream is told in its words', async () => {
+    const late = Promise.withResolvers<void>()
+    const words = { error: { message: 'Too many tokens.', type: 'invalid_request_error', code: 'context_length_exceeded' } }
+    const body = JSON.stringify(words)
+    const headers = [['content-type', 'application/json'], ['content-length', String(body.length)]] as const
+    harness.upstream.plan(script(gate(late.promise), { kind: 'head', status: 400, headers },
+      { kind: 'bytes', bytes: Buffer.from(body) }, end))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
+    late.resolve()
+    await caller.whole()
+    expect(errorOf(eventsOf(caller.body)[0]!)).toMatchObject({ message: 'Too many tokens.', code: 'context_length_exceeded' })
+    expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
+  })
+
+  test('an upstream that never answers ends in an event within its deadline', async () => {
+    harness.upstream.plan(silence(), silence())
+    const caller = await openCall(harness, key, { stream: true }).whole()
+    expect(errorOf(eventsOf(caller.body)[0]!).code).toBe('upstream_too_slow')
+    expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('a caller that leaves between heartbeats is settled, and its upstream is let go', async () => {
+    for (let round = 0; round < 20; round++) {
+      harness.upstream.plan(silence())
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, key, { stream: true })
+      await caller.until(({ head }) => head !== '', 'the head is here')
+      caller.leave()
+      await (await received).closed
+    }
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    expect(harness.records().slice(-20).map(record => record.outcome)).toEqual(Array(20).fill('client_left'))
+  })
+})
