@@ -55,7 +55,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     const endpoint = candidates.find(candidate => candidate.method === method)
     if (endpoint?.call !== undefined && !wantsUpgrade(arrival)) {
       if (parts.isDraining()) throw new Refusal('draining', arrival.path, { headers: { connection: 'close' } })
-      return await parts.runCall(ingressOf(arrival, parts, knock), endpoint.call)
+      return await parts.runCall(new Arriving(arrival, parts, knock), endpoint.call)
     }
     const holder = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
       parts,
@@ -72,14 +72,14 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
 
   return async function answerArrival(arrival) {
     const family = familyOf(arrival.path)
-    const cors = family.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
-    if (cors !== undefined && arrival.method === 'OPTIONS') {
-      const allowed = preflight(arrival.headers, cors)
-      if (allowed !== undefined) return allowed
-    }
     const callId = parts.mintId()
     const requestId = textId('req', callId)
     const knock: Knock = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
+    const cors = family.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
+    if (cors !== undefined && arrival.method === 'OPTIONS') {
+      const allowed = preflight(arrival.headers, { ...cors, ...knock.headers })
+      if (allowed !== undefined) return allowed
+    }
     const response = await answerIn(family, arrival, knock).catch(fault => turnAway(fault, family, { knock, parts }))
     if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
     return response
@@ -108,12 +108,13 @@ async function admit(
   if (auth === 'nobody') return undefined
   if (auth === 'token') return await admitHolder(arrival, parts)
   const timings = new Timings(parts.nowMs)
-  const ingress = ingressOf(arrival, parts, knock)
+  timings.enter('Auth')
   try {
-    const pass = { pass: (caller: { tier: string }) => `tier=${caller.tier}` }
-    await timings.stage('Auth', () => parts.authenticate(ingress.carriers, () => ingress.address()), pass)
+    const caller = await parts.authenticate(new Arriving(arrival, parts, knock))
+    timings.pass(`tier=${caller.tier}`)
     if (isCall) timings.writeTo(knock.headers)
   } catch (fault) {
+    timings.fail('')
     timings.writeTo(knock.headers)
     throw fault
   }
@@ -127,19 +128,44 @@ async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Tok
   return holder
 }
 
-function ingressOf(arrival: Arrival, parts: FrontDoorParts, knock: Knock): Ingress {
-  const { headers } = arrival
-  return {
-    callId: knock.callId,
-    requestId: knock.requestId,
-    address: () => callerAddress(arrival.socketAddress(), headers['x-forwarded-for'], parts.trustedProxies),
-    carriers: { header: name => headers[name], query: name => arrival.query(name) },
-    left: arrival.request.signal,
-    cut: () => arrival.cut(),
-    readBody: () => {
-      arrival.takeTime()
-      return readJsonBody(arrival, parts.bodyBounds, parts.deadlines)
-    },
+/** An arrival as the pipeline sees it. */
+class Arriving implements Ingress {
+  readonly callId: number
+  readonly requestId: string
+  readonly #arrival: Arrival
+  readonly #parts: FrontDoorParts
+
+  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId }: Knock) {
+    this.callId = callId
+    this.requestId = requestId
+    this.#arrival = arrival
+    this.#parts = parts
+  }
+
+  header(name: string): string | undefined {
+    return this.#arrival.headers[name]
+  }
+
+  query(name: string): string | null {
+    return this.#arrival.query(name)
+  }
+
+  address(): string {
+    const forwardedFor = this.#arrival.headers['x-forwarded-for']
+    return callerAddress(this.#arrival.socketAddress(), forwardedFor, this.#parts.trustedProxies)
+  }
+
+  onLeft(listener: () => void): void {
+    this.#arrival.request.signal.addEventListener('abort', listener)
+  }
+
+  cut(): void {
+    this.#arrival.cut()
+  }
+
+  readBody(): Promise<Buffer> {
+    this.#arrival.takeTime()
+    return readJsonBody(this.#arrival, this.#parts.bodyBounds, this.#parts.deadlines)
   }
 }
 

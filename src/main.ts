@@ -21,6 +21,7 @@ import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import { listenControl } from './http/control-socket.ts'
 import { send } from './http/outgoing.ts'
+import type { Listening, ListenOptions } from './http/server.ts'
 import { listen } from './http/server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
@@ -90,15 +91,15 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   const store = await openStore(config, world)
   const demo = config.demo ? await startFakeUpstream({ keepRequests: 0 }) : undefined
   const catalogue = readCatalogue(config, demo?.url)
-  const underWay = new UnderWay()
+  const underWay = new UnderWay(world.clock.nowMs)
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const isReady = (): boolean => !draining && isReadable(store.reader)
   const publicData = buildPublicData(catalogue, { name: config.siteName, version })
-  const server = listen({
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host
+  const server = listenOr(`Cannot listen on ${host}:${config.port}`, {
     host: config.host,
     port: config.port,
-    bodyBytesMax: world.bodyBounds.bytesMax,
     answer: buildFrontDoor({
       endpoints: buildEndpoints({ publicData, isReady }),
       ...buildCalls({ catalogue, store, underWay, deadlines, world, log }),
@@ -118,7 +119,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     if (run === undefined) throw new Error(`There is no command "${command}".`)
     return await run(input as Record<string, unknown>)
   })
-  log.info('listening', { address: `http://${config.host}:${server.port}`, providers: catalogue.providers.size })
+  log.info('listening', { address: `http://${host}:${server.port}`, providers: catalogue.providers.size })
 
   async function close(): Promise<void> {
     draining = true
@@ -137,7 +138,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   const endRest = (): void => underWay.endAll(new Refusal('draining', 'the window is over'))
   let closing: Promise<void> | undefined
   return {
-    url: `http://${config.host}:${server.port}`,
+    url: `http://${host}:${server.port}`,
     operator: store.operator,
     firstStart: store.reader.setting('first_key') === undefined,
     get underWay() {
@@ -204,7 +205,7 @@ interface CallParts {
 
 function buildCalls({ catalogue, store, underWay, deadlines, world, log }: CallParts) {
   const { nowMs } = world.clock
-  const ledger = buildLedger(store.writer, deadlines)
+  const ledger = buildLedger(store.writer)
   const settle = buildSettle(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, nowMs })
   const stages = {
@@ -221,7 +222,7 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log }: CallP
   }
   const stallMs = world.attemptTimes.betweenChunksMs
   const answering = buildAnswering({ settle, log, silence: world.silence, deadlines, stallMs })
-  return { authenticate, runCall: buildPipeline({ stages, answering, underWay, deadlines, nowMs }) }
+  return { authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
@@ -242,5 +243,14 @@ function isReadable(reader: Reader): boolean {
     return true
   } catch {
     return false
+  }
+}
+
+/** An address that is taken or not ours is the operator's to mend. */
+function listenOr(problem: string, options: ListenOptions): Listening {
+  try {
+    return listen(options)
+  } catch (fault) {
+    throw new ConfigError(`${problem}: ${(fault as Error).message}`)
   }
 }

@@ -1,17 +1,12 @@
 // Many deadlines on one timer. A call has several, nearly all of which are lifted long before they are due, and a
-// timer for each costs more than the look at all of them every so often. A deadline may be late by one tick.
+// timer for each costs more than a look at all of them every so often. A deadline may be late by one tick.
 
 const TICK_MS = 50
 
-export interface Deadline {
-  /** From now on, this long. */
-  extend(ms: number): void
-  lift(): void
-}
-
 export class Deadlines {
   readonly #nowMs: () => number
-  readonly #pending = new Set<Pending>()
+  readonly #pending = new Set<Deadline>()
+  readonly #look = (): void => this.#lookAtAll()
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(nowMs: () => number) {
@@ -22,42 +17,36 @@ export class Deadlines {
     return this.#pending.size
   }
 
+  nowMs(): number {
+    return this.#nowMs()
+  }
+
   /** Calls `onLate` once, unless the deadline is lifted before it is due. */
   after(ms: number, onLate: () => void): Deadline {
-    const pending: Pending = { dueMs: this.#nowMs() + ms, onLate }
-    this.#pending.add(pending)
-    this.#timer ??= setInterval(() => this.#look(), TICK_MS)
-    return {
-      extend: more => {
-        pending.dueMs = this.#nowMs() + more
-      },
-      lift: () => void this.#pending.delete(pending),
-    }
+    const deadline = new Deadline(this, this.#nowMs() + ms, onLate)
+    this.#pending.add(deadline)
+    this.#timer ??= setInterval(this.#look, TICK_MS)
+    return deadline
+  }
+
+  remove(deadline: Deadline): void {
+    this.#pending.delete(deadline)
   }
 
   /** The work, or a rejection with what `late` makes when it takes too long. The work itself goes on. */
   within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const deadline = this.after(ms, () => reject(late()))
-      work.then(
-        value => {
-          deadline.lift()
-          resolve(value)
-        },
-        (fault: unknown) => {
-          deadline.lift()
-          reject(fault)
-        },
-      )
-    })
+    const { promise, resolve, reject } = Promise.withResolvers<T>()
+    const deadline = this.after(ms, () => reject(late()))
+    work.then(resolve, reject)
+    return promise.finally(() => deadline.lift())
   }
 
-  #look(): void {
+  #lookAtAll(): void {
     const nowMs = this.#nowMs()
-    for (const pending of this.#pending) {
-      if (pending.dueMs > nowMs) continue
-      this.#pending.delete(pending)
-      pending.onLate()
+    for (const deadline of this.#pending) {
+      if (deadline.dueMs > nowMs) continue
+      this.#pending.delete(deadline)
+      deadline.onLate()
     }
     if (this.#pending.size > 0) return
     clearInterval(this.#timer)
@@ -65,7 +54,23 @@ export class Deadlines {
   }
 }
 
-interface Pending {
+export class Deadline {
+  readonly #deadlines: Deadlines
   dueMs: number
   readonly onLate: () => void
+
+  constructor(deadlines: Deadlines, dueMs: number, onLate: () => void) {
+    this.#deadlines = deadlines
+    this.dueMs = dueMs
+    this.onLate = onLate
+  }
+
+  /** From now on, this long. */
+  extend(ms: number): void {
+    this.dueMs = this.#deadlines.nowMs() + ms
+  }
+
+  lift(): void {
+    this.#deadlines.remove(this)
+  }
 }

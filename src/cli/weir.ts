@@ -95,7 +95,7 @@ async function main(argv: readonly string[]): Promise<void> {
 }
 
 /** These say what to do; anything else is a bug and shows where it is. */
-const plain = new Set(['ConfigError', 'Problem', 'OperatorError', 'FolderError', 'ProviderFileError', 'SchemaError'])
+const plain = new Set(['ConfigError', 'Problem', 'OperatorError', 'FolderError', 'ProviderFileError', 'StoreError'])
 
 /** parseArgs says what is wrong with the arguments in a TypeError of a code of its own. */
 const isAboutArguments = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')

@@ -9,11 +9,15 @@ export interface OutgoingRequest {
   readonly body: Uint8Array
 }
 
+export interface Piece {
+  readonly value?: Uint8Array
+}
+
 export interface Incoming {
   readonly status: number
   header(name: string): string | null
-  /** The next bytes, or undefined at the end. Rejects when the connection breaks or is aborted. */
-  read(): Promise<Uint8Array | undefined>
+  /** The next bytes; none at the end. Rejects when the connection breaks or is aborted. */
+  read(): Promise<Piece>
   /** Everything, or undefined when there is more than that. */
   readWhole(bytesMax: number): Promise<Buffer | undefined>
   /** Gives up the rest and the connection with it. */
@@ -36,7 +40,7 @@ export const send: Send = async (request, signal) => {
 
 /** What we use of a stream's reader; the runtime's own types of it disagree with each other. */
 interface ByteReader {
-  read(): Promise<{ readonly value?: Uint8Array }>
+  read(): Promise<Piece>
   cancel(): Promise<void>
 }
 
@@ -56,9 +60,9 @@ class Answer implements Incoming {
     return this.#response.headers.get(name)
   }
 
-  async read(): Promise<Uint8Array | undefined> {
+  read(): Promise<Piece> {
     this.#reader ??= this.#response.body?.getReader() as ByteReader | undefined
-    return (await this.#reader?.read())?.value
+    return this.#reader?.read() ?? Promise.resolve({})
   }
 
   async readWhole(bytesMax: number): Promise<Buffer | undefined> {
@@ -67,7 +71,7 @@ class Answer implements Incoming {
     const chunks: Uint8Array[] = []
     let length = 0
     for (;;) {
-      const chunk = await this.read()
+      const { value: chunk } = await this.read()
       if (chunk === undefined) return Buffer.concat(chunks, length)
       length += chunk.byteLength
       if (length > bytesMax) {

@@ -27,7 +27,6 @@ export interface Listening {
 export interface ListenOptions {
   readonly host: string
   readonly port: number
-  readonly bodyBytesMax: number
   answer(arrival: Arrival): Promise<Response> | Response
 }
 

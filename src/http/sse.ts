@@ -2,10 +2,10 @@
 // nothing of what the events mean.
 
 import { Refusal } from '../base/errors.ts'
-import { viewOf } from './outgoing.ts'
 
 const [LF, CR] = [0x0a, 0x0d]
 const LF_BYTE = Buffer.from([LF])
+const NOTHING: Buffer = Buffer.alloc(0)
 
 /** One event with the blank line that ends it, exactly as it came. */
 export type SseFrame = Buffer
@@ -16,33 +16,47 @@ export type SseFrame = Buffer
  */
 export class SseSplitter {
   readonly #frameBytesMax: number
-  #rest: Buffer = Buffer.alloc(0)
+  #rest: Buffer = NOTHING
 
   constructor(frameBytesMax: number) {
     this.#frameBytesMax = frameBytesMax
   }
 
   push(chunk: Uint8Array): SseFrame[] {
-    const view = viewOf(chunk)
-    const bytes = this.#rest.length === 0 ? view : Buffer.concat([this.#rest, view])
+    // A copy of a few hundred bytes costs less than asking the runtime for the memory behind a chunk.
+    const bytes = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk])
+    // Hardly any stream has a CR; then a blank line is two LFs and nothing need be compared.
+    const endOf = bytes.includes(CR) ? frameEnd : frameEndByLf
     const frames: SseFrame[] = []
     let start = 0
-    for (let end = frameEnd(bytes, 0); end > 0; end = frameEnd(bytes, start)) {
+    for (let end = endOf(bytes, 0); end > 0; end = endOf(bytes, start)) {
+      this.#checkSize(end - start)
       frames.push(bytes.subarray(start, end))
       start = end
     }
-    this.#rest = bytes.subarray(start)
-    if (this.#rest.length > this.#frameBytesMax) {
-      throw new Refusal('upstream_failed', `an event of more than ${this.#frameBytesMax} bytes`)
-    }
+    this.#rest = start === bytes.length ? NOTHING : bytes.subarray(start)
+    this.#checkSize(this.#rest.length)
     return frames
   }
 
   /** At the end of the bytes: the last frame, if all it still waited for was the LF after its CR. */
   end(): SseFrame | undefined {
     const rest = this.#rest
-    this.#rest = Buffer.alloc(0)
+    this.#rest = NOTHING
     return rest.at(-1) === CR && frameEnd(Buffer.concat([rest, LF_BYTE]), 0) === rest.length + 1 ? rest : undefined
+  }
+
+  #checkSize(bytes: number): void {
+    if (bytes <= this.#frameBytesMax) return
+    throw new Refusal('upstream_failed', `an event of more than ${this.#frameBytesMax} bytes`)
+  }
+}
+
+function frameEndByLf(bytes: Buffer, start: number): number {
+  for (let at = start; ; ) {
+    const lf = bytes.indexOf(LF, at)
+    if (lf < 0 || lf === at) return lf + 1
+    at = lf + 1
   }
 }
 
@@ -59,8 +73,9 @@ function frameEnd(bytes: Buffer, start: number): number {
 
 function nextLineEnd(bytes: Buffer, from: number): number {
   const lf = bytes.indexOf(LF, from)
-  const cr = bytes.indexOf(CR, from)
-  return cr < 0 || (lf >= 0 && lf < cr) ? lf : cr
+  const end = lf < 0 ? bytes.length : lf
+  for (let at = from; at < end; at++) if (bytes[at] === CR) return at
+  return lf
 }
 
 function skipLineEnd(bytes: Buffer, at: number): number {
@@ -71,12 +86,14 @@ function skipLineEnd(bytes: Buffer, at: number): number {
 
 const BOM = '\ufeff'
 
+const DATA = Buffer.from('data: ')
+
 /** The data of an event, its lines joined, or undefined for one without data (a comment, a ping, a blank line). */
 export function frameData(frame: SseFrame): string | undefined {
   // The usual frame: one line `data: …` and a blank line.
-  if (frame[0] === 0x64 && frame[frame.length - 2] === LF && frame.indexOf(LF) === frame.length - 2) {
-    const line = frame.toString('utf8', 0, frame.length - 2)
-    if (line.startsWith('data: ') && !line.includes('\r')) return line.slice(6)
+  const last = frame.length - 2
+  if (frame.indexOf(LF) === last && frame.indexOf(DATA) === 0 && !frame.includes(CR)) {
+    return frame.toString('utf8', DATA.length, last)
   }
   const data: string[] = []
   for (const line of frame.toString('utf8').split(/\r\n|\n|\r/)) {

@@ -8,6 +8,7 @@ import { formatUsd, nanos, parseUsd } from '../base/money.ts'
 import type { Secret } from '../base/secret.ts'
 import { digestKey, keySuffix, mintKey, parseKey } from '../identity/key-format.ts'
 import { mintToken } from '../identity/token.ts'
+import { moneyText } from '../store/operations.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 
@@ -51,7 +52,8 @@ async function createKey(parts: OperatorParts, input: Record<string, unknown>): 
   const name = typeof input.name === 'string' && input.name !== '' ? input.name.slice(0, 100) : 'unnamed'
   const key = mintKey()
   const [id, accountId] = [parts.mintId(), parts.mintId()]
-  const stored = { digest: digestKey(key, parts.pepper), suffix: keySuffix(key), name, tier, qpm, credit }
+  const digest = digestKey(key, parts.pepper).toString('hex')
+  const stored = { digest, suffix: keySuffix(key), name, tier, qpm, credit: moneyText(credit) }
   const created = parts.writer.run('createKey', { id, accountId, ...stored, nowMs: parts.dateMs() })
   if (typeof input.setting === 'string') {
     // Queued in the same turn, so that both are in one commit.

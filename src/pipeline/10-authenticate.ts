@@ -19,7 +19,12 @@ export interface AuthenticateParts {
   nowMs(): number
 }
 
-export type Authenticate = (carriers: Carriers, address: () => string) => Promise<Caller>
+/** Who knocks: what it brings, and where it comes from, which is asked only where it matters. */
+export interface Knock extends Carriers {
+  address(): string
+}
+
+export type Authenticate = (knock: Knock) => Promise<Caller>
 
 export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
   const guesses = new RateLimiter<string>()
@@ -34,16 +39,16 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     return row
   }
 
-  return async function authenticate(carriers, address) {
-    const sent = findKey(carriers)
+  return async function authenticate(knock) {
+    const sent = findKey(knock)
     if (sent === undefined) {
-      throw new Refusal(carriesSomething(carriers) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
+      throw new Refusal(carriesSomething(knock) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
     }
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
     const digest = digestKey(key, parts.pepper)
     const recalled = parts.keys.recall(digest)
-    const row = recalled === undefined ? await lookUp(digest, address()) : recalled
+    const row = recalled === undefined ? await lookUp(digest, knock.address()) : recalled
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
     if (row.revoked) throw new Refusal('key_invalid', `key ${row.id} is revoked`)
     const { id, accountId, tier, qpm } = row

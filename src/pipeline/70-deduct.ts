@@ -7,7 +7,7 @@ import type { Cost } from './60-cost.ts'
 export type Deduct = (row: RecordRow, cost: Cost) => Promise<void>
 
 export function buildDeduct(ledger: Ledger): Deduct {
-  return async function deduct(row, cost) {
-    await ledger.settle(row, cost.amount)
+  return function deduct(row, cost) {
+    return ledger.settle(row, cost.amount)
   }
 }

@@ -1,7 +1,7 @@
 // Reads a streamed answer frame by frame and meters it as it passes. The frames' bytes are the upstream's own.
 
 import { bounds } from '../base/bounds.ts'
-import type { Incoming } from '../http/outgoing.ts'
+import type { Incoming, Piece } from '../http/outgoing.ts'
 import type { SseFrame } from '../http/sse.ts'
 import { frameData, SseSplitter } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
@@ -25,12 +25,16 @@ export class AnswerReader {
     this.#meter = meter
   }
 
-  /** The frames that the next bytes complete (maybe none), or undefined at the end. */
-  async read(): Promise<readonly ReadFrame[] | undefined> {
-    const chunk = await this.#incoming.read()
-    if (chunk !== undefined) return this.#meterFrames(this.#splitter.push(chunk))
+  /** The next bytes of the answer; none at its end. */
+  next(): Promise<Piece> {
+    return this.#incoming.read()
+  }
+
+  /** The frames that these bytes complete, maybe none; at the end, the last frame if it was still waiting. */
+  take({ value }: Piece): readonly ReadFrame[] {
+    if (value !== undefined) return this.#meterFrames(this.#splitter.push(value))
     const rest = this.#splitter.end()
-    return rest === undefined ? undefined : this.#meterFrames([rest])
+    return rest === undefined ? [] : this.#meterFrames([rest])
   }
 
   discard(): void {
@@ -42,9 +46,9 @@ export class AnswerReader {
     let bytes = 0
     try {
       for (;;) {
-        const chunk = await this.#incoming.read()
-        if (chunk === undefined) return
-        bytes += chunk.byteLength
+        const { value } = await this.#incoming.read()
+        if (value === undefined) return
+        bytes += value.byteLength
         if (bytes > bounds.frameBytesMax) return this.#incoming.discard()
       }
     } catch {

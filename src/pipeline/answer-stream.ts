@@ -31,23 +31,16 @@ export interface Silence {
 
 export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 
-/** A call whose answer is streamed, and what to call when it is over. */
-export interface Streaming {
-  readonly exchange: Exchange
-  close(): void
-}
-
 const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
-export function answerStream(parts: StreamParts, { exchange, close }: Streaming, opened: OpenedStream): Response {
+export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
   const write = (caller: CallerWriter): Promise<void> => relay(opened, caller, { exchange, settle: parts.settle })
-  return respond(parts, { exchange, close }, { contentType: opened.contentType, write })
+  return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
 /** The head goes out now; the answer, or why there is none, follows when it comes. */
-export function answerAfterSilence(parts: StreamParts, streaming: Streaming, opening: Promise<Opened>): Response {
-  const { exchange } = streaming
+export function answerAfterSilence(parts: StreamParts, exchange: Exchange, opening: Promise<Opened>): Response {
   const run = { exchange, settle: parts.settle }
   opening.catch(() => {}) // told to the caller below, if it is still there
   async function write(caller: CallerWriter): Promise<void> {
@@ -63,7 +56,8 @@ export function answerAfterSilence(parts: StreamParts, streaming: Streaming, ope
     }
     if (opened.kind === 'stream') await relay(opened, caller, run)
   }
-  return respond(parts, streaming, { contentType: SSE_TYPE, write })
+  exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is under way
+  return respond(parts, exchange, { contentType: SSE_TYPE, write })
 }
 
 interface Body {
@@ -71,13 +65,13 @@ interface Body {
   write(caller: CallerWriter): Promise<void>
 }
 
-function respond(parts: StreamParts, { exchange, close }: Streaming, body: Body): Response {
+function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
   let begun = false
   const end = async (): Promise<void> => {
     // Settled long ago, unless the caller left too early for that, or we are at fault.
     const outcome = exchange.stop.reason === callerLeft ? 'client_left' : 'gateway_fault'
     await parts.settle(exchange, { outcome, status: leftStatus }).catch(() => {})
-    close()
+    exchange.close()
   }
   // A caller that leaves before its stream is first read from would otherwise leave its hold behind.
   exchange.stop.onStop(() => begun || void end())

@@ -13,25 +13,23 @@ import type { Exchange } from './exchange.ts'
 import { callerLeft, leftStatus } from './exchange.ts'
 import type { Settle } from './settling.ts'
 
-/** `close` is called when the call is over, whatever its ending. */
+/** Both close the exchange when the call is over. */
 export interface Answering {
-  answer(exchange: Exchange, opening: Promise<Opened>, close: () => void): Promise<Response>
-  refuse(exchange: Exchange, fault: unknown, close: () => void): Promise<Response>
+  answer(exchange: Exchange, opening: Promise<Opened>): Promise<Response>
+  refuse(exchange: Exchange, fault: unknown): Promise<Response>
 }
 
 export function buildAnswering(parts: StreamParts): Answering {
   const { settle, log, silence } = parts
   return {
-    async answer(exchange, opening, close) {
+    async answer(exchange, opening) {
       const opened = exchange.call?.stream ? await firstOf(opening, silence.headMs) : await opening
-      if (opened === 'silence') return answerAfterSilence(parts, { exchange, close }, opening)
-      if (opened.kind === 'stream') return answerStream(parts, { exchange, close }, opened)
-      const response = await answerPlain(exchange, opened, settle)
-      close()
-      return response
+      if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
+      if (opened.kind === 'stream') return answerStream(parts, exchange, opened)
+      return await answerPlain(exchange, opened, settle)
     },
 
-    async refuse(exchange, fault, close) {
+    async refuse(exchange, fault) {
       const { reason } = exchange.stop
       const refusal = reason instanceof Refusal ? reason : asRefusal(fault)
       logFault(log, exchange, fault)
@@ -40,7 +38,7 @@ export function buildAnswering(parts: StreamParts): Answering {
       const settled = settle(exchange, { outcome: outcomeOf(refusal, reason), status }).catch(() => {})
       // Money that is held is given back before the caller is told; a mere record need not be waited for.
       if (exchange.hold !== undefined) await settled
-      close()
+      exchange.close()
       const headers = { ...headersOf(exchange, 'application/json'), ...errorHeaders(refusal, exchange.attempts.length) }
       return new Response(written.body, { status: written.status, headers })
     },
@@ -53,6 +51,7 @@ async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Sett
   } catch {
     throw new Refusal('settle_failed', exchange.requestId)
   }
+  exchange.close()
   return new Response(opened.body, { status: 200, headers: headersOf(exchange, opened.contentType) })
 }
 
@@ -83,6 +82,6 @@ function outcomeOf(refusal: Refusal, reason: unknown): Outcome {
 /** A refusal is an ordinary day; anything else is ours to mend. */
 function logFault(log: Log, exchange: Exchange, fault: unknown): void {
   const fields = { request: exchange.requestId, fault: describeFault(fault) }
-  if (fault === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
+  if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
   else log.error('call failed', { ...fields, stack: fault instanceof Error ? fault.stack : undefined })
 }

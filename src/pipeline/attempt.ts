@@ -124,7 +124,10 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   if (body === undefined || reading === undefined) {
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
   }
-  if (reading.error !== undefined) throw errorInside(channel, reading.error)
+  if (reading.error !== undefined) {
+    const said = scrubbed(reading.error, channel).message.slice(0, 200)
+    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
+  }
   exchange.meter.content = reading.outputChars > 0
   exchange.meter.finished = true
   exchange.meter.outputChars = reading.outputChars
@@ -134,37 +137,27 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
 
 async function openStream(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch } = opening
+  const unusable = (detail: string): AttemptFailed => {
+    incoming.discard()
+    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
+  }
   const reader = new AnswerReader(incoming, exchange.protocol, exchange.meter)
   const first: ReadFrame[] = []
-  let bytes = 0
-  for (;;) {
-    const frames = await reader.read()
-    if (frames === undefined) {
-      throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: an empty stream`))
-    }
-    for (const frame of frames) {
+  for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
+    const piece = await reader.next()
+    let opened = false
+    for (const frame of reader.take(piece)) {
       first.push(frame)
       bytes += frame.bytes.length
       const { kind, error } = frame.reading
-      if (error !== undefined || kind === 'garbage') {
-        reader.discard()
-        throw errorInside(channel, error ?? { status: 502, message: 'not an event of its dialect' })
-      }
+      if (error !== undefined) throw unusable(`200 with an error: ${scrubbed(error, channel).message.slice(0, 200)}`)
+      if (kind === 'garbage') throw unusable('200 with what is no event of its dialect')
+      opened ||= kind === 'content' || kind === 'terminal'
     }
-    if (first.some(({ reading }) => reading.kind === 'content' || reading.kind === 'terminal')) {
-      return { kind: 'stream', contentType, first, reader, watch, channel }
-    }
-    if (bytes > bounds.frameBytesMax) {
-      reader.discard()
-      throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: no content in its first bytes`))
-    }
+    if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
+    if (piece.value === undefined) throw unusable('an empty stream')
   }
-}
-
-/** An error in the clothes of a success: nothing was delivered, so another channel may be tried. */
-function errorInside(channel: Channel, words: UpstreamWords): AttemptFailed {
-  const said = scrubbed(words, channel).message.slice(0, 200)
-  return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
+  throw unusable('no content in its first bytes')
 }
 
 async function refusedBy({ incoming, exchange, channel }: Opening): Promise<AttemptFailed> {

@@ -81,6 +81,8 @@ export interface Exchange {
   readonly stop: Stop
   /** Closes the caller's connection, for a caller that does not read. */
   cut(): void
+  /** The call is over and answered; nobody need wait for it. */
+  close(): void
   call?: Call
   permit?: Permit
   route?: Route

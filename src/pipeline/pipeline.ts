@@ -1,12 +1,10 @@
 // The parent of one call: runs the stages in order, catches once, settles once. Knows the order and nothing else.
 
-import { bounds } from '../base/bounds.ts'
-import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
-import type { Carriers } from '../identity/key-carriers.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Authenticate } from './10-authenticate.ts'
+import { parseModelName } from '../routing/model-name.ts'
+import type { Authenticate, Knock } from './10-authenticate.ts'
 import type { LimitRate } from './20-limit-rate.ts'
 import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
@@ -39,14 +37,11 @@ export interface Stages {
 }
 
 /** A call as it comes in from the socket. */
-export interface Ingress {
+export interface Ingress extends Knock {
   readonly callId: number
   readonly requestId: string
-  /** Asked for only where it matters: finding it costs a call more than finding its key. */
-  address(): string
-  readonly carriers: Carriers
-  /** Aborted when the caller's socket closes. */
-  readonly left: AbortSignal
+  /** Calls when the caller's socket closes. */
+  onLeft(listener: () => void): void
   /** Closes the caller's connection soon, whatever is still to be written to it. */
   cut(): void
   readBody(): Promise<Buffer>
@@ -57,64 +52,58 @@ export interface PipelineParts {
   readonly answering: Answering
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
-  readonly deadlines: Deadlines
   nowMs(): number
 }
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline(parts: PipelineParts): RunCall {
-  const { stages, answering, nowMs } = parts
+export function buildPipeline({ stages, answering, underWay, nowMs }: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
-    const close = watchCall(exchange, ingress.left, parts)
+    underWay.add(exchange)
+    ingress.onLeft(() => exchange.stop.stop(callerLeft))
     try {
-      const caller = await timings.stage('Auth', () => stages.authenticate(ingress.carriers, ingress.address), {
-        pass: caller => `tier=${caller.tier}`,
-      })
-      exchange.call = protocol.readCall(await ingress.readBody())
-      exchange.permit = await timings.stage('RateLimit', () => stages.limitRate(caller), { fail: limitReason })
-      const { call, permit } = exchange
-      exchange.route = await timings.stage('Route', () => stages.route(permit, call, protocol.name), {
-        pass: ({ provider, model }) => `${provider.id}${arrow}${model.id}`,
-      })
+      timings.enter('Auth')
+      const caller = await stages.authenticate(ingress)
+      timings.pass(`tier=${caller.tier}`)
+
+      const call = protocol.readCall(await ingress.readBody())
+      exchange.call = call
+      const name = parseModelName(call.model)
+
+      timings.enter('RateLimit')
+      exchange.permit = stages.limitRate(caller)
+      timings.pass()
+
+      timings.enter('Route')
+      exchange.route = stages.route(exchange.permit, name, protocol.name)
+      timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
+
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, call, exchange.callId)
       timings.add('deduct', holdSinceMs)
-      return await answering.answer(exchange, stages.forward(exchange.hold, exchange), close)
+
+      return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
     } catch (fault) {
-      return await answering.refuse(exchange, fault, close)
+      timings.fail(fault instanceof Refusal ? fault.code : 'overloaded')
+      return await answering.refuse(exchange, fault)
     }
   }
-}
 
-/** The contract's reasons are our own codes; a fault of ours counts as overload. */
-const limitReason = (fault: unknown): string => `reason=${fault instanceof Refusal ? fault.code : 'overloaded'}`
-
-function openExchange(ingress: Ingress, protocol: Protocol, nowMs: () => number): Exchange {
-  return {
-    callId: ingress.callId,
-    requestId: ingress.requestId,
-    startedMs: nowMs(),
-    protocol,
-    timings: new Timings(nowMs),
-    attempts: [],
-    meter: freshMeter(),
-    stop: new Stop(),
-    cut: () => ingress.cut(),
-  }
-}
-
-/** Stops the call when its caller leaves or its time is over. The returned function ends the watch. */
-function watchCall(exchange: Exchange, left: AbortSignal, { underWay, deadlines }: PipelineParts): () => void {
-  const deadline = deadlines.after(bounds.callMsMax, () => {
-    exchange.stop.stop(new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`))
-  })
-  left.addEventListener('abort', () => exchange.stop.stop(callerLeft))
-  underWay.add(exchange)
-  return () => {
-    deadline.lift()
-    underWay.delete(exchange)
+  function openExchange(ingress: Ingress, protocol: Protocol, nowMs: () => number): Exchange {
+    const exchange: Exchange = {
+      callId: ingress.callId,
+      requestId: ingress.requestId,
+      startedMs: nowMs(),
+      protocol,
+      timings: new Timings(nowMs),
+      attempts: [],
+      meter: freshMeter(),
+      stop: new Stop(),
+      cut: () => ingress.cut(),
+      close: () => underWay.delete(exchange),
+    }
+    return exchange
   }
 }

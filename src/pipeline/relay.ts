@@ -70,34 +70,37 @@ async function relayUntilTerminal(
 ): Promise<Uint8Array> {
   // Asked for by us and not by the caller, a frame of nothing but usage stays here.
   const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
-  let frames: readonly ReadFrame[] | undefined = stream.first
-  for (;;) {
-    const passing: Uint8Array[] = []
-    for (const { bytes, reading } of frames) {
-      if (reading.kind === 'error' || reading.kind === 'garbage') {
-        await pass(passing, caller, stream)
-        throw brokenOff(reading.error, stream)
-      }
-      if (reading.kind === 'terminal') {
-        await pass(passing, caller, stream)
-        return bytes
-      }
-      if (reading.kind !== 'usage' || keepsUsage) passing.push(bytes)
+  let frames = stream.first
+  for (let more = true; ; ) {
+    const { passing, ending } = sortOut(frames, keepsUsage)
+    const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
+    const room = bytes.length === 0 ? undefined : caller.write(bytes)
+    if (room !== undefined) {
+      stream.watch.pause() // the upstream is not at fault while we do not read it
+      await room
     }
-    await pass(passing, caller, stream)
-    frames = await stream.reader.read()
+    if (ending?.reading.kind === 'terminal') return ending.bytes
+    if (ending !== undefined) throw brokenOff(ending.reading.error, stream)
+    if (!more) return unsaidEnd(exchange)
     stream.watch.alive()
-    if (frames === undefined) return unsaidEnd(exchange)
+    const piece = await stream.reader.next()
+    more = piece.value !== undefined
+    frames = stream.reader.take(piece)
   }
 }
 
-async function pass(frames: readonly Uint8Array[], caller: CallerWriter, { watch }: OpenedStream): Promise<void> {
-  if (frames.length === 0) return
-  const room = caller.write(joined(frames))
-  if (room === undefined) return
-  watch.pause() // the upstream is not at fault while we do not read it
-  await room
-  watch.alive()
+/** What passes, up to the frame that ends it all, if there is one. */
+function sortOut(
+  frames: readonly ReadFrame[],
+  keepsUsage: boolean,
+): { readonly passing: readonly Uint8Array[]; readonly ending: ReadFrame | undefined } {
+  const passing: Uint8Array[] = []
+  for (const frame of frames) {
+    const { kind } = frame.reading
+    if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, ending: frame }
+    if (kind !== 'usage' || keepsUsage) passing.push(frame.bytes)
+  }
+  return { passing, ending: undefined }
 }
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream): Refusal {
@@ -110,18 +113,6 @@ function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream):
 function unsaidEnd(exchange: Exchange): Uint8Array {
   if (!exchange.meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
   return Buffer.from(exchange.protocol.lastEvent)
-}
-
-/** Frames of one chunk lie side by side in memory: then one view over all of them is written. */
-function joined(frames: readonly Uint8Array[]): Uint8Array {
-  const [first] = frames as [Uint8Array]
-  if (frames.length === 1) return first
-  let end = first.byteOffset
-  for (const frame of frames) {
-    if (frame.buffer !== first.buffer || frame.byteOffset !== end) return Buffer.concat(frames)
-    end += frame.byteLength
-  }
-  return new Uint8Array(first.buffer, first.byteOffset, end - first.byteOffset)
 }
 
 function endingOf(fault: unknown, exchange: Exchange): Ending {

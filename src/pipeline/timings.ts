@@ -18,39 +18,34 @@ export interface Breakdown {
   bodies: number
 }
 
-interface Notes<Proof> {
-  readonly pass?: (proof: Proof) => string
-  readonly fail?: (fault: unknown) => string
-}
-
 const wholeMs = (ms: number): number => Math.max(0, Math.round(ms))
 
 export class Timings {
-  readonly #nowMs: () => number
+  readonly nowMs: () => number
   readonly #said: Partial<Record<TimedStage, string>> = {}
+  #open: TimedStage | undefined
+  #openedMs = 0
   readonly breakdown: Breakdown = { fwd: 0, cost: 0, deduct: 0, record: 0, bodies: 0 }
   /** Breakdown appears once forwarding began. */
   forwarding = false
 
   constructor(nowMs: () => number) {
-    this.#nowMs = nowMs
+    this.nowMs = nowMs
   }
 
-  nowMs(): number {
-    return this.#nowMs()
+  /** A stage begins. It ends with pass(), or with fail() when what it does throws. */
+  enter(stage: TimedStage): void {
+    this.#open = stage
+    this.#openedMs = this.nowMs()
   }
 
-  /** Runs a stage and says how it went; a note follows the time after a comma. */
-  async stage<Proof>(name: TimedStage, run: () => Proof | Promise<Proof>, notes: Notes<Proof>): Promise<Proof> {
-    const sinceMs = this.#nowMs()
-    try {
-      const proof = await run()
-      this.say(name, 'pass', { ms: this.#nowMs() - sinceMs, note: notes.pass?.(proof) })
-      return proof
-    } catch (fault) {
-      this.say(name, 'fail', { ms: this.#nowMs() - sinceMs, note: notes.fail?.(fault) })
-      throw fault
-    }
+  pass(note?: string): void {
+    this.#close('pass', note)
+  }
+
+  /** Fails the stage that is under way; none may be. `reason` is given where the contract has a place for it. */
+  fail(reason: string): void {
+    this.#close('fail', this.#open === 'RateLimit' ? `reason=${reason}` : undefined)
   }
 
   say(stage: TimedStage, word: 'pass' | 'done' | 'fail', took: { ms: number; note?: string | undefined }): void {
@@ -58,9 +53,14 @@ export class Timings {
     this.#said[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
   }
 
+  /** Takes back what was said of a stage whose outcome nobody knows yet. */
+  unsay(stage: TimedStage): void {
+    delete this.#said[stage]
+  }
+
   /** Times one step of the breakdown. */
   add(step: keyof Breakdown, sinceMs: number): void {
-    this.breakdown[step] += this.#nowMs() - sinceMs
+    this.breakdown[step] += this.nowMs() - sinceMs
   }
 
   breakdownText(): string {
@@ -77,5 +77,11 @@ export class Timings {
       if (said !== undefined) headers[`X-Pipeline-${stage}`] = said
     }
     if (this.forwarding) headers['X-Pipeline-Breakdown'] = this.breakdownText()
+  }
+
+  #close(word: 'pass' | 'fail', note: string | undefined): void {
+    if (this.#open === undefined) return
+    this.say(this.#open, word, { ms: this.nowMs() - this.#openedMs, note })
+    this.#open = undefined
   }
 }

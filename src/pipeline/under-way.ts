@@ -1,11 +1,21 @@
-// The calls that are under way, so that a shutdown can wait for them, and end those it cannot wait for.
+// The calls that are under way: none may take longer than a call may, and a shutdown waits for them and ends those
+// it cannot wait for.
 
-import type { Refusal } from '../base/errors.ts'
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
 import type { Exchange } from './exchange.ts'
 
+const LOOK_MS = 1_000
+
 export class UnderWay {
+  readonly #nowMs: () => number
   readonly #exchanges = new Set<Exchange>()
   #onIdle: (() => void)[] = []
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs
+  }
 
   get size(): number {
     return this.#exchanges.size
@@ -13,13 +23,13 @@ export class UnderWay {
 
   add(exchange: Exchange): void {
     this.#exchanges.add(exchange)
+    this.#timer ??= setInterval(() => this.#endLate(), LOOK_MS)
   }
 
   delete(exchange: Exchange): void {
     this.#exchanges.delete(exchange)
-    if (this.#exchanges.size > 0) return
-    for (const wake of this.#onIdle) wake()
-    this.#onIdle = []
+    if (this.#exchanges.size > 0 || this.#onIdle.length === 0) return
+    for (const wake of this.#onIdle.splice(0)) wake()
   }
 
   whenIdle(): Promise<void> {
@@ -29,5 +39,16 @@ export class UnderWay {
   /** Each ends as its dialect ends a broken answer, and is settled. */
   endAll(reason: Refusal): void {
     for (const exchange of this.#exchanges) exchange.stop.stop(reason)
+  }
+
+  #endLate(): void {
+    const earliestMs = this.#nowMs() - bounds.callMsMax
+    for (const exchange of this.#exchanges) {
+      if (exchange.startedMs > earliestMs) break // they stand in the order in which they came
+      exchange.stop.stop(new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`))
+    }
+    if (this.#exchanges.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 }

@@ -44,14 +44,14 @@ export function readMigrations(folder = MIGRATIONS): readonly Migration[] {
   })
 }
 
-export class SchemaError extends Error {}
+export class StoreError extends Error {}
 
 /** Runs what is missing, each file in a transaction of its own. Refuses a schema from a later version of Weir. */
 export function migrate(db: Database, migrations = readMigrations()): void {
   const row = db.query('PRAGMA user_version').get() as { user_version: bigint }
   const at = Number(row.user_version)
   if (at > migrations.length) {
-    throw new SchemaError(
+    throw new StoreError(
       `The data folder was written by a later version of Weir (schema ${at}, this one knows ${migrations.length}). ` +
         'Start that version, or restore a backup made before it.',
     )

@@ -13,10 +13,11 @@ export interface Job {
 
 export type Done = readonly [id: number, result: unknown, fault?: string]
 
-export type ToWriter = { readonly open: string } | { readonly jobs: readonly Job[] } | { readonly close: true }
+/** A text is a batch: Job[] as JSON, answered by Done[] as JSON. */
+export type ToWriter = string | { readonly open: string } | { readonly close: true }
 export type FromWriter =
+  | string
   | { readonly ready: { readonly recovered: number; readonly lastCallId: number } }
-  | { readonly done: readonly Done[] }
   | { readonly failed: string }
   | { readonly closed: true }
 
@@ -51,7 +52,7 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
       try {
         return db.transaction(() => runJob(job)).immediate()
       } catch (fault) {
-        return [job.id, undefined, fault instanceof Error ? fault.message : 'unknown fault'] as const
+        return [job.id, null, fault instanceof Error ? fault.message : 'unknown fault'] as const
       }
     })
   }
@@ -60,8 +61,8 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
 self.onmessage = (event: MessageEvent<ToWriter>) => {
   const message = event.data
   try {
+    if (typeof message === 'string') return answer(JSON.stringify(runBatch(JSON.parse(message) as Job[])))
     if ('open' in message) return open(message.open)
-    if ('jobs' in message) return answer({ done: runBatch(message.jobs) })
     db.close()
     answer({ closed: true })
   } catch (fault) {

@@ -3,13 +3,17 @@
 
 import { Refusal } from '../base/errors.ts'
 import { bounds } from '../base/bounds.ts'
+import { StoreError } from './database.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 import type { Done, FromWriter, Job, ToWriter } from './writer-thread.ts'
 
 interface Waiting {
+  readonly sinceMs: number
   resolve(result: unknown): void
   reject(fault: Error): void
 }
+
+const LOOK_MS = 250
 
 export interface WriterStart {
   readonly recovered: number
@@ -23,6 +27,7 @@ export class Writer {
   #busy = false
   #nextId = 1
   #onIdle: (() => void) | undefined
+  #timer: ReturnType<typeof setInterval> | undefined
 
   private constructor(thread: Worker) {
     this.#thread = thread
@@ -35,8 +40,9 @@ export class Writer {
     const start = await new Promise<WriterStart>((resolve, reject) => {
       thread.onmessage = (event: MessageEvent<FromWriter>) => {
         const message = event.data
+        if (typeof message === 'string') return
         if ('ready' in message) resolve(message.ready)
-        else if ('failed' in message) reject(new Error(message.failed))
+        else if ('failed' in message) reject(new StoreError(message.failed))
       }
       thread.onerror = event => reject(new Error(event.message))
       thread.postMessage({ open: path } satisfies ToWriter)
@@ -54,7 +60,8 @@ export class Writer {
   }
 
   /**
-   * Resolves when the operation is durable. When the queue is full new holds are refused, without having queued
+   * Resolves when the operation is durable, and rejects when that takes too long, although it may still come to
+   * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full new holds are refused, without having queued
    * anything; what ends a call that was admitted always has a place.
    */
   run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
@@ -63,7 +70,9 @@ export class Writer {
     }
     return new Promise((resolve, reject) => {
       const id = this.#nextId++
-      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
+      const sinceMs = performance.now()
+      this.#waiting.set(id, { sinceMs, resolve: resolve as (result: unknown) => void, reject })
+      this.#timer ??= setInterval(() => this.#rejectLate(), LOOK_MS)
       this.#queue.push({ id, name, input })
       if (!this.#busy) {
         this.#busy = true
@@ -79,22 +88,35 @@ export class Writer {
       this.#thread.onmessage = () => resolve()
       this.#thread.postMessage({ close: true } satisfies ToWriter)
     })
+    clearInterval(this.#timer)
     this.#thread.terminate()
   }
 
   #send(): void {
     const jobs = this.#queue.slice(0, bounds.ledgerBatchMax)
     this.#queue = this.#queue.slice(bounds.ledgerBatchMax)
-    this.#thread.postMessage({ jobs } satisfies ToWriter)
+    this.#thread.postMessage(JSON.stringify(jobs) satisfies ToWriter)
   }
 
   #receive(message: FromWriter): void {
-    if ('done' in message) for (const done of message.done) this.#finish(done)
+    if (typeof message === 'string') for (const done of JSON.parse(message) as Done[]) this.#finish(done)
     if (this.#queue.length > 0) this.#send()
     else {
       this.#busy = false
       this.#onIdle?.()
     }
+  }
+
+  #rejectLate(): void {
+    const earliestMs = performance.now() - bounds.settleMsMax
+    for (const [id, waiting] of this.#waiting) {
+      if (waiting.sinceMs > earliestMs) break // they stand in the order in which they came
+      this.#waiting.delete(id)
+      waiting.reject(new Refusal('storage_away', 'the ledger took too long', { retryAfterMs: 1_000 }))
+    }
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   #finish([id, result, fault]: Done): void {

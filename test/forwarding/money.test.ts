@@ -4,7 +4,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { answer, plain, silence } from '../../src/fake-upstream/answers.ts'
+import { answer, fail, plain, silence } from '../../src/fake-upstream/answers.ts'
 import type { Counts } from '../../src/fake-upstream/dialect.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until } from '../support/gateway.ts'
@@ -59,15 +59,6 @@ describe('a call costs its usage times its price', () => {
         ...{ cost: Number(cost), attempts: 1, streamed: stream ? 1 : 0 },
       })
     }
-  })
-
-  test('a fraction of a nano-dollar is rounded up, once', async () => {
-    // openai/gpt-4.1-nano: $0.10 in, $0.025 cached, $0.40 out. 3 × 25 + 1 × 100 + 1 × 400 = 575 nano-dollars exactly;
-    // the demo provider's tokens cost 100 and 200.
-    const key = await harness.key({ credit: '1' })
-    harness.upstream.plan(answer('x', { usage: { input: 4, output: 1, cached: 3 } }))
-    await openCall(harness, key, { model: 'openai/gpt-4.1-nano' }).whole()
-    expect((await balanceOf(key)).balance).toBe(1_000_000_000n - 575n)
   })
 
   test('a provider that tells more than the call could cost takes no more than there is', async () => {
@@ -142,13 +133,11 @@ describe('a hold', () => {
     expect((await openCall(harness, key, { max_tokens: 999_999_999 }).whole()).status).toBe(200)
   })
 
-  test('of a call that the upstream refuses is given back', async () => {
+  test.each([400, 500])('of a call that the upstream answers with %i is given back', async status => {
     const key = await harness.key({ credit: '1' })
-    expect((await openCall(harness, key, { n: 128, max_tokens: 1, tools: 5, temperature: 'x' }).whole()).status).toBe(200)
-    const before = await balanceOf(key)
-    harness.upstream.plan({ starts: 'request', steps: () => [{ kind: 'reset' }] })
-    expect((await openCall(harness, key, {}).whole()).status).toBe(502)
-    expect(await balanceOf(key)).toEqual(before)
+    harness.upstream.plan(fail(status))
+    expect((await openCall(harness, key, {}).whole()).status).toBeGreaterThanOrEqual(400)
+    expect(await balanceOf(key)).toEqual({ balance: 1_000_000_000n, held: 0n })
   })
 })
 
@@ -179,7 +168,8 @@ describe('parallel calls against one balance', () => {
     const key = await harness.key({ credit: '0.05', qpm: 100_000 })
     harness.upstream.planModel('gpt-4o-mini', answer('x', { usage: { input: 900, output: 700 } }))
     const before = harness.records().length
-    const calls = Array.from({ length: 150 }, (_, at) => chat(harness, key, { model, messages: hello, stream: at % 2 === 0, max_tokens: 1_000 }))
+    const ask = { model, messages: hello, max_tokens: 1_000 }
+    const calls = Array.from({ length: 150 }, (_, at) => chat(harness, key, { ...ask, stream: at % 2 === 0 }))
     for (const response of await Promise.all(calls)) await response.text()
     harness.upstream.planModel('gpt-4o-mini', undefined)
     await harness.idle()

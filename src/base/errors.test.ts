@@ -1,0 +1,85 @@
+// The one table of errors, and what a dialect gets of it.
+
+import { describe, expect, test } from 'bun:test'
+import type { ErrorCode } from './errors.ts'
+import { errorRows, Refusal, speakRefusal } from './errors.ts'
+
+const rows = Object.entries(errorRows) as [ErrorCode, (typeof errorRows)[ErrorCode]][]
+
+/** Which case gets which status. */
+const statuses: Readonly<Record<number, readonly ErrorCode[]>> = {
+  400: [
+    ...(['json_invalid', 'json_too_deep', 'body_not_object', 'encoding_invalid'] as const),
+    ...(['field_duplicate', 'field_missing', 'field_invalid', 'model_malformed'] as const),
+  ],
+  401: ['key_missing', 'key_invalid', 'token_invalid'],
+  402: ['balance_too_low'],
+  404: ['provider_unknown', 'model_unknown', 'path_unknown'],
+  405: ['method_not_allowed'],
+  408: ['body_too_slow'],
+  413: ['body_too_large'],
+  415: ['content_type_unsupported', 'encoding_unsupported'],
+  426: ['upgrade_refused'],
+  429: ['qpm_exceeded'],
+  431: ['head_too_large'],
+  500: ['gateway_fault', 'settle_failed'],
+  502: ['upstream_unusable', 'upstream_failed'],
+  503: ['no_channel', 'upstream_rate_limited', 'price_unknown', 'overloaded', 'storage_away', 'draining'],
+  504: ['upstream_too_slow'],
+}
+
+describe('the table', () => {
+  test.each(Object.entries(statuses))('%s', (status, codes) => {
+    for (const code of codes) expect([code, errorRows[code].status]).toEqual([code, Number(status)])
+  })
+
+  test('every row is an error, says a sentence, and nobody is told twice the same', () => {
+    const messages = new Set<string>()
+    for (const [code, { status, message }] of rows) {
+      expect([code, status >= 400 && status <= 599]).toEqual([code, true])
+      expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/)
+      expect(message).toMatch(/^[A-Z].*\.$/)
+      messages.add(message)
+    }
+    expect(messages.size).toBe(rows.length)
+  })
+
+  test('a caller’s own mistake is not worth another try, and all 401 are of one kind', () => {
+    for (const [code, { status, retry, kind }] of rows) {
+      if ([400, 401, 402, 404, 405, 413, 415, 426, 431].includes(status)) expect([code, retry]).toEqual([code, false])
+      expect([code, kind === 'authentication']).toEqual([code, status === 401])
+    }
+  })
+})
+
+describe('speakRefusal', () => {
+  test('the detail is for the log and never spoken', () => {
+    const refusal = new Refusal('key_invalid', 'key 7 of account 3 is revoked')
+    expect(refusal.message).toContain('account 3')
+    expect(JSON.stringify(speakRefusal(refusal, 'req_1'))).not.toContain('account 3')
+  })
+
+  test('a hint follows the row’s text, a field is named, a wait is passed on', () => {
+    const refusal = new Refusal('qpm_exceeded', '', { hint: 'Wait.', param: 'model', retryAfterMs: 7 })
+    expect(speakRefusal(refusal, 'req_1')).toEqual({
+      code: 'qpm_exceeded',
+      status: 429,
+      kind: 'rate_limit',
+      message: `${errorRows.qpm_exceeded.message} Wait.`,
+      requestId: 'req_1',
+      param: 'model',
+      retryAfterMs: 7,
+    })
+  })
+
+  test.each([
+    [400, 'invalid_request'],
+    [404, 'not_found'],
+    [413, 'too_large'],
+    [422, 'invalid_request'],
+  ] as const)('an upstream’s %p is passed on in its words, as %s', (status, kind) => {
+    const upstream = { status, message: 'I do not like it.' }
+    const spoken = speakRefusal(new Refusal('upstream_refused', '', { upstream }), 'req_1')
+    expect(spoken).toMatchObject({ status, kind, message: upstream.message, upstream })
+  })
+})

@@ -1,0 +1,49 @@
+// Where a key may stand, and which one counts when there are several.
+
+import { describe, expect, test } from 'bun:test'
+import { carriesSomething, findKey } from './key-carriers.ts'
+
+type Sent = Readonly<Record<string, string>>
+
+/** `?key` stands for the query, everything else for a header. */
+const carriers = (sent: Sent) => ({
+  header: (name: string) => sent[name],
+  query: (name: string) => sent[`?${name}`] ?? null,
+})
+const find = (sent: Sent): string | undefined => findKey(carriers(sent))
+
+const order = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key', '?key'] as const
+const value = (carrier: string, key: string): string => (carrier === 'authorization' ? `Bearer ${key}` : key)
+
+test.each(order)('%s carries a key', carrier => {
+  expect(find({ [carrier]: value(carrier, 'wk-a') })).toBe('wk-a')
+})
+
+test.each(['Bearer wk-a', 'bearer wk-a', 'BEARER wk-a', 'Bearer   wk-a', ' Bearer wk-a '])('%j is a bearer', text => {
+  expect(find({ authorization: text.trim() })).toBe('wk-a')
+})
+
+test.each(['Basic wk-a', 'Bearer sk-a', 'Bearer', 'Bearer ', 'Bearerwk-a', 'Token wk-a', '', 'Bearer WK-a'])(
+  '%j is none of ours',
+  text => {
+    expect(find({ authorization: text })).toBeUndefined()
+  },
+)
+
+describe('of two', () => {
+  const pairs = order.flatMap((first, at) => order.slice(at + 1).map(second => [first, second] as const))
+
+  test.each(pairs)('%s counts before %s', (first, second) => {
+    expect(find({ [second]: value(second, 'wk-b'), [first]: value(first, 'wk-a') })).toBe('wk-a')
+  })
+
+  test.each(pairs)('%s with another vendor’s key leaves it to %s', (first, second) => {
+    expect(find({ [first]: value(first, 'sk-other'), [second]: value(second, 'wk-b') })).toBe('wk-b')
+  })
+})
+
+test('whether anything was sent at all', () => {
+  expect(carriesSomething(carriers({}))).toBe(false)
+  expect(carriesSomething(carriers({ authorization: '', '?key': '' }))).toBe(false)
+  for (const carrier of order) expect(carriesSomething(carriers({ [carrier]: 'x' }))).toBe(true)
+})

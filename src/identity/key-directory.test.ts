@@ -1,0 +1,189 @@
+// The cache over the keys: bounded, forgetful on time, and never holding on to what a change has made wrong.
+
+import { describe, expect, test } from 'bun:test'
+import type { KeyRow } from '../store/reader.ts'
+import { KeyDirectory } from './key-directory.ts'
+
+const row = (id: number, revoked = false): KeyRow => ({
+  id,
+  accountId: id,
+  tier: 'pro',
+  qpm: 60,
+  pricePerMille: 1000,
+  revoked,
+})
+const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32))
+
+interface Bench {
+  readonly keys: KeyDirectory
+  readonly rows: Map<string, KeyRow>
+  readonly asked: string[]
+  nowMs: number
+  put(name: number, value: KeyRow): void
+}
+
+function bench(bounds: { knownMax?: number; unknownMax?: number } = {}): Bench {
+  const rows = new Map<string, KeyRow>()
+  const asked: string[] = []
+  const made: Bench = {
+    rows,
+    asked,
+    nowMs: 0,
+    put: (name, value) => void rows.set(digest(name).toString('latin1'), value),
+    keys: new KeyDirectory({
+      find(wanted) {
+        const name = Buffer.from(wanted).toString('latin1')
+        asked.push(name)
+        return rows.get(name)
+      },
+      nowMs: () => made.nowMs,
+      knownMax: bounds.knownMax ?? 10,
+      unknownMax: bounds.unknownMax ?? 10,
+      unknownMs: 5_000,
+    }),
+  }
+  return made
+}
+
+describe('a known key', () => {
+  test('is read from the store once', async () => {
+    const { keys, asked, put } = bench()
+    put(1, row(1))
+    expect(keys.recall(digest(1))).toBeUndefined()
+    expect(await keys.lookUp(digest(1))).toEqual(row(1))
+    for (let call = 0; call < 100; call++) expect(keys.recall(digest(1))).toEqual(row(1))
+    expect(asked).toHaveLength(1)
+  })
+
+  test('is asked for again after any change, and then gives what is there now', async () => {
+    const { keys, put } = bench()
+    put(1, row(1))
+    await keys.lookUp(digest(1))
+    put(1, row(1, true))
+    keys.forget()
+    expect(keys.recall(digest(1))).toBeUndefined()
+    expect((await keys.lookUp(digest(1)))?.revoked).toBe(true)
+    expect(keys.recall(digest(1))).toEqual(row(1, true))
+  })
+
+  test('stays a key of its own, however alike the digests are', async () => {
+    const { keys, put } = bench()
+    put(1, row(1))
+    await keys.lookUp(digest(1))
+    expect(keys.recall(Buffer.from(digest(1)).fill(0xff, 31))).toBeUndefined()
+  })
+})
+
+describe('an unknown key', () => {
+  test('is answered from memory for a while, and no longer', async () => {
+    const made = bench()
+    await made.keys.lookUp(digest(1))
+    made.nowMs = 4_999
+    expect(made.keys.recall(digest(1))).toBe('unknown')
+    made.nowMs = 5_000
+    expect(made.keys.recall(digest(1))).toBeUndefined()
+    made.put(1, row(1))
+    expect(await made.keys.lookUp(digest(1))).toEqual(row(1))
+    expect(made.keys.recall(digest(1))).toEqual(row(1))
+  })
+
+  test('that is made in the meantime is known at once', async () => {
+    const { keys, put } = bench()
+    await keys.lookUp(digest(1))
+    put(1, row(1))
+    keys.forget()
+    expect(keys.recall(digest(1))).toBeUndefined()
+    expect(await keys.lookUp(digest(1))).toEqual(row(1))
+  })
+
+  test('that is asked for again counts from then', async () => {
+    const made = bench()
+    await made.keys.lookUp(digest(1))
+    made.nowMs = 5_000
+    await made.keys.lookUp(digest(1))
+    made.nowMs = 9_999
+    expect(made.keys.recall(digest(1))).toBe('unknown')
+  })
+})
+
+describe('memory', () => {
+  test('holds as many keys as it may, and drops the oldest', async () => {
+    const { keys, put } = bench({ knownMax: 3, unknownMax: 2 })
+    for (let name = 0; name < 100; name++) put(name, row(name))
+    for (let name = 0; name < 100; name++) {
+      await keys.lookUp(digest(name))
+      expect(keys.cached).toBeLessThanOrEqual(3)
+    }
+    for (let name = 1_000; name < 1_100; name++) {
+      await keys.lookUp(digest(name))
+      expect(keys.cached).toBeLessThanOrEqual(5)
+    }
+    expect(keys.recall(digest(96))).toBeUndefined()
+    expect(keys.recall(digest(97))).toEqual(row(97))
+    expect(keys.recall(digest(1_097))).toBeUndefined()
+    expect(keys.recall(digest(1_098))).toBe('unknown')
+  })
+
+  test('a spray of unknown keys does not drive the known ones out', async () => {
+    const { keys, put } = bench({ knownMax: 2, unknownMax: 2 })
+    put(1, row(1))
+    await keys.lookUp(digest(1))
+    for (let name = 100; name < 200; name++) await keys.lookUp(digest(name))
+    expect(keys.recall(digest(1))).toEqual(row(1))
+  })
+
+  test('a key that was dropped is read again', async () => {
+    const { keys, put, asked } = bench({ knownMax: 1 })
+    put(1, row(1))
+    put(2, row(2))
+    await keys.lookUp(digest(1))
+    await keys.lookUp(digest(2))
+    expect(await keys.lookUp(digest(1))).toEqual(row(1))
+    expect(asked).toHaveLength(3)
+  })
+})
+
+describe('a look-up that is under way while a key changes', () => {
+  /** The store answers when the test says so. */
+  function slow(): { keys: KeyDirectory; answer(value: KeyRow | undefined): void } {
+    const waiting: ((value: KeyRow | undefined) => void)[] = []
+    const keys = new KeyDirectory({
+      find: () => new Promise(resolve => waiting.push(resolve)),
+      nowMs: () => 0,
+      knownMax: 10,
+      unknownMax: 10,
+      unknownMs: 5_000,
+    })
+    return { keys, answer: value => waiting.shift()!(value) }
+  }
+
+  test('is used once and not kept: it may have read the key before it was revoked', async () => {
+    const { keys, answer } = slow()
+    const looked = keys.lookUp(digest(1))
+    keys.forget()
+    answer(row(1))
+    expect(await looked).toEqual(row(1))
+    expect(keys.recall(digest(1))).toBeUndefined()
+    expect(keys.cached).toBe(0)
+  })
+
+  test('is not kept either when it found nothing: the key may have been made since', async () => {
+    const { keys, answer } = slow()
+    const looked = keys.lookUp(digest(1))
+    keys.forget()
+    answer(undefined)
+    expect(await looked).toBeUndefined()
+    expect(keys.recall(digest(1))).toBeUndefined()
+  })
+
+  test('and one that began after the change is kept', async () => {
+    const { keys, answer } = slow()
+    const before = keys.lookUp(digest(1))
+    keys.forget()
+    const after = keys.lookUp(digest(1))
+    answer(row(1))
+    answer(row(1, true))
+    await Promise.all([before, after])
+    expect(keys.recall(digest(1))).toEqual(row(1, true))
+  })
+})

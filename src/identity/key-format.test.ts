@@ -1,0 +1,118 @@
+// The shape of a key: any typo is seen in memory, and every character of it is random or checks the others.
+
+import { describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import fc from 'fast-check'
+import { Secret } from '../base/secret.ts'
+import { digestKey, keySuffix, mintKey, parseKey } from './key-format.ts'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+const pepper = new Secret('p'.repeat(32))
+const seeded = fc.uint8Array({ minLength: 64, maxLength: 64 }).map(seed => {
+  let draw = 0
+  // Spread over all byte values, also those that minting must throw away.
+  return mintKey(length => Uint8Array.from({ length }, () => (seed[draw++ % 64]! * 31 + draw * 7) % 256))
+})
+
+describe('a minted key', () => {
+  test('is wk- and 36 characters, and is read back as itself', () => {
+    fc.assert(
+      fc.property(seeded, key => {
+        expect(key).toMatch(/^wk-[0-9A-Za-z]{36}$/)
+        expect(parseKey(key)).toBe(key)
+      }),
+    )
+  })
+
+  test('ends in the CRC-32 of what precedes, in base 62', () => {
+    fc.assert(
+      fc.property(seeded, key => {
+        const digits = [...key.slice(-6)].reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0)
+        expect(digits).toBe(crc32(key.slice(0, -6)))
+      }),
+    )
+  })
+
+  test('uses every character alike', () => {
+    const counts = new Map<string, number>()
+    for (let made = 0; made < 2_000; made++) {
+      for (const char of mintKey().slice(3, 33)) counts.set(char, (counts.get(char) ?? 0) + 1)
+    }
+    expect(counts.size).toBe(62)
+    // 968 each on average with a deviation of 31: nine deviations either way happen by no chance.
+    for (const [char, count] of counts) expect([char, count > 690 && count < 1_250]).toEqual([char, true])
+  })
+
+  test('is never the same', () => {
+    expect(new Set(Array.from({ length: 5_000 }, () => mintKey())).size).toBe(5_000)
+  })
+})
+
+describe('parseKey refuses', () => {
+  test('every typo of one character', () => {
+    const key = mintKey()
+    for (let at = 0; at < key.length; at++) {
+      for (const char of `${BASE62}-_ ä`) {
+        if (char === key[at]) continue
+        const typo = key.slice(0, at) + char + key.slice(at + 1)
+        expect([typo, parseKey(typo)]).toEqual([typo, undefined])
+      }
+    }
+  })
+
+  test('every two neighbours that changed places, every character left out or doubled', () => {
+    fc.assert(
+      fc.property(seeded, fc.nat(37), (key, at) => {
+        const swapped = key.slice(0, at) + key[at + 1] + key[at] + key.slice(at + 2)
+        if (swapped !== key) expect(parseKey(swapped)).toBeUndefined()
+        expect(parseKey(key.slice(0, at) + key.slice(at + 1))).toBeUndefined()
+        expect(parseKey(key.slice(0, at) + key[at] + key.slice(at))).toBeUndefined()
+      }),
+    )
+  })
+
+  test('a spray of guesses', () => {
+    const guesses = fc.string({ unit: fc.constantFrom(...BASE62), minLength: 36, maxLength: 36 })
+    fc.assert(fc.property(guesses, guess => expect(parseKey(`wk-${guess}`)).toBeUndefined()), { numRuns: 5_000 })
+  })
+
+  test.each([
+    ...['', 'wk-', 'wk', 'sk-', 'wk-\u0000'],
+    ...[`WK-${'0'.repeat(36)}`, `wk-${'0'.repeat(36)}`, `wk-${'é'.repeat(36)}`],
+  ])('%j', text => {
+    expect(parseKey(text)).toBeUndefined()
+  })
+
+  test('a key with something around it, or of another kind with a good checksum', () => {
+    const key = mintKey()
+    const others = [key.replace('wk-', 'sk-'), key.toUpperCase()]
+    for (const text of [` ${key}`, `${key} `, `${key}\n`, `Bearer ${key}`, ...others]) {
+      expect(parseKey(text)).toBeUndefined()
+    }
+  })
+})
+
+describe('what is stored of a key', () => {
+  test('depends on the key and on the pepper', () => {
+    const [one, other] = [mintKey(), mintKey()]
+    expect(digestKey(one, pepper)).toEqual(digestKey(one, pepper))
+    expect(digestKey(one, pepper)).not.toEqual(digestKey(other, pepper))
+    expect(digestKey(one, pepper)).not.toEqual(digestKey(one, new Secret('q'.repeat(32))))
+    expect(digestKey(one, pepper)).toHaveLength(32)
+  })
+
+  test('is no plain hash, neither of the key nor of the two together', () => {
+    const key = mintKey()
+    const texts = [key, pepper.reveal() + key, key + pepper.reveal(), key.slice(3)]
+    for (const text of texts) {
+      expect(digestKey(key, pepper)).not.toEqual(createHash('sha256').update(text).digest())
+    }
+  })
+
+  test('its suffix is part of the checksum, of which nothing can be guessed', () => {
+    const key = mintKey()
+    expect(keySuffix(key)).toBe(key.slice(35))
+    expect(keySuffix(key)).toHaveLength(4)
+  })
+})

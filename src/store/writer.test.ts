@@ -1,0 +1,212 @@
+// The writer thread from outside: one commit for all that waits, each operation with its own verdict, nothing lost.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Input, RecordRow } from './operations.ts'
+import { Writer } from './writer.ts'
+
+let folder: string
+let path: string
+let open: Writer[]
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-writer-'))
+  path = join(folder, 'weir.db')
+  open = []
+})
+afterEach(async () => {
+  for (const writer of open) await writer.close()
+  rmSync(folder, { recursive: true })
+})
+
+async function openWriter(): Promise<Writer> {
+  const [writer] = await Writer.open(path, detail => {
+    throw new Error(detail)
+  })
+  open.push(writer)
+  return writer
+}
+
+async function closeWriter(writer: Writer): Promise<void> {
+  open = open.filter(other => other !== writer)
+  await writer.close()
+}
+
+function read<T>(sql: string): T[] {
+  const db = new Database(path, { readonly: true })
+  try {
+    return db.query(sql).all() as T[]
+  } finally {
+    db.close()
+  }
+}
+
+const settings = (): number => read('SELECT name FROM setting').length
+
+function keyOf(id: number, more: Partial<Input<'createKey'>> = {}): Input<'createKey'> {
+  const digest = id.toString(16).padStart(64, '0')
+  return { id, accountId: id, digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, credit: '1000', nowMs: 1, ...more }
+}
+
+const record = (callId: number): RecordRow => ({
+  ...{ callId, keyId: 1, accountId: 1, provider: null, model: null, channel: null, status: 200, outcome: 'completed' },
+  ...{ usageSource: 'none', inputTokens: 0, cacheReadTokens: 0, outputTokens: 0, attempts: 0, streamed: false, durationMs: 0 },
+})
+
+/** Commits in the write-ahead log: a frame that ends one tells the size of the database, all others zero. */
+function commits(): number {
+  const wal = `${path}-wal`
+  if (!existsSync(wal)) return 0
+  const bytes = readFileSync(wal)
+  if (bytes.length < 32) return 0
+  const frame = 24 + bytes.readUInt32BE(8)
+  let count = 0
+  for (let at = 32; at + frame <= bytes.length; at += frame) if (bytes.readUInt32BE(at + 4) > 0) count++
+  return count
+}
+
+describe('group commit', () => {
+  test('puts everything that waits into one', async () => {
+    const writer = await openWriter()
+    const before = commits()
+    const work = Array.from({ length: 200 }, (_, at) => writer.run('setSetting', { name: `s${at}`, value: 'x' }))
+    expect(writer.queued).toBe(200)
+    await work[0]
+    expect(settings()).toBe(200)
+    await Promise.all(work)
+    expect(commits() - before).toBe(1)
+  })
+
+  test('of a batch at most, and what is left goes into the next', async () => {
+    const writer = await openWriter()
+    const before = commits()
+    const count = bounds.ledgerBatchMax * 2 + 1
+    await Promise.all(Array.from({ length: count }, (_, at) => writer.run('setSetting', { name: `s${at}`, value: 'x' })))
+    expect(settings()).toBe(count)
+    expect(commits() - before).toBe(3)
+    expect(writer.queued).toBe(0)
+  })
+
+  test('keeps the order in which things were asked', async () => {
+    const writer = await openWriter()
+    const values = Array.from({ length: 500 }, (_, at) => String(at))
+    await Promise.all(values.map(value => writer.run('setSetting', { name: 'same', value })))
+    expect(read('SELECT value FROM setting')).toEqual([{ value: '499' }])
+  })
+
+  test('resolves what is durable: another connection sees it', async () => {
+    const writer = await openWriter()
+    for (let at = 1; at <= 20; at++) {
+      await writer.run('setSetting', { name: `s${at}`, value: 'x' })
+      expect(settings()).toBe(at)
+    }
+  })
+})
+
+describe('an operation that fails', () => {
+  test('does not hurt those beside it', async () => {
+    const writer = await openWriter()
+    const work = [
+      writer.run('createKey', keyOf(1)),
+      writer.run('createKey', keyOf(2, { digest: '00' })), // too short for the table
+      writer.run('hold', { callId: 7, accountId: 1, amount: '400' }),
+      writer.run('hold', { callId: 7, accountId: 1, amount: '100' }), // a second hold of one call
+      writer.run('createKey', keyOf(3)),
+    ]
+    const results = await Promise.allSettled(work)
+    expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
+    expect((results[1] as PromiseRejectedResult).reason.message).toMatch(/^ledger: CHECK/)
+    expect((results[3] as PromiseRejectedResult).reason.message).toBe('ledger: assertion failed: a call holds once')
+    expect(read('SELECT id, balance, held FROM account ORDER BY id')).toEqual([
+      { id: 1, balance: 1_000, held: 400 },
+      { id: 3, balance: 1_000, held: 0 },
+    ])
+  })
+
+  test('leaves the writer able to work', async () => {
+    const writer = await openWriter()
+    expect(writer.run('createKey', keyOf(2, { digest: '' }))).rejects.toThrow()
+    expect(await writer.run('createKey', keyOf(1))).toEqual({ done: 'created' })
+  })
+})
+
+test('a refusal is a result and not a fault', async () => {
+  const writer = await openWriter()
+  await writer.run('createKey', keyOf(1))
+  expect(await writer.run('hold', { callId: 1, accountId: 1, amount: '1001' })).toEqual({
+    done: 'balance_too_low',
+    available: '1000',
+  })
+})
+
+test('a full queue refuses new holds, and never a settle', async () => {
+  const writer = await openWriter()
+  await writer.run('createKey', keyOf(1, { credit: '1000000' }))
+  await writer.run('hold', { callId: 1, accountId: 1, amount: '5' })
+  const waiting = Array.from({ length: bounds.ledgerQueueMax }, (_, at) =>
+    writer.run('hold', { callId: at + 2, accountId: 1, amount: '1' }))
+  const refused = await writer.run('hold', { callId: 99_999, accountId: 1, amount: '1' }).catch((fault: unknown) => fault)
+  expect(refused).toBeInstanceOf(Refusal)
+  expect((refused as Refusal).code).toBe('overloaded')
+  expect((refused as Refusal).extras.retryAfterMs).toBeGreaterThan(0)
+  const settled = writer.run('settle', { record: record(1), cost: '3' })
+  await Promise.all(waiting)
+  expect(await settled).toEqual({ done: 'settled', charged: '3' })
+  expect(read('SELECT count(*) AS n FROM hold')).toEqual([{ n: bounds.ledgerQueueMax }])
+  // There is room again.
+  expect(await writer.run('hold', { callId: 99_999, accountId: 1, amount: '1' })).toEqual({ done: 'held' })
+})
+
+describe('closing', () => {
+  test('waits for everything that is queued', async () => {
+    const writer = await openWriter()
+    const work = Array.from({ length: 1_000 }, (_, at) => writer.run('setSetting', { name: `s${at}`, value: 'x' }))
+    await closeWriter(writer)
+    await Promise.all(work)
+    expect(settings()).toBe(1_000)
+  })
+
+  test('of an idle writer is at once', async () => {
+    await closeWriter(await openWriter())
+    expect(existsSync(path)).toBe(true)
+  })
+})
+
+describe('opening', () => {
+  test('gives back the holds that were left, and tells the last call', async () => {
+    const writer = await openWriter()
+    await writer.run('createKey', keyOf(1))
+    await writer.run('hold', { callId: 41, accountId: 1, amount: '400' })
+    await writer.run('hold', { callId: 42, accountId: 1, amount: '100' })
+    await writer.run('settle', { record: record(42), cost: '30' })
+    await closeWriter(writer)
+    const [again, start] = await Writer.open(path, () => {})
+    open.push(again)
+    expect(start).toEqual({ recovered: 1, lastCallId: 42 })
+    expect(read('SELECT balance, held FROM account')).toEqual([{ balance: 970, held: 0 }])
+    await closeWriter(again)
+    const [third, second] = await Writer.open(path, () => {})
+    open.push(third)
+    expect(second).toEqual({ recovered: 0, lastCallId: 42 })
+  })
+
+  test('refuses a file from a later version of Weir', async () => {
+    await closeWriter(await openWriter())
+    const db = new Database(path)
+    db.run('PRAGMA user_version = 999')
+    db.close()
+    const fault = await Writer.open(path, () => {}).catch((thrown: Error) => thrown)
+    expect((fault as Error).message).toContain('later version of Weir')
+  })
+
+  test('refuses what is no database', async () => {
+    await Bun.write(path, 'this is no database, and it is long enough to look at. '.repeat(40))
+    const fault = await Writer.open(path, () => {}).catch((thrown: Error) => thrown)
+    expect((fault as Error).message).toContain('not a database')
+  })
+})

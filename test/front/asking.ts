@@ -1,0 +1,97 @@
+// Requests as bytes, and what every answer of the gateway must look like, for the tests of this folder.
+
+import { expect } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { hello } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+
+export const CHAT = '/v1/chat/completions'
+export const MODEL = 'openai/gpt-4o-mini'
+
+export type Headers = Readonly<Record<string, string>>
+
+export const goodBody = (more: object = {}): string => JSON.stringify({ model: MODEL, messages: hello, ...more })
+
+export const bearer = (key: string): Headers => ({ authorization: `Bearer ${key}` })
+
+/** One request; the headers given replace those of a JSON body, and one given as '' is left out. */
+export function ask(method: string, path: string, headers: Headers = {}, body?: string | Uint8Array): Buffer {
+  const bytes = Buffer.from(body ?? '')
+  const json = { 'content-type': 'application/json', 'content-length': String(bytes.length) }
+  const sent = Object.entries({ host: 'weir', ...(body !== undefined && json), ...headers })
+  const named = sent.filter(([, value]) => value !== '').map(([name, value]) => `${name}: ${value}`)
+  const head = [`${method} ${path} HTTP/1.1`, ...named, '', '']
+  return Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), bytes])
+}
+
+export function call(harness: Harness, key: string, body = goodBody(), headers: Headers = {}): Promise<RawAnswer> {
+  return rawRequest(harness.url, ask('POST', CHAT, { ...bearer(key), ...headers }, body))
+}
+
+const N = '(0|[1-9]\\d*)'
+/** U+2192 as its three bytes, one latin1 character each. */
+const ARROW = '\xe2\x86\x92'
+const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+/** The contract's shapes, to the letter: the whole line as it stands in the head. */
+export const lines = {
+  authPass: (tier = 'pro') => `X-Pipeline-Auth: pass \\(${N}ms, tier=${tier}\\)`,
+  authFail: () => `X-Pipeline-Auth: fail \\(${N}ms\\)`,
+  limitPass: () => `X-Pipeline-RateLimit: pass \\(${N}ms\\)`,
+  limitFail: (reason = 'qpm_exceeded') => `X-Pipeline-RateLimit: fail \\(${N}ms, reason=${reason}\\)`,
+  routePass: (provider = 'openai', model = 'gpt-4o-mini') =>
+    `X-Pipeline-Route: pass \\(${N}ms, ${literal(provider)}${ARROW}${literal(model)}\\)`,
+  routeFail: () => `X-Pipeline-Route: fail \\(${N}ms\\)`,
+  adapterDone: () => `X-Pipeline-Adapter: done \\(${N}ms\\)`,
+  adapterFail: () => `X-Pipeline-Adapter: fail \\(${N}ms\\)`,
+  breakdown: () => `X-Pipeline-Breakdown: fwd=${N} cost=${N} deduct=${N} record=${N} bodies=${N}`,
+  breakdownOfHead: () => `X-Pipeline-Breakdown: fwd=${N} cost=${N} deduct=${N} record=0 bodies=0`,
+} as const
+
+const routed = [lines.authPass(), lines.limitPass(), lines.routePass()]
+
+/** What the stages say, by how far a call came. */
+export const reached = {
+  nothing: [],
+  refusedKey: [lines.authFail()],
+  authenticated: [lines.authPass()],
+  limited: [lines.authPass(), lines.limitFail()],
+  unrouted: [lines.authPass(), lines.limitPass(), lines.routeFail()],
+  routed,
+  failed: [...routed, lines.adapterFail(), lines.breakdown()],
+  answered: [...routed, lines.adapterDone(), lines.breakdown()],
+  streaming: [...routed, lines.adapterDone(), lines.breakdownOfHead()],
+} as const
+
+/** These X-Pipeline-* lines stand in the head, byte for byte in their shape, each once, and no others. */
+export function expectStages(answer: RawAnswer, shapes: readonly string[]): void {
+  const found = answer.head.split('\r\n').filter(line => /^x-pipeline-/i.test(line))
+  const missing = shapes.filter(shape => !found.some(line => new RegExp(`^${shape}$`).test(line)))
+  expect({ missing, found: found.length }).toEqual({ missing: [], found: shapes.length })
+}
+
+/** Both names of the request id, the same and in our shape; the id itself. */
+export function expectRequestId(answer: RawAnswer): string {
+  const id = answer.header('x-request-id') ?? ''
+  expect(id).toMatch(/^req_[0-9a-hjkmnp-tv-z]{11}$/)
+  expect(answer.header('request-id')).toBe(id)
+  return id
+}
+
+export interface ErrorBody {
+  readonly error: Readonly<Record<string, unknown>>
+  readonly request_id?: string
+}
+
+/** An error in OpenAI's shape with the answer's own request id. */
+export function expectChatError(answer: RawAnswer, status: number): ErrorBody {
+  const body = JSON.parse(answer.body.toString('utf8')) as ErrorBody
+  expect({ status: answer.status, said: body.error.message }).toEqual({ status, said: expect.any(String) })
+  expect(answer.header('content-type')).toStartWith('application/json')
+  expect(Object.keys(body.error)).toEqual(['message', 'type', 'param', 'code'])
+  expect((body.error.message as string).length).toBeGreaterThan(10)
+  expect(body.error.type).toEqual(expect.any(String))
+  expect(body.request_id).toBe(expectRequestId(answer))
+  return body
+}

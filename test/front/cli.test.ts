@@ -1,0 +1,224 @@
+// bin/weir for real: the first start and the second, commands while it runs and while it does not, and how it ends.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { statSync } from 'node:fs'
+import net from 'node:net'
+import { join } from 'node:path'
+import { pausedStream, silence } from '../../src/fake-upstream/answers.ts'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { until } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+import { ask, bearer, CHAT, expectStages, goodBody, lines, reached } from './asking.ts'
+import type { Served } from './weir-process.ts'
+import { cleanUp, freshFolder, serve, shell, stopServed, weir, weirSays } from './weir-process.ts'
+
+let slowHead: Promise<string>
+
+beforeAll(async () => {
+  // Begun here, because it takes its time while the others run.
+  slowHead = dripHead(await serve(freshFolder()))
+})
+afterAll(cleanUp)
+
+async function dripHead(served: Served): Promise<string> {
+  const { hostname, port } = new URL(served.url)
+  const socket = net.connect(Number(port), hostname, () => socket.write('GET / HTTP/1.1\r\nhost: weir\r\nx-slow: '))
+  socket.on('error', () => {})
+  const drops = setInterval(() => socket.writable && socket.write('a'), 1_000)
+  await until(() => socket.destroyed, 'the connection is closed', 25_000).finally(() => clearInterval(drops))
+  return 'cut off'
+}
+
+const KEY = /wk-[0-9A-Za-z]{36}/
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+const callDemo = (served: Served, key: string): Promise<RawAnswer> =>
+  rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody({ model: 'demo/echo' })))
+const me = (served: Served, token: string): Promise<RawAnswer> =>
+  rawRequest(served.url, ask('GET', '/api/web/me', bearer(token)))
+
+describe('a data folder, from its first start on', () => {
+  const folder = freshFolder()
+  let served: Served
+  let firstKey: string
+  let setupToken: string
+  let revoked: string
+
+  test('the first start says where it listens, a set-up token, a key and a line to try', async () => {
+    served = await serve(folder)
+    firstKey = KEY.exec(served.said())![0]
+    setupToken = /Set-up token[^\n]*\s([A-Za-z0-9_-]{22})\n/.exec(served.said())![1]!
+    expect(served.said()).toContain(`curl -i ${served.url}${CHAT} \\\n`)
+    expect(served.url).toStartWith('http://127.0.0.1:')
+  })
+
+  test('the printed line works as it stands, with all five headers', async () => {
+    const line = /^ *(curl [^]*)$/m.exec(served.said())![1]!
+    const { code, stdout } = await shell(line, folder)
+    expect(code).toBe(0)
+    const answer = Buffer.from(stdout, 'utf8').toString('latin1').replaceAll('\r\n', '\n')
+    expect(answer).toStartWith('HTTP/1.1 200 OK\n')
+    const stages = [lines.authPass('standard'), lines.limitPass(), lines.routePass('demo', 'echo'), lines.adapterDone()]
+    for (const shape of [...stages, lines.breakdown()]) expect(answer).toMatch(new RegExp(`^${shape}$`, 'm'))
+    expect(answer).toContain('"content":"Hello, river"')
+  })
+
+  test('nobody else on the machine may read its secrets or speak to it', () => {
+    expect(modeOf(folder)).toBe('700')
+    const files = ['weir.sock', 'pepper', 'jwt-secret']
+    expect(files.map(file => [file, modeOf(join(folder, file))])).toEqual(files.map(file => [file, '600']))
+  })
+
+  test('a second gateway on it is refused in a sentence, and the first does not notice', async () => {
+    const { code, stdout, stderr } = await weir(folder, 'serve')
+    expect([code, stdout]).toEqual([1, ''])
+    expect(stderr).toMatch(/^weir: Another Weir is using the data folder .*\.\n$/)
+    expect((await callDemo(served, firstKey)).status).toBe(200)
+    expect(await weirSays(folder, `balance ${firstKey}`)).toContain('active')
+  })
+
+  test('while it runs: a key is made and works at once, with its tier, credit and limit', async () => {
+    const key = await weirSays(folder, 'keys create --tier pro --credit 2.5 --qpm 2 --name mine')
+    expect(key).toMatch(/^wk-[0-9A-Za-z]{36}$/)
+    const shown = /name +mine\ntier +pro\nstate +active\nbalance +2\.50\nheld +0\.00$/
+    expect(await weirSays(folder, `balance ${key}`)).toMatch(shown)
+    const first = await callDemo(served, key)
+    expect(first.status).toBe(200)
+    expect(first.header('x-ratelimit-limit-requests')).toBe('2')
+    await callDemo(served, key)
+    expect((await callDemo(served, key)).status).toBe(429)
+    const left = /balance +(\S+)/.exec(await weirSays(folder, `balance ${key}`))![1]
+    expect(Number(left)).toBeLessThan(2.5)
+    expect(Number(left)).toBeGreaterThan(2.4)
+  })
+
+  test('while it runs: a key is revoked and refused at once', async () => {
+    revoked = await weirSays(folder, 'keys create --tier free --credit 1')
+    expect((await callDemo(served, revoked)).status).toBe(200)
+    expect(await weirSays(folder, `keys revoke ${revoked}`)).toContain('revoked')
+    expect((await callDemo(served, revoked)).status).toBe(401)
+    expect(await weirSays(folder, `balance ${revoked}`)).toContain('revoked')
+  })
+
+  test('while it runs: a management token, and a fresh set-up token', async () => {
+    expect((await me(served, await weirSays(folder, 'token'))).status).toBe(200)
+    const fresh = await weirSays(folder, 'setup')
+    expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
+    expect(fresh).not.toBe(setupToken)
+  })
+
+  test('SIGTERM ends it well, and its log has told no secret', async () => {
+    expect(await stopServed(served)).toBe(0)
+    expect(served.logged()).toContain('"stopped"')
+    expect(served.logged()).not.toMatch(KEY)
+    expect(served.logged()).not.toContain(setupToken)
+  })
+
+  test('the second start prints no secret, and everything is still there', async () => {
+    const offline = await weirSays(folder, 'keys create --tier pro --credit 1')
+    const gone = await weirSays(folder, 'keys create --tier pro --credit 1')
+    expect(await weirSays(folder, `keys revoke ${gone}`)).toContain('revoked')
+    expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/balance +9\.99\d+/)
+    const [token, fresh] = [await weirSays(folder, 'token'), await weirSays(folder, 'setup')]
+    expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
+
+    served = await serve(folder)
+    expect(served.said()).toBe(`Weir is listening on ${served.url}\n`)
+    expect(served.logged()).not.toMatch(/wk-|token/i)
+    expect((await callDemo(served, firstKey)).status).toBe(200)
+    expect((await callDemo(served, offline)).status).toBe(200)
+    for (const key of [gone, revoked]) expect((await callDemo(served, key)).status).toBe(401)
+    expect((await me(served, token)).status).toBe(200)
+    served.kill('SIGINT')
+    expect(await served.exited).toBe(0)
+  })
+})
+
+describe('an end in the middle of a call', () => {
+  let upstream: FakeUpstream
+  const begin = async (folder: string, env: Record<string, string> = {}): Promise<Served> => {
+    upstream = await startFakeUpstream()
+    return await serve(folder, { OPENAI_API_KEY: 'sk-upstream', OPENAI_BASE_URL: `${upstream.url}/v1`, ...env })
+  }
+  const stream = (served: Served, key: string): Promise<Response> =>
+    fetch(served.url + CHAT, {
+      method: 'POST',
+      headers: { ...bearer(key), 'content-type': 'application/json' },
+      body: goodBody({ stream: true }),
+    })
+  const figures = async (folder: string, key: string): Promise<readonly string[]> =>
+    /balance +(\S+)\nheld +(\S+)/.exec(await weirSays(folder, `balance ${key}`))!.slice(1)
+
+  test('kill -9 keeps key and balance, and the next start gives back what was held', async () => {
+    const folder = freshFolder()
+    let served = await begin(folder)
+    const key = KEY.exec(served.said())![0]
+    expect((await callDemo(served, key)).status).toBe(200)
+    const [balance, nothing] = await figures(folder, key)
+    expect(nothing).toBe('0.00')
+    upstream.plan(silence())
+    const asked = upstream.nextRequest()
+    const cut = rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody())).catch(() => 'cut')
+    await asked
+    const [during, held] = await figures(folder, key)
+    expect([during, Number(held) > 0]).toEqual([balance!, true])
+    served.kill('SIGKILL')
+    await served.exited
+    expect(await cut).toBe('cut')
+
+    served = await serve(folder, { OPENAI_API_KEY: 'sk-upstream', OPENAI_BASE_URL: `${upstream.url}/v1` })
+    expect(served.said()).not.toMatch(KEY)
+    expect(await figures(folder, key)).toEqual([balance!, '0.00'])
+    const answer = await rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody()))
+    expect(answer.status).toBe(200)
+    expectStages(answer, [lines.authPass('standard'), ...reached.answered.slice(1)])
+    expect(await stopServed(served)).toBe(0)
+    await upstream.stop()
+  })
+
+  test('SIGTERM takes no more calls, and lets a stream that runs come to its end', async () => {
+    const folder = freshFolder()
+    const served = await begin(folder)
+    const key = KEY.exec(served.said())![0]
+    const goOn = Promise.withResolvers<void>()
+    upstream.plan(pausedStream(['Hello, ', 'river'], goOn.promise))
+    const answer = await stream(served, key)
+    const reader = answer.body!.getReader()
+    const decoder = new TextDecoder()
+    let text = decoder.decode((await reader.read()).value)
+    expect(text).toContain('Hello, ')
+    served.kill('SIGTERM')
+    await until(() => served.logged().includes('"draining"'), 'it drains')
+    await expect(rawRequest(served.url, ask('GET', '/health/live'))).rejects.toThrow()
+    goOn.resolve()
+    for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
+    expect(text).toContain('river')
+    expect(text).toEndWith('data: [DONE]\n\n')
+    expect(await served.exited).toBe(0)
+    const [balance, held] = await figures(folder, key)
+    expect([Number(balance) < 10, held]).toEqual([true, '0.00'])
+    await upstream.stop()
+  })
+
+  test('a second SIGTERM hurries: the stream ends in an error of its dialect, settled', async () => {
+    const folder = freshFolder()
+    const served = await begin(folder)
+    const key = KEY.exec(served.said())![0]
+    upstream.plan(pausedStream(['Hello, ', 'river'], new Promise(() => {})))
+    const text = (await stream(served, key)).text()
+    served.kill('SIGTERM')
+    await until(() => served.logged().includes('"draining"'), 'it drains')
+    served.kill('SIGTERM')
+    expect(await text).toMatch(/data: \{"error":\{.*\}\}?.*\n\ndata: \[DONE\]\n\n$/)
+    expect(await served.exited).toBe(0)
+    expect((await figures(folder, key))[1]).toBe('0.00')
+    await upstream.stop()
+  })
+})
+
+describe('a head that does not come to its end', () => {
+  test('is cut off, also when it comes drop by drop', async () => {
+    expect(await slowHead).toBe('cut off')
+  }, 30_000)
+})

@@ -1,0 +1,221 @@
+// The door itself: each prefix turns strangers away in its own dialect, browsers are told what they may read, and what
+// we do not speak is refused in words.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+import type { Headers } from './asking.ts'
+import { ask, bearer, call, CHAT, expectChatError, expectRequestId, expectStages, goodBody, reached } from './asking.ts'
+
+let harness: Harness
+let key: string
+
+beforeAll(async () => {
+  harness = await startHarness()
+  key = await harness.key()
+})
+afterAll(() => harness.stop())
+
+const raw = (request: Uint8Array): Promise<RawAnswer> => rawRequest(harness.url, request)
+const jsonOf = (answer: RawAnswer): unknown => JSON.parse(answer.body.toString('utf8'))
+const some = expect.any(String) as string
+
+/** The body of an error in each dialect, whole. */
+const dialects: Record<string, (answer: RawAnswer, type: string) => unknown> = {
+  'openai': (answer, type) => ({
+    error: { message: some, type, param: null, code: some },
+    request_id: answer.header('request-id'),
+  }),
+  'anthropic': (answer, type) => ({
+    type: 'error',
+    error: { type, message: some },
+    request_id: answer.header('request-id'),
+  }),
+  'gemini': (answer, status) => ({
+    error: {
+      code: answer.status,
+      message: some,
+      status,
+      type: answer.status === 401 ? 'authentication_error' : some,
+      details: [{ '@type': 'type.googleapis.com/google.rpc.RequestInfo', requestId: answer.header('request-id') }],
+    },
+  }),
+  'ark': (answer, type) => ({
+    error: { code: some, message: some, param: '', type },
+    request_id: answer.header('request-id'),
+  }),
+}
+
+describe('each prefix speaks its dialect', () => {
+  const anthropic = ['anthropic', 'authentication_error', 'not_found_error'] as const
+  const openai = ['openai', 'authentication_error', 'invalid_request_error'] as const
+  const gemini = ['gemini', 'UNAUTHENTICATED', 'NOT_FOUND'] as const
+  const ark = ['ark', 'authentication_error', 'NotFound'] as const
+  const paths = [
+    ['/v1/messages', ...anthropic],
+    ['/v1/messages/count_tokens', ...anthropic],
+    ['/v1/messages/nothing', ...anthropic],
+    ['/v1/responses', ...openai],
+    ['/v1/responses/resp_1', ...openai],
+    ['/v1/embeddings', ...openai],
+    ['/v1/nothing', ...openai],
+    ['/v1', ...openai],
+    ['/v1/messagesx', ...openai],
+    ['/v1beta/models/openai%2Fgpt-4o-mini:generateContent', ...gemini],
+    ['/v1beta/demo/echo:generateContent', ...gemini],
+    ['/v1beta/nothing', ...gemini],
+    ['/v1beta/openai/nothing', ...openai],
+    ['/api/v3/nothing', ...ark],
+    ['/api/v3/contents/generations/tasks', ...ark],
+  ] as const
+
+  test.each(paths)('%s in that of %s', async (path, dialect, unauthenticated, notFound) => {
+    const stranger = await raw(ask('POST', path, {}, '{}'))
+    expect([stranger.status, jsonOf(stranger)]).toEqual([401, dialects[dialect]!(stranger, unauthenticated)])
+    expectStages(stranger, reached.refusedKey)
+    const known = await raw(ask('POST', path, bearer(key), '{}'))
+    expect([known.status, jsonOf(known)]).toEqual([404, dialects[dialect]!(known, notFound)])
+    expectStages(known, reached.nothing)
+    for (const answer of [stranger, known]) {
+      expectRequestId(answer)
+      expect(answer.header('content-type')).toStartWith('application/json')
+    }
+  })
+
+  test('a 401 has the message and the type of the specification in every one of them', async () => {
+    for (const [path] of paths) {
+      const { error } = jsonOf(await raw(ask('POST', path, bearer('wk-nonsense'), '{}'))) as { error: object }
+      expect(error).toMatchObject({ message: some, type: 'authentication_error' })
+    }
+  })
+
+  test('the wrong method is 405 with Allow once the key is there', async () => {
+    const call = await raw(ask('GET', CHAT, bearer(key)))
+    expect(expectChatError(call, 405).error.code).toBe('method_not_allowed')
+    expect(call.header('allow')).toBe('POST')
+    expectChatError(await raw(ask('GET', CHAT)), 401)
+    const list = await raw(ask('POST', '/v1/models', {}, '{}'))
+    expectChatError(list, 405)
+    expect(list.header('allow')).toBe('GET')
+  })
+
+  test('/api/web/* answers nobody without a token, whatever the path and the method', async () => {
+    for (const [method, path] of [['GET', 'me'], ['POST', 'me'], ['GET', 'nothing'], ['DELETE', 'keys/1']] as const) {
+      expect(expectChatError(await raw(ask(method, `/api/web/${path}`)), 401).error.code).toBe('token_invalid')
+    }
+    const token = String((await harness.gateway.operator.token!({})).token)
+    expectChatError(await raw(ask('GET', '/api/web/nothing', bearer(token))), 404)
+    expectChatError(await raw(ask('DELETE', '/api/web/me', bearer(token))), 405)
+  })
+
+  test('outside of every prefix there is nothing', async () => {
+    for (const path of ['/nothing', '/v2/chat/completions', '/api', '/.env', '/v1x/models', '/index.html']) {
+      expectChatError(await raw(ask('GET', path)), 404)
+    }
+  })
+})
+
+describe('what asks for nobody', () => {
+  const paths = ['models', 'providers', 'pricing', 'settings'].map(name => `/api/public/${name}`)
+  test.each(['/v1/models', ...paths])('%s is there for all, also with a wrong key', async path => {
+    for (const headers of [{}, bearer('wk-nonsense'), bearer(key)]) {
+      const answer = await raw(ask('GET', path, headers))
+      expect(answer.status).toBe(200)
+      expect(answer.header('content-type')).toBe('application/json')
+      expect(typeof jsonOf(answer)).toBe('object')
+    }
+  })
+
+  test('health', async () => {
+    expect(jsonOf(await raw(ask('GET', '/health/live')))).toEqual({ status: 'live' })
+    expect(jsonOf(await raw(ask('GET', '/health/ready')))).toEqual({ status: 'ready' })
+  })
+
+  test('HEAD is GET without a body', async () => {
+    for (const path of ['/', '/v1/models', '/health/live', '/api/public/settings']) {
+      const answer = await fetch(harness.url + path, { method: 'HEAD' })
+      expect([path, answer.status, await answer.text()]).toEqual([path, 200, ''])
+      expect(answer.headers.get('x-request-id')).toBe(answer.headers.get('request-id'))
+    }
+    expect((await fetch(`${harness.url}/nothing`, { method: 'HEAD' })).status).toBe(404)
+  })
+})
+
+describe('a WebSocket', () => {
+  const upgrade: Headers = {
+    'connection': 'Upgrade',
+    'upgrade': 'websocket',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+    'sec-websocket-version': '13',
+  }
+
+  test.each(['/v1/responses', CHAT, '/v1/realtime'])('on %s is refused in words, after the key', async path => {
+    const answer = await raw(ask('GET', path, { ...upgrade, ...bearer(key) }))
+    expect(expectChatError(answer, 426).error.code).toBe('upgrade_refused')
+    const stranger = await raw(ask('GET', path, upgrade))
+    expectChatError(stranger, 401)
+    expectStages(stranger, reached.refusedKey)
+  })
+
+  test('elsewhere too', async () => {
+    for (const path of ['/', '/v1/models', '/nothing']) expectChatError(await raw(ask('GET', path, upgrade)), 426)
+  })
+})
+
+describe('a browser of another origin', () => {
+  const origin = { origin: 'https://app.example' }
+  const preflight = {
+    ...origin,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type',
+  }
+  const llmPaths = [
+    ...[CHAT, '/v1/messages', '/v1/responses', '/v1/models', '/api/v3/x', '/api/public/models'],
+    '/v1beta/models/x:generateContent',
+  ]
+
+  test.each(llmPaths)('may ask for %s before it calls, without a key', async path => {
+    const answer = await raw(ask('OPTIONS', path, { ...preflight, connection: 'close' }))
+    expect(answer.status).toBe(204)
+    expect(answer.header('access-control-allow-origin')).toBe('*')
+    expect(answer.header('access-control-allow-headers')).toBe('authorization,content-type')
+    expect(answer.header('access-control-allow-methods')).toContain('POST')
+    expect(answer.header('access-control-allow-credentials')).toBeUndefined()
+    expectStages(answer, reached.nothing)
+  })
+
+  test('is given a request id then too', async () => {
+    expectRequestId(await raw(ask('OPTIONS', CHAT, { ...preflight, connection: 'close' })))
+  })
+
+  test('may read what a call says of itself: good, streamed, refused and unknown', async () => {
+    const answers = [
+      await call(harness, key, goodBody(), origin),
+      await call(harness, key, goodBody({ stream: true }), origin),
+      await call(harness, 'wk-nonsense', goodBody(), origin),
+      await call(harness, key, '{', origin),
+      await raw(ask('POST', '/v1/nothing', { ...bearer(key), ...origin }, '{}')),
+    ]
+    expect(answers.map(answer => answer.status)).toEqual([200, 200, 401, 400, 404])
+    for (const answer of answers) {
+      expect(answer.header('access-control-allow-origin')).toBe('*')
+      const exposed = answer.header('access-control-expose-headers')!.toLowerCase().split(', ')
+      const own = answer.headerNames.map(name => name.toLowerCase()).filter(name => /^x-|request-id|^retry/.test(name))
+      expect(own.filter(name => !exposed.includes(name) && name !== 'x-accel-buffering')).toEqual([])
+    }
+  })
+
+  test.each(['/api/web/me', '/health/live', '/', '/nothing'])('may not have %s', async path => {
+    for (const request of [ask('OPTIONS', path, preflight), ask('GET', path, origin)]) {
+      const answer = await raw(request)
+      expect(answer.headerNames.filter(name => /^access-control-/i.test(name))).toEqual([])
+    }
+  })
+
+  test('is told nothing of it when it is none', async () => {
+    const answer = await call(harness, key)
+    expect(answer.headerNames.filter(name => /^access-control-/i.test(name))).toEqual([])
+  })
+})

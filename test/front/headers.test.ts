@@ -1,0 +1,233 @@
+// The five X-Pipeline-* headers, byte for byte as a caller's socket sees them: on every kind of ending of a call, and
+// nowhere else.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { fail, garbage, resetAfterRequest, silence } from '../../src/fake-upstream/answers.ts'
+import { bytes, close, end, head, script } from '../../src/fake-upstream/script.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+import { ask, bearer, call, CHAT, expectChatError, expectRequestId, expectStages } from './asking.ts'
+import { goodBody, lines, reached } from './asking.ts'
+
+let harness: Harness
+let key: string
+
+beforeAll(async () => {
+  harness = await startHarness({ world: { attemptTimes: { firstContentMs: 700, betweenChunksMs: 700 } } })
+  key = await harness.key()
+})
+afterAll(() => harness.stop())
+
+const raw = (request: Uint8Array | string): Promise<RawAnswer> => rawRequest(harness.url, request)
+const forms = [
+  ['plain', false],
+  ['streamed', true],
+] as const
+
+describe('a good call', () => {
+  test('plain: all five', async () => {
+    const answer = await call(harness, key)
+    expect(answer.status).toBe(200)
+    expectStages(answer, reached.answered)
+    expectRequestId(answer)
+  })
+
+  test('streamed: all five, with what is known when the head leaves', async () => {
+    const answer = await call(harness, key, goodBody({ stream: true }))
+    expect(answer.status).toBe(200)
+    expect(answer.header('content-type')).toStartWith('text/event-stream')
+    expectStages(answer, reached.streaming)
+    expectRequestId(answer)
+  })
+
+  test('streamed: the final figures stand in a comment of their own directly before [DONE]', async () => {
+    const answer = await call(harness, key, goodBody({ stream: true }))
+    const text = answer.body.toString('latin1')
+    const figures = lines.breakdown().replace('Breakdown:', 'Breakdown')
+    expect(text).toMatch(new RegExp(`\n\n: ${figures}\n\ndata: \\[DONE\\]\n\n$`))
+    expect(text.match(/X-Pipeline/g)).toHaveLength(1)
+    expect(text.match(/\[DONE\]/g)).toHaveLength(1)
+  })
+
+  test('the arrow is the bytes E2 86 92', async () => {
+    const { head: text } = await call(harness, key)
+    const route = Buffer.from(/^X-Pipeline-Route: .*$/m.exec(text)![0], 'latin1')
+    const hex = (name: string): string => Buffer.from(name).toString('hex')
+    expect(route.toString('hex')).toContain(`${hex('openai')}e28692${hex('gpt-4o-mini')}`)
+  })
+
+  test.each(['free', 'standard', 'pro'])('tells the tier %s', async tier => {
+    const answer = await call(harness, await harness.key({ tier, credit: '1' }), goodBody({ model: 'demo/echo' }))
+    const stages = [lines.authPass(tier), lines.limitPass(), lines.routePass('demo', 'echo'), lines.adapterDone()]
+    expectStages(answer, [...stages, lines.breakdown()])
+  })
+
+  test('tells how much may still be called', async () => {
+    const answer = await call(harness, await harness.key({ qpm: 7 }))
+    expect(answer.header('x-ratelimit-limit-requests')).toBe('7')
+    expect(answer.header('x-ratelimit-remaining-requests')).toBe('6')
+    expect(answer.header('x-ratelimit-reset-requests')).toMatch(/^\d+(\.\d+)?(ms|s)$/)
+  })
+})
+
+describe('a refused key', () => {
+  const body = goodBody()
+  const post = (headers: Record<string, string>) => raw(ask('POST', CHAT, headers, body))
+
+  test.each<[string, () => Promise<Record<string, string>>]>([
+    ['none', async () => ({})],
+    ['malformed', async () => bearer('wk-nonsense')],
+    ['another vendor’s', async () => ({ 'x-api-key': 'sk-ant-0123456789' })],
+    ['with a typo', async () => bearer(`${key.slice(0, -1)}${key.endsWith('0') ? '1' : '0'}`)],
+    [
+      'revoked',
+      async () => {
+        const revoked = await harness.key()
+        await harness.gateway.operator['keys-revoke']!({ key: revoked })
+        return bearer(revoked)
+      },
+    ],
+  ])('%s: 401 and Auth alone', async (_, headers) => {
+    const answer = await post(await headers())
+    expect(expectChatError(answer, 401).error.type).toBe('authentication_error')
+    expectStages(answer, reached.refusedKey)
+  })
+
+  test('comes before everything: a bad key on a bad body is 401', async () => {
+    const answer = await raw(ask('POST', CHAT, bearer('wk-nonsense'), '{'))
+    expectChatError(answer, 401)
+    expectStages(answer, reached.refusedKey)
+  })
+})
+
+describe('a call that is refused on its way', () => {
+  test('a bad body: Auth alone, and it costs no call of the minute', async () => {
+    const own = await harness.key({ qpm: 2 })
+    for (let time = 0; time < 5; time++) {
+      const answer = await call(harness, own, '{')
+      expectChatError(answer, 400)
+      expectStages(answer, reached.authenticated)
+    }
+    expect((await call(harness, own)).header('x-ratelimit-remaining-requests')).toBe('1')
+  })
+
+  test('too many calls: Auth and RateLimit, and when to come again', async () => {
+    const own = await harness.key({ qpm: 2 })
+    await call(harness, own)
+    await call(harness, own, goodBody({ stream: true }))
+    for (const [, stream] of forms) {
+      const answer = await call(harness, own, goodBody({ stream }))
+      expect(expectChatError(answer, 429).error.code).toBe('rate_limit_exceeded')
+      expectStages(answer, reached.limited)
+      const [seconds, ms] = [Number(answer.header('retry-after')), Number(answer.header('retry-after-ms'))]
+      expect(Number.isInteger(seconds) && seconds >= 1 && seconds <= 30).toBe(true)
+      expect(Math.ceil(ms / 1_000)).toBe(seconds)
+      expect(answer.header('x-ratelimit-limit-requests')).toBe('2')
+      expect(answer.header('x-ratelimit-remaining-requests')).toBe('0')
+      expect(answer.header('x-ratelimit-reset-requests')).toMatch(/^\d+(\.\d+)?s$|^1m0s$/)
+    }
+  })
+
+  test('even one call a minute is told to wait no longer than a minute', async () => {
+    const own = await harness.key({ qpm: 1 })
+    await call(harness, own)
+    const answer = await call(harness, own)
+    expect(answer.status).toBe(429)
+    expect(Number(answer.header('retry-after'))).toBeLessThanOrEqual(60)
+  })
+
+  test.each([
+    ['nobody/gpt-4o-mini', 404],
+    ['openai/gpt-nobody', 404],
+    ['demo/gpt-4o-mini', 404],
+    // Known, but nobody gave us a key for it.
+    ['groq/llama-3.3-70b-versatile', 503],
+  ])('%s: Route fails with %p', async (model, status) => {
+    const answer = await call(harness, key, goodBody({ model }))
+    expectChatError(answer, status)
+    expectStages(answer, reached.unrouted)
+    expect(answer.header('retry-after') !== undefined).toBe(status === 503)
+  })
+
+  test.each(forms)('no money, %s: 402 with all before the upstream passed, and no Adapter', async (_, stream) => {
+    const answer = await call(harness, await harness.key({ credit: '0' }), goodBody({ stream }))
+    expectChatError(answer, 402)
+    expectStages(answer, reached.routed)
+  })
+})
+
+describe.each(forms)('an upstream that fails, %s', (_, stream) => {
+  const says = (type: string, body: string): Script =>
+    script(head(200, { 'content-type': type, 'content-length': `${body.length}` }), bytes(body), end)
+  const cases: readonly [string, Script, number][] = [
+    ['says 400', fail(400), 400],
+    ['says 404', fail(404), 404],
+    ['says 422', fail(422), 422],
+    ['does not know our credential', fail(401), 502],
+    ['forbids', fail(403), 502],
+    ['says 429', fail(429, { retryAfter: '7' }), 503],
+    ['says 500', fail(500), 502],
+    ['says 503', fail(503), 502],
+    ['speaks no HTTP', garbage(), 502],
+    ['resets the connection', resetAfterRequest(), 502],
+    ['closes the connection', script(close), 502],
+    ['answers with a page', says('text/html', '<html>Bad gateway</html>'), 502],
+    ['answers with broken JSON', says('application/json', '{"id":'), 502],
+    ['answers with an error as a success', says('application/json', '{"error":{"message":"no"}}'), 502],
+    ['never answers', silence(), 504],
+  ]
+
+  test.each(cases)('%s', async (_, plan, status) => {
+    harness.upstream.plan(plan)
+    const answer = await call(harness, key, goodBody({ stream }))
+    expectChatError(answer, status)
+    expectStages(answer, reached.failed)
+    if (status === 503) expect(answer.header('retry-after')).toBe('7')
+  })
+})
+
+describe('elsewhere there are none', () => {
+  test.each([
+    ...['/v1/models', '/v1/models/demo/echo', '/v1/models/demo/nobody'],
+    ...['models', 'providers', 'pricing', 'settings', 'nothing'].map(name => `/api/public/${name}`),
+    ...['/health/live', '/health/ready', '/', '/x'],
+  ])('GET %s', async path => {
+    for (const headers of [{}, bearer(key), bearer('wk-nonsense')]) {
+      const answer = await raw(ask('GET', path, headers))
+      expectStages(answer, reached.nothing)
+      expectRequestId(answer)
+    }
+  })
+
+  test.each(['/v1/nothing', '/v1beta/nothing', '/api/v3/nothing', '/v1/embeddings', '/v1/messages/count_tokens'])(
+    '%s: none with a key, Auth alone without one',
+    async path => {
+      const known = await raw(ask('POST', path, bearer(key), '{}'))
+      expect(known.status).toBe(404)
+      expectStages(known, reached.nothing)
+      const unknown = await raw(ask('POST', path, {}, '{}'))
+      expect(unknown.status).toBe(401)
+      expectStages(unknown, reached.refusedKey)
+      for (const answer of [known, unknown]) expectRequestId(answer)
+    },
+  )
+
+  test.each(['/api/web/me', '/api/web/nothing'])('%s, with whatever credential', async path => {
+    const { token } = await harness.gateway.operator.token!({})
+    for (const headers of [{}, bearer(key), bearer(String(token))]) {
+      const answer = await raw(ask('GET', path, headers))
+      expectStages(answer, reached.nothing)
+      expectRequestId(answer)
+    }
+  })
+})
+
+test('no two answers have the same request id', async () => {
+  const ids = new Set<string>()
+  for (let time = 0; time < 30; time++) ids.add(expectRequestId(await raw(ask('GET', '/health/live'))))
+  ids.add(expectRequestId(await call(harness, key)))
+  expect(ids.size).toBe(31)
+})

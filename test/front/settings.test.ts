@@ -1,0 +1,155 @@
+// Settings that are honoured, and settings that stop the start in a sentence that says what to do.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { existsSync, writeFileSync } from 'node:fs'
+import type { AddressInfo, Server } from 'node:net'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { rawRequest } from '../support/raw.ts'
+import { ask } from './asking.ts'
+import type { Ran } from './weir-process.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from './weir-process.ts'
+
+afterAll(cleanUp)
+
+const listenAnywhere = async (): Promise<[Server, number]> => {
+  const server = createServer()
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  return [server, (server.address() as AddressInfo).port]
+}
+
+describe('honoured', () => {
+  test('WEIR_DATA, HOST and PORT', async () => {
+    const [server, port] = await listenAnywhere()
+    await new Promise(resolve => server.close(resolve))
+    // All of 127/8 is the machine itself, but only Linux listens there unasked.
+    const host = process.platform === 'linux' ? '127.0.0.2' : 'localhost'
+    const folder = join(freshFolder(), 'made', 'on', 'the', 'way')
+    const served = await serve(folder, { HOST: host, PORT: String(port), WEIR_SITE_NAME: 'Rapids' })
+    expect(served.url).toBe(`http://${host}:${port}`)
+    expect(existsSync(join(folder, 'weir.db'))).toBe(true)
+    const answer = await rawRequest(served.url, ask('GET', '/api/public/settings'))
+    expect(JSON.parse(answer.body.toString())).toMatchObject({ name: 'Rapids' })
+    if (host === '127.0.0.2') await expect(rawRequest(`http://127.0.0.1:${port}`, ask('GET', '/'))).rejects.toThrow()
+    expect(await stopServed(served)).toBe(0)
+  })
+
+  test('WEIR_DEMO=off and WEIR_PROVIDERS: only what the operator brought is there', async () => {
+    const providers = freshFolder()
+    const provider = {
+      id: 'brook',
+      name: 'Brook',
+      baseUrl: 'http://127.0.0.1:9/v1',
+      keyEnv: 'BROOK_API_KEY',
+      baseUrlEnv: 'BROOK_BASE_URL',
+      speaks: { 'openai-chat': '/chat/completions' },
+      sign: 'bearer',
+      models: [{ id: 'trout', price: { input: '1', output: '2' } }],
+    }
+    writeFileSync(join(providers, 'brook.json'), JSON.stringify(provider))
+    const env = { WEIR_DEMO: 'off', WEIR_PROVIDERS: providers, BROOK_API_KEY: 'sk-brook' }
+    const served = await serve(freshFolder(), env)
+    const answer = await rawRequest(served.url, ask('GET', '/v1/models'))
+    const { data } = JSON.parse(answer.body.toString()) as { data: { id: string }[] }
+    expect(data.map(model => model.id)).toEqual(['brook/trout'])
+    expect(await stopServed(served)).toBe(0)
+  })
+})
+
+function expectSentence({ code, stdout, stderr }: Ran, words: RegExp): void {
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' })
+  expect(stderr).toMatch(/^weir: [^\n]+\n$/)
+  expect(stderr).toMatch(words)
+}
+
+describe('stops the start', () => {
+  let taken: Server
+  let takenPort: number
+  const results = new Map<string, Ran>()
+  const broken = freshFolder()
+
+  const cases: readonly [string, Record<string, string>, RegExp][] = [
+    ['PORT that is no number', { PORT: 'abc' }, /PORT/],
+    ['PORT beyond all ports', { PORT: '70000' }, /PORT/],
+    ['PORT below them', { PORT: '-1' }, /PORT/],
+    ['LOG_LEVEL', { LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
+    ['WEIR_TRUSTED_PROXIES', { WEIR_TRUSTED_PROXIES: 'everybody' }, /WEIR_TRUSTED_PROXIES/],
+    ['WEIR_TRUSTED_PROXIES cut off', { WEIR_TRUSTED_PROXIES: '10.0.0.0/' }, /WEIR_TRUSTED_PROXIES/],
+    ['WEIR_CORS_ORIGIN', { WEIR_CORS_ORIGIN: 'app.example' }, /WEIR_CORS_ORIGIN/],
+    ['WEIR_DRAIN_SECONDS', { WEIR_DRAIN_SECONDS: 'soon' }, /WEIR_DRAIN_SECONDS/],
+    ['WEIR_PEPPER that is too short', { WEIR_PEPPER: 'short' }, /32 characters/],
+    ['WEIR_PROVIDERS that is not there', { WEIR_PROVIDERS: '/nowhere/providers' }, /\/nowhere\/providers/],
+    ['WEIR_PROVIDERS with a broken file', { WEIR_PROVIDERS: broken }, /broken\.json.*JSON/],
+    ['a vendor’s address that is none', { OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'nonsense' }, /OPENAI_BASE_URL/],
+    ['WEIR_DATA that is a file', { WEIR_DATA: join(broken, 'broken.json') }, /data folder/],
+    ['WEIR_DATA too long for a socket', { WEIR_DATA: `/tmp/${'x'.repeat(120)}` }, /WEIR_DATA/],
+    ['PORT that is taken', {}, /port|address/i],
+    ['HOST that is not ours', { HOST: '192.0.2.1' }, /192\.0\.2\.1/],
+  ]
+
+  beforeAll(async () => {
+    writeFileSync(join(broken, 'broken.json'), '{')
+    ;[taken, takenPort] = await listenAnywhere()
+    const start = async ([name, env]: (typeof cases)[number]): Promise<void> => {
+      const given = name === 'PORT that is taken' ? { PORT: String(takenPort) } : env
+      results.set(name, await weir(freshFolder(), 'serve', given))
+    }
+    await Promise.all(cases.map(start))
+    await new Promise(resolve => taken.close(resolve))
+  })
+
+  test.each(cases)('%s', (name, _, words) => {
+    expectSentence(results.get(name)!, words)
+  })
+
+  test('a damaged secret, rather than making every key invalid', async () => {
+    const folder = freshFolder()
+    const key = await weirSays(folder, 'keys create --credit 1')
+    writeFileSync(join(folder, 'pepper'), 'x')
+    expectSentence(await weir(folder, 'serve'), /pepper is damaged/)
+    expectSentence(await weir(folder, `balance ${key}`), /pepper is damaged/)
+  })
+
+  test('a data folder of a later version', async () => {
+    const folder = freshFolder()
+    await weirSays(folder, 'keys create --credit 1')
+    const db = new Database(join(folder, 'weir.db'))
+    db.run('PRAGMA user_version = 99')
+    db.close()
+    expectSentence(await weir(folder, 'serve'), /later version/)
+  })
+})
+
+describe('commands', () => {
+  const folder = freshFolder()
+
+  test.each([
+    ['keys create --tier nobody', /tier "nobody"/],
+    ['keys create --credit lots', /--credit/],
+    ['keys create --credit=-5', /--credit/],
+    ['keys create --qpm 0', /--qpm/],
+    ['keys create --qpm 1.5', /--qpm/],
+    ['keys create --colour red', /colour/],
+    ['keys revoke', /no such key/],
+    ['keys revoke key_00000000001', /no such key/],
+    ['balance wk-nonsense', /no such key/],
+    ['balance key_00000000001', /no such key/],
+  ] as const)('%s: a sentence', async (command, words) => {
+    expectSentence(await weir(folder, command), words)
+  })
+
+  test('a key in a command that fails is not repeated', async () => {
+    const stranger = 'wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs'
+    expect((await weir(folder, `balance ${stranger}`)).stderr).not.toContain(stranger)
+  })
+
+  test('help lists them; an unknown one is told so by its code', async () => {
+    const help = await weir(folder, 'help')
+    expect(help.code).toBe(0)
+    for (const command of ['serve', 'keys create', 'keys revoke', 'balance', 'token', 'setup']) {
+      expect(help.stdout).toContain(`  ${command}`)
+    }
+    expect((await weir(folder, 'dance')).code).toBe(2)
+  })
+})

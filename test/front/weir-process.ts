@@ -1,0 +1,125 @@
+// The command line as an operator runs it: processes of their own, on a data folder of their own, with nothing of this
+// process's environment but the path.
+
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../support/gateway.ts'
+
+const ROOT = join(import.meta.dir, '..', '..')
+const WEIR = join(ROOT, 'bin', 'weir')
+
+const COMMAND_MS_MAX = 10_000
+
+type Environment = Readonly<Record<string, string>>
+
+const start = (args: readonly string[], folder: string, env: Environment) =>
+  Bun.spawn([WEIR, ...args], {
+    env: { PATH: process.env.PATH, WEIR_DATA: folder, PORT: '0', ...env },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+
+export interface Ran {
+  readonly code: number
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs one command to its end. */
+export async function weir(folder: string, command: string, env: Environment = {}): Promise<Ran> {
+  const child = start(command.split(' '), folder, env)
+  // A start that should have been refused must not outlive its test.
+  const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS_MAX)
+  void child.exited.then(() => clearTimeout(timer))
+  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
+  return { code, stdout, stderr }
+}
+
+/** What the command printed, for one that must go well. */
+export async function weirSays(folder: string, command: string, env: Environment = {}): Promise<string> {
+  const { code, stdout, stderr } = await weir(folder, command, env)
+  if (code !== 0 || stderr !== '') throw new Error(`weir ${command} ended with ${code}: ${stderr}`)
+  return stdout.trim()
+}
+
+export interface Served {
+  readonly url: string
+  readonly pid: number
+  readonly exited: Promise<number>
+  said(): string
+  logged(): string
+  kill(signal: 'SIGTERM' | 'SIGKILL' | 'SIGINT'): void
+}
+
+const running = new Set<Served>()
+
+/** Starts `weir serve` and waits until it has said where it listens. */
+export async function serve(folder: string, env: Environment = {}): Promise<Served> {
+  const child = start(['serve'], folder, env)
+  let [said, logged, code] = ['', '', -1]
+  const gather = async (stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> => {
+    const decoder = new TextDecoder()
+    for await (const chunk of stream) add(decoder.decode(chunk, { stream: true }))
+  }
+  const gathered = Promise.all([
+    gather(child.stdout, text => (said += text)),
+    gather(child.stderr, text => (logged += text)),
+  ])
+  const exited = child.exited.then(async ended => {
+    await gathered
+    code = ended
+    return ended
+  })
+  const address = /^Weir is listening on (http:\/\/\S+)\n/m
+  await until(() => (address.test(said) && /\n\n?$/.test(said)) || code >= 0, 'the gateway listens', 10_000)
+  if (code >= 0) throw new Error(`weir serve ended with ${code}: ${logged}`)
+  const served: Served = {
+    url: address.exec(said)![1]!,
+    pid: child.pid,
+    exited,
+    said: () => said,
+    logged: () => logged,
+    kill: signal => child.kill(signal),
+  }
+  running.add(served)
+  void exited.then(() => running.delete(served))
+  return served
+}
+
+/** Asks it to stop and waits until it has. */
+export async function stopServed(served: Served): Promise<number> {
+  served.kill('SIGTERM')
+  return await served.exited
+}
+
+const folders: string[] = []
+
+export function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-cli-'))
+  folders.push(folder)
+  return folder
+}
+
+/** Ends what a failed test has left running, and takes the folders away. */
+export async function cleanUp(): Promise<void> {
+  for (const served of running) {
+    served.kill('SIGKILL')
+    await served.exited
+  }
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+}
+
+/** Runs a shell line where `curl` is to be found, if need be as a stand-in that knows what the printed line uses. */
+export async function shell(line: string, folder: string): Promise<Ran> {
+  const standIn = join(folder, 'bin')
+  const script = `#!/bin/sh\nexec "${join(ROOT, 'bin', 'weir-bun')}" "${join(import.meta.dir, 'curl.ts')}" "$@"\n`
+  await Bun.write(join(standIn, 'curl'), script, { mode: 0o755 })
+  const child = Bun.spawn(['sh', '-c', line], {
+    env: { PATH: `${process.env.PATH}:${standIn}` },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
+  return { code, stdout, stderr }
+}
