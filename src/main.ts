@@ -16,12 +16,14 @@ import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
 import { startFakeUpstream } from './fake-upstream/server.ts'
+import type { AnswerArrival } from './front-door.ts'
 import { buildFrontDoor } from './front-door.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
+import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
 import { send } from './http/outgoing.ts'
-import type { Listening, ListenOptions } from './http/server.ts'
+import type { Listening } from './http/server.ts'
 import { listen } from './http/server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
@@ -87,41 +89,63 @@ const realWorld: World = {
 
 export async function startGateway(config: Config, replaced: Partial<World> = {}): Promise<Gateway> {
   const world: World = { ...realWorld, ...replaced }
+  const opened: Closable[] = []
+  try {
+    const store = await openStore(config, world)
+    opened.push(store)
+    const demo = config.demo ? await startFakeUpstream({ keepRequests: 0 }) : undefined
+    if (demo !== undefined) opened.push({ close: () => demo.stop() })
+    const catalogue = readCatalogue(config, demo?.url)
+    opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
+    return openGateway({ config, world, store, catalogue, opened })
+  } catch (fault) {
+    await closeAll(opened)
+    throw fault
+  }
+}
+
+interface Closable {
+  close(): Promise<void> | void
+}
+
+/** What was opened last is closed first. */
+async function closeAll(opened: readonly Closable[]): Promise<void> {
+  for (const part of [...opened].reverse()) await part.close()
+}
+
+interface GatewayParts {
+  readonly config: Config
+  readonly world: World
+  readonly store: Store
+  readonly catalogue: Catalogue
+  readonly opened: readonly Closable[]
+}
+
+function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const store = await openStore(config, world)
-  const demo = config.demo ? await startFakeUpstream({ keepRequests: 0 }) : undefined
-  const catalogue = readCatalogue(config, demo?.url)
   const underWay = new UnderWay(world.clock.nowMs)
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const isReady = (): boolean => !draining && isReadable(store.reader)
   const publicData = buildPublicData(catalogue, { name: config.siteName, version })
-  const host = config.host.includes(':') ? `[${config.host}]` : config.host
-  const server = listenOr(`Cannot listen on ${host}:${config.port}`, {
-    host: config.host,
-    port: config.port,
-    answer: buildFrontDoor({
-      endpoints: buildEndpoints({ publicData, isReady }),
-      ...buildCalls({ catalogue, store, underWay, deadlines, world, log }),
-      verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
-      trustedProxies: config.trustedProxies,
-      corsOrigin: config.corsOrigin,
-      bodyBounds: world.bodyBounds,
-      deadlines,
-      log,
-      isDraining: () => draining,
-      mintId: store.mintId,
-      nowMs: world.clock.nowMs,
-    }),
-  })
-  const control = listenControl(store.folder.socket, async (command, input) => {
-    const run = Object.hasOwn(store.operator, command) ? store.operator[command] : undefined
-    if (run === undefined) throw new Error(`There is no command "${command}".`)
-    return await run(input as Record<string, unknown>)
-  })
-  log.info('listening', { address: `http://${host}:${server.port}`, providers: catalogue.providers.size })
+  const server = listenOrSay(config, buildFrontDoor({
+    endpoints: buildEndpoints({ publicData, isReady }),
+    ...buildCalls({ catalogue, store, underWay, deadlines, world, log }),
+    verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
+    trustedProxies: config.trustedProxies,
+    corsOrigin: config.corsOrigin,
+    bodyBounds: world.bodyBounds,
+    deadlines,
+    log,
+    isDraining: () => draining,
+    mintId: store.mintId,
+    nowMs: world.clock.nowMs,
+  }))
+  const url = `http://${inUrl(config.host)}:${server.port}`
+  log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  async function close(): Promise<void> {
+  const endRest = (): void => underWay.endAll(new Refusal('draining', 'the window is over'))
+  async function drain(): Promise<void> {
     draining = true
     log.info('draining', { underWay: underWay.size })
     const timer = setTimeout(endRest, config.drainMs)
@@ -129,27 +153,29 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     await underWay.whenIdle()
     clearTimeout(timer)
     await server.kill()
-    control.close()
-    await demo?.stop()
-    await store.close()
+    await closeAll(opened)
     log.info('stopped')
   }
-
-  const endRest = (): void => underWay.endAll(new Refusal('draining', 'the window is over'))
-  let closing: Promise<void> | undefined
+  let drained: Promise<void> | undefined
   return {
-    url: `http://${host}:${server.port}`,
+    url,
     operator: store.operator,
     firstStart: store.reader.setting('first_key') === undefined,
     get underWay() {
       return underWay.size
     },
     drain() {
-      if (closing !== undefined) endRest()
-      closing ??= close()
-      return closing
+      if (drained !== undefined) endRest()
+      drained ??= drain()
+      return drained
     },
   }
+}
+
+const buildControl = (operator: Store['operator']): Handle => async (command, input) => {
+  const run = Object.hasOwn(operator, command) ? operator[command] : undefined
+  if (run === undefined) throw new Error(`There is no command "${command}".`)
+  return await run(input as Record<string, unknown>)
 }
 
 export interface Store {
@@ -246,11 +272,13 @@ function isReadable(reader: Reader): boolean {
   }
 }
 
+const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
 /** An address that is taken or not ours is the operator's to mend. */
-function listenOr(problem: string, options: ListenOptions): Listening {
+function listenOrSay({ host, port }: Config, answer: AnswerArrival): Listening {
   try {
-    return listen(options)
+    return listen({ host, port, answer })
   } catch (fault) {
-    throw new ConfigError(`${problem}: ${(fault as Error).message}`)
+    throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}`)
   }
 }

@@ -1,6 +1,7 @@
 // Management tokens (JWT). The algorithm is ours and pinned, and every claim we set is required back.
+//
+// jose is loaded by the first token: a gateway that only serves calls does without its 3 MB.
 
-import { jwtVerify, SignJWT } from 'jose'
 import type { Secret } from '../base/secret.ts'
 
 const ALGORITHM = 'HS256'
@@ -22,6 +23,7 @@ export interface TokenMint extends TokenHolder {
 const keyOf = (secret: Secret): Uint8Array => new TextEncoder().encode(secret.reveal())
 
 export async function mintToken(secret: Secret, mint: TokenMint): Promise<string> {
+  const { SignJWT } = await import('jose')
   const nowSeconds = Math.floor(mint.nowMs / 1000)
   return await new SignJWT({ role: mint.role })
     .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
@@ -36,6 +38,7 @@ export async function mintToken(secret: Secret, mint: TokenMint): Promise<string
 
 /** Whose token it is, or undefined for anything but a token that we signed and that is in its time. */
 export async function verifyToken(secret: Secret, token: string, nowMs: number): Promise<TokenHolder | undefined> {
+  const { jwtVerify } = await import('jose')
   try {
     const { payload } = await jwtVerify(token, keyOf(secret), {
       algorithms: [ALGORITHM],

@@ -15,7 +15,7 @@ export function buildHold(ledger: Ledger): HoldCall {
     const { model } = route
     const own = model.outputTokensMax ?? model.contextTokens ?? OUTPUT_TOKENS_UNKNOWN
     const size = {
-      bodyBytes: call.body.byteLength,
+      bodyBytes: call.bodyBytes,
       outputTokensMax: Math.min(call.outputTokensMax ?? own, own),
       choices: call.choices,
     }

@@ -3,6 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import { releaseBody } from '../protocols/call.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { nextChannel } from '../routing/attempts.ts'
 import type { AttemptParts, Opened } from './attempt.ts'
@@ -30,6 +31,7 @@ export function buildForward(parts: ForwardParts): Forward {
       try {
         const opened = await attempt(parts, { hold, exchange, channel })
         note('answered')
+        releaseBody(hold.call)
         return opened
       } catch (fault) {
         note(fault instanceof AttemptFailed ? fault.verdict : 'broken')

@@ -18,7 +18,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     outcome: ending.outcome,
     content: meter.content,
     reported: meter.usage,
-    estimate: () => estimateUsage(call?.body.byteLength ?? 0, meter.outputChars),
+    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputChars),
   })
   return { usage, source, amount: costOf(usage, exchange.route?.price) }
 }

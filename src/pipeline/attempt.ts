@@ -28,7 +28,7 @@ export interface OpenedStream {
   readonly kind: 'stream'
   readonly contentType: string
   /** Everything up to the first content, which is in hand. */
-  readonly first: readonly ReadFrame[]
+  first: readonly ReadFrame[]
   readonly reader: AnswerReader
   readonly watch: Watch
   readonly channel: Channel

@@ -71,6 +71,7 @@ async function relayUntilTerminal(
   // Asked for by us and not by the caller, a frame of nothing but usage stays here.
   const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
   let frames = stream.first
+  stream.first = [] // not kept for as long as the stream lasts
   for (let more = true; ; ) {
     const { passing, ending } = sortOut(frames, keepsUsage)
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)

@@ -8,9 +8,10 @@ import type { UpstreamWords } from '../base/errors.ts'
 import type { Usage } from '../base/usage.ts'
 
 export interface Call {
-  /** The caller's bytes, never changed. */
-  readonly body: Buffer
-  readonly fields: ReadonlyMap<string, FieldSpan>
+  /** The caller's bytes, never changed; gone once no further attempt can need them. */
+  body: Buffer
+  fields: ReadonlyMap<string, FieldSpan>
+  readonly bodyBytes: number
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
@@ -19,6 +20,15 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
+}
+
+const nothing = Buffer.alloc(0)
+const nowhere: ReadonlyMap<string, FieldSpan> = new Map()
+
+/** Lets go of the caller's bytes: an answer may stream for minutes, and a prompt may be megabytes. */
+export function releaseBody(call: Call): void {
+  call.body = nothing
+  call.fields = nowhere
 }
 
 /** What the call must become for one upstream. */

@@ -147,7 +147,8 @@ function parseModel(entry: Json, free: boolean, fail: Fail): Model {
   if (name !== undefined && typeof name !== 'string') fail(`model "${id}": "name" must be a text`)
   const count = (field: string): number | undefined => {
     const value = entry[field]
-    if (value === undefined || (Number.isSafeInteger(value) && (value as number) > 0)) return value as number | undefined
+    const isCount = Number.isSafeInteger(value) && (value as number) > 0
+    if (value === undefined || isCount) return value as number | undefined
     return fail(`model "${id}": "${field}" must be a positive integer`)
   }
   const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]

@@ -22,15 +22,18 @@ export function readCall(body: Buffer): Call {
   const options = optional(json, 'stream_options', object) as Record<string, unknown> | undefined
   const stream = optional(json, 'stream', boolean) as boolean | undefined
   const choices = optional(json, 'n', choiceCount)
-  const cap = optional(json, 'max_completion_tokens', count) ?? optional(json, 'max_tokens', count)
+  // An upstream may heed either; the hold must bound both.
+  const caps = ['max_completion_tokens', 'max_tokens'].map(field => optional(json, field, count) as number | undefined)
+  const cap = Math.max(...caps.map(value => value ?? 0))
   return {
     body,
     fields,
+    bodyBytes: body.byteLength,
     model,
     stream: stream ?? false,
     wantsUsage: options?.include_usage === true,
     choices: (choices as number | undefined) ?? 1,
-    ...(cap !== undefined && { outputTokensMax: cap as number }),
+    ...(cap > 0 && { outputTokensMax: cap }),
   }
 }
 

@@ -10,7 +10,8 @@ export interface ChatMessage {
   readonly refusal?: unknown
   readonly reasoning_content?: unknown
   readonly reasoning?: unknown
-  readonly tool_calls?: readonly { readonly function?: { readonly name?: unknown; readonly arguments?: unknown } }[]
+  readonly function_call?: WrittenCall | null
+  readonly tool_calls?: readonly { readonly function?: WrittenCall; readonly custom?: WrittenCall }[]
 }
 
 export interface ChatAnswer {
@@ -61,15 +62,33 @@ export function readUsage(value: unknown): Usage | undefined {
 
 export function writtenChars(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
-  let chars = lengthOf(message.content) + lengthOf(message.refusal)
-  chars += lengthOf(message.reasoning_content) || lengthOf(message.reasoning)
+  let chars = textChars(message.content) + textChars(message.refusal) + callChars(message.function_call)
+  chars += textChars(message.reasoning_content) || textChars(message.reasoning)
   if (Array.isArray(message.tool_calls)) {
-    for (const call of message.tool_calls) chars += lengthOf(call?.function?.name) + lengthOf(call?.function?.arguments)
+    for (const call of message.tool_calls) chars += callChars(call?.function) + callChars(call?.custom)
   }
   return chars
 }
 
-const lengthOf = (value: unknown): number => (typeof value === 'string' ? value.length : 0)
+/** A text, or a list of parts that hold texts (or, for reasoning, lists of such parts). */
+function textChars(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (!Array.isArray(value)) return 0
+  let chars = 0
+  for (const part of value as readonly ({ text?: unknown; thinking?: unknown } | null)[]) {
+    chars += textChars(part?.text) + textChars(part?.thinking)
+  }
+  return chars
+}
+
+interface WrittenCall {
+  readonly name?: unknown
+  readonly arguments?: unknown
+  readonly input?: unknown
+}
+
+const callChars = (call: WrittenCall | null | undefined): number =>
+  call ? textChars(call.name) + textChars(call.arguments) + textChars(call.input) : 0
 
 /** The error object of this dialect, as far as it has one. */
 export function readError(value: unknown, status: number): UpstreamWords {

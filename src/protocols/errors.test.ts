@@ -1,0 +1,117 @@
+// Every error row in every dialect: the shape that its SDKs read, status, request id, and a legal end of stream.
+
+import { describe, expect, test } from 'bun:test'
+import type { ErrorCode } from '../base/errors.ts'
+import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
+import type { ErrorDialectName } from './list.ts'
+import { errorDialects, protocols } from './list.ts'
+
+const dialects = Object.keys(errorDialects) as ErrorDialectName[]
+const codes = Object.keys(errorRows) as ErrorCode[]
+const requestId = 'req_00000000001'
+
+type Told = { readonly error: Record<string, unknown>; readonly type?: string; readonly request_id?: string }
+
+function write(dialect: ErrorDialectName, refusal: Refusal) {
+  const written = errorDialects[dialect].writeError(speakRefusal(refusal, requestId))
+  return { ...written, told: JSON.parse(written.body) as Told }
+}
+
+const cells = dialects.flatMap(dialect => codes.map(code => [dialect, code] as const))
+
+describe('each dialect writes each row', () => {
+  test.each(cells)('%s: %s', (dialect, code) => {
+    const { status, body, events, told } = write(dialect, new Refusal(code, 'the detail is for the log'))
+    const row = errorRows[code]
+    expect(told.error.message).toBe(row.message)
+    expect(typeof told.error.type).toBe('string')
+    expect(status).toBe(dialect === 'anthropic-messages' && row.kind === 'overloaded' ? 529 : row.status)
+    expect(body).toContain(requestId)
+    expect(body).not.toContain('the detail is for the log')
+    if (row.status === 401) expect(told.error.type).toBe('authentication_error')
+    // The same words as an event, and nothing left open behind it.
+    expect(events).toEndWith('\n\n')
+    expect(events).toContain(JSON.stringify(row.message).slice(1, -1))
+    for (const block of events.slice(0, -2).split('\n\n')) expect(block).toMatch(/^(event: error\n)?data: .+$/)
+  })
+})
+
+const other = new Refusal('upstream_too_slow', 'x')
+
+describe('as the SDKs read it', () => {
+  test('OpenAI: message, type, param and code, and [DONE] behind the event', () => {
+    const odd = new Refusal('field_invalid', 'x', { param: 'n', hint: '"n" is odd.' })
+    const { told, events } = write('openai-chat', odd)
+    expect(told).toEqual({
+      error: {
+        message: 'A field of the request body has a wrong type or value. "n" is odd.',
+        ...{ type: 'invalid_request_error', param: 'n', code: 'field_invalid' },
+      },
+      request_id: requestId,
+    })
+    expect(events).toEndWith('\n\ndata: [DONE]\n\n')
+    expect(events.endsWith(protocols['openai-chat'].lastEvent)).toBe(true)
+  })
+
+  test('OpenAI: a refusal of the upstream keeps its words, and its codes are not ours', () => {
+    const words = { status: 422, message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' }
+    const full = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream: words }))
+    expect(full.status).toBe(422)
+    expect(full.told.error).toEqual({ message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' })
+    const curt = { status: 400, message: 'No.' }
+    const bare = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream: curt }))
+    expect(bare.told.error).toEqual({ message: 'No.', type: 'invalid_request_error', code: null, param: null })
+  })
+
+  test('OpenAI Responses: a named event, flat and nested at once', () => {
+    const { events, told } = write('openai-responses', other)
+    const [name, data] = events.trimEnd().split('\n')
+    expect(name).toBe('event: error')
+    expect(JSON.parse(data!.slice(6))).toEqual({ ...told.error, type: 'error', error: told.error })
+  })
+
+  test('Anthropic: type error around it, and a named event', () => {
+    const { told, events } = write('anthropic-messages', other)
+    expect(told).toEqual({
+      type: 'error',
+      error: { type: 'timeout_error', message: errorRows.upstream_too_slow.message },
+      request_id: requestId,
+    })
+    expect(events).toStartWith('event: error\ndata: {"type":"error"')
+  })
+
+  test.each(['overloaded', 'no_channel', 'draining', 'storage_away', 'upstream_rate_limited'] as const)(
+    'Anthropic: %s is a 529 of overloaded_error',
+    code => {
+      const { status, told } = write('anthropic-messages', new Refusal(code, 'x'))
+      expect([status, told.error.type]).toEqual([529, 'overloaded_error'])
+    },
+  )
+
+  test('Gemini: a numeric code, a status name, and details', () => {
+    const { told } = write('gemini', new Refusal('qpm_exceeded', 'x', { retryAfterMs: 1_500 }))
+    expect(told.error).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' })
+    expect(told.error.details).toContainEqual({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '2s' })
+    expect(write('gemini', new Refusal('key_invalid', 'x')).told.error).toMatchObject({
+      ...{ code: 401, status: 'UNAUTHENTICATED', type: 'authentication_error' },
+    })
+  })
+
+  test('Ark: its own types and codes, and every field a text', () => {
+    const { told } = write('ark', new Refusal('model_unknown', 'x', { param: 'model' }))
+    expect(told.error).toEqual({
+      message: errorRows.model_unknown.message,
+      ...{ type: 'NotFound', code: 'InvalidEndpointOrModel.NotFound', param: 'model' },
+    })
+    expect(write('ark', other).told.error.param).toBe('')
+  })
+})
+
+test('codes that callers of OpenAI know by another name', () => {
+  const codeOf = (code: ErrorCode): unknown => write('openai-chat', new Refusal(code, 'x')).told.error.code
+  expect([codeOf('key_missing'), codeOf('key_invalid')]).toEqual(['invalid_api_key', 'invalid_api_key'])
+  expect([codeOf('model_unknown'), codeOf('provider_unknown')]).toEqual(['model_not_found', 'model_not_found'])
+  expect(codeOf('balance_too_low')).toBe('insufficient_balance')
+  expect(codeOf('qpm_exceeded')).toBe('rate_limit_exceeded')
+  expect(codeOf('body_too_large')).toBe('request_too_large')
+})

@@ -1,0 +1,142 @@
+// What is read of chat answers and of the events of a stream.
+
+import { describe, expect, test } from 'bun:test'
+import { readAnswer, readUsage } from './response.ts'
+import { readFrame } from './stream.ts'
+
+const answerOf = (json: unknown) => readAnswer(Buffer.from(JSON.stringify(json)))
+const frameOf = (json: unknown) => readFrame(JSON.stringify(json))
+const delta = (fields: unknown, finish: string | null = null) =>
+  frameOf({ choices: [{ index: 0, delta: fields, finish_reason: finish }] })
+
+describe('an answer', () => {
+  test('tells what was written and what was used', () => {
+    const message = { role: 'assistant', content: '1234' }
+    expect(answerOf({ choices: [{ message }], usage: { prompt_tokens: 7, completion_tokens: 5 } })).toEqual({
+      outputChars: 4,
+      usage: { input: 7, cacheRead: 0, output: 5 },
+    })
+    expect(answerOf({ choices: [] })).toEqual({ outputChars: 0 })
+  })
+
+  test.each(['hello', '{"choices":[', '', 'null', '5', '{"a":1}', '{"choices":{}}'])('is none: %p', body => {
+    expect(readAnswer(Buffer.from(body))).toBeUndefined()
+  })
+
+  test('may be an error in disguise', () => {
+    expect(answerOf({ error: { message: 'm', type: 't', code: 'c', param: 'p' } })?.error).toEqual({
+      ...{ status: 502, message: 'm', type: 't', code: 'c', param: 'p' },
+    })
+    expect(answerOf({ error: 'words' })?.error?.message).toBe('words')
+    expect(answerOf({ error: { code: 5 } })?.error).toEqual({ status: 502, message: 'The upstream gave no reason.' })
+    expect(answerOf({ message: 'top', code: 'c' })?.error).toMatchObject({ message: 'top', code: 'c' })
+    expect(answerOf({ error: null, choices: [] })?.error).toBeUndefined()
+  })
+
+  test('counts everything that was written', () => {
+    const call = { function: { name: 'four', arguments: '{}' } }
+    const message = { content: '12', refusal: '3', reasoning_content: '4567', tool_calls: [call] }
+    expect(answerOf({ choices: [{ message }, { message: { content: '89' } }] })?.outputChars).toBe(15)
+    const odd = [null, 5, {}, { message: null }, { message: { content: null, tool_calls: 5 } }]
+    expect(answerOf({ choices: odd })).toEqual({ outputChars: 0 })
+  })
+})
+
+describe('usage', () => {
+  test('has the cached part taken out of the input', () => {
+    const usage = { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 6 } }
+    expect(readUsage(usage)).toEqual({ input: 4, cacheRead: 6, output: 2 })
+    expect(readUsage({ ...usage, prompt_tokens_details: { cached_tokens: 60 } })).toEqual({
+      ...{ input: 0, cacheRead: 10, output: 2 },
+    })
+    for (const cached of [null, -1, '6', 1.5]) {
+      const odd = { ...usage, prompt_tokens_details: { cached_tokens: cached } }
+      expect(readUsage(odd)).toEqual({ input: 10, cacheRead: 0, output: 2 })
+    }
+  })
+
+  test('adds what only the total tells', () => {
+    expect(readUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 20 })).toMatchObject({ output: 10 })
+    expect(readUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 5 })).toMatchObject({ output: 2 })
+    expect(readUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 'x' })).toMatchObject({ output: 2 })
+  })
+
+  test('is none when it is nonsense', () => {
+    const counts = (input: unknown, output: unknown) => ({ prompt_tokens: input, completion_tokens: output })
+    const pairs = [[-1, 1], [1, -1], [1.5, 1], ['1', '1'], [Infinity, 1], [NaN, 1], [1, 2 ** 53], [1e13, 1], [null, 1]]
+    const shapes = [null, undefined, 5, 'x', [], {}, { prompt_tokens: 1 }, { completion_tokens: 1 }]
+    for (const value of [...shapes, ...pairs.map(([input, output]) => counts(input, output))]) {
+      expect(readUsage(value)).toBeUndefined()
+    }
+  })
+})
+
+describe('an event', () => {
+  test('that means nothing', () => {
+    expect(readFrame(undefined).kind).toBe('aside')
+  })
+
+  test('that ends the stream', () => {
+    expect(readFrame('[DONE]')).toMatchObject({ kind: 'terminal', finished: true })
+  })
+
+  test('that opens it', () => {
+    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finished: false, outputChars: 0 })
+    expect(delta({ role: 'assistant', content: null })).toMatchObject({ kind: 'opening' })
+    expect(delta({ tool_calls: [] })).toMatchObject({ kind: 'opening' })
+    expect(frameOf({ choices: [] })).toMatchObject({ kind: 'opening' })
+    expect(frameOf({ choices: [], usage: null })).toMatchObject({ kind: 'opening' })
+  })
+
+  const tool = { index: 0, type: 'function', function: { name: 'four', arguments: '' } }
+  test.each<readonly [string, unknown, number]>([
+    ['text', { content: '1234' }, 4],
+    ['a refusal', { refusal: '1234' }, 4],
+    ['reasoning', { reasoning_content: '1234' }, 4],
+    ['reasoning under another name', { reasoning: '1234' }, 4],
+    ['both names of it, once', { reasoning_content: '1234', reasoning: '1234' }, 4],
+    ['a tool call', { tool_calls: [tool] }, 4],
+    ['the arguments of one', { tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }, 4],
+    ['a custom tool call', { tool_calls: [{ index: 0, type: 'custom', custom: { name: 'four', input: '' } }] }, 4],
+    ['the old form of a tool call', { function_call: { name: 'fo', arguments: 'ur' } }, 4],
+    ['text in parts', { content: [{ type: 'text', text: '1234' }] }, 4],
+    ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '1234' }] }] }, 4],
+  ])('of content: %s', (_name, fields, chars) => {
+    expect(delta(fields)).toMatchObject({ kind: 'content', outputChars: chars, finished: false })
+  })
+
+  test('that finishes', () => {
+    for (const reason of ['stop', 'length', 'tool_calls', 'content_filter', 'eos']) {
+      expect(delta({}, reason)).toMatchObject({ kind: 'content', finished: true })
+    }
+    expect(delta({}, null).finished).toBe(false)
+  })
+
+  test('of usage alone', () => {
+    const usage = { prompt_tokens: 7, completion_tokens: 5 }
+    const read = { input: 7, cacheRead: 0, output: 5 }
+    expect(frameOf({ choices: [], usage })).toMatchObject({ kind: 'usage', usage: read })
+    expect(frameOf({ usage })).toMatchObject({ kind: 'usage' })
+    expect(frameOf({ choices: [{ delta: { content: 'x' } }], usage })).toMatchObject({ kind: 'content', usage: read })
+    expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).toMatchObject({ kind: 'usage' })
+    expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).not.toHaveProperty('usage')
+  })
+
+  test('of an error', () => {
+    const error = { message: 'm', type: 't' }
+    expect(frameOf({ error })).toMatchObject({ kind: 'error', error })
+    expect(frameOf({ error: 'words' })).toMatchObject({ kind: 'error', error: { message: 'words' } })
+    expect(frameOf({ error: null, choices: [] }).kind).toBe('opening')
+  })
+
+  test.each(['', '{', 'null', '5', '"x"', 'hello', '{"choices":[', '[DONE'])('that is none: %p', data => {
+    expect(readFrame(data).kind).toBe('garbage')
+  })
+
+  test('of odd shapes does no harm', () => {
+    const deltas = [5, { tool_calls: [null] }, { tool_calls: [{ function: 5 }] }, { content: 5 }, { refusal: [] }]
+    const choices = [null, 5, ...deltas.map(fields => ({ delta: fields }))]
+    expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputChars: 0 })
+    expect(frameOf({ choices: {} })).toMatchObject({ kind: 'opening', outputChars: 0 })
+  })
+})

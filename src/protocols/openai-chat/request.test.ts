@@ -1,0 +1,155 @@
+// What is read of a chat request, what is refused, and what is spliced into it.
+
+import { describe, expect, test } from 'bun:test'
+import type { ErrorCode } from '../../base/errors.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Call } from '../call.ts'
+import { readCall, writeCall } from './request.ts'
+
+const bytes = (text: string): Buffer => Buffer.from(text)
+const good = { model: 'a/b', messages: [{ role: 'user', content: 'hi' }] }
+const read = (more: object = {}): Call => readCall(bytes(JSON.stringify({ ...good, ...more })))
+
+function refusalOf(body: string | Buffer): Refusal {
+  try {
+    readCall(typeof body === 'string' ? bytes(body) : body)
+  } catch (fault) {
+    if (fault instanceof Refusal) return fault
+    throw fault
+  }
+  throw new Error('it was not refused')
+}
+
+describe('reads', () => {
+  test('the least that a call is', () => {
+    expect(read()).toMatchObject({ model: 'a/b', stream: false, wantsUsage: false, choices: 1 })
+    expect(read().outputTokensMax).toBeUndefined()
+  })
+
+  test('whether it streams, and whether the caller wants usage', () => {
+    expect(read({ stream: true })).toMatchObject({ stream: true, wantsUsage: false })
+    expect(read({ stream: true, stream_options: { include_usage: true } }).wantsUsage).toBe(true)
+    expect(read({ stream: true, stream_options: { include_usage: 1 } }).wantsUsage).toBe(false)
+    expect(read({ stream: null, stream_options: null, n: null, max_tokens: null })).toMatchObject({ stream: false })
+  })
+
+  test('the cap on output and the number of choices', () => {
+    expect(read({ max_tokens: 5 }).outputTokensMax).toBe(5)
+    expect(read({ max_completion_tokens: 7 }).outputTokensMax).toBe(7)
+    expect(read({ n: 3 }).choices).toBe(3)
+  })
+
+  test('the larger of two caps: upstreams differ in which of them they heed', () => {
+    expect(read({ max_tokens: 5, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
+    expect(read({ max_tokens: 7, max_completion_tokens: 5 }).outputTokensMax).toBe(7)
+  })
+
+  test('and keeps the bytes themselves', () => {
+    const body = bytes(JSON.stringify(good))
+    expect(readCall(body).body).toBe(body)
+  })
+})
+
+describe('refuses', () => {
+  const json = (more: object): string => JSON.stringify({ ...good, ...more })
+  const message = '"messages":[{"role":"user","content":"hi"}]'
+  const deep = '['.repeat(300) + ']'.repeat(300)
+  /** The code, and the field at fault if there is one. */
+  type Row = readonly [name: string, body: string | Buffer, refusal: ErrorCode | `${ErrorCode} ${string}`]
+  const rows: readonly Row[] = [
+    ['nothing', '', 'json_invalid'],
+    ['text', 'hello', 'json_invalid'],
+    ['half an object', '{"model":', 'json_invalid'],
+    ['something behind it', `${json({})} x`, 'json_invalid'],
+    ['a list', '[]', 'body_not_object'],
+    ['null', 'null', 'body_not_object'],
+    ['a number', '5', 'body_not_object'],
+    ['a string', '"x"', 'body_not_object'],
+    ['bytes that are no UTF-8', Buffer.from('{"model":"a/b","x":"\xff"}', 'latin1'), 'json_invalid'],
+    ['half a surrogate pair', `{"model":"a/b",${message},"x":"\\ud83d"}`, 'json_invalid'],
+    ['a byte order mark', `\ufeff${json({})}`, 'json_invalid'],
+    ['too many levels', `{"model":"a/b",${message},"x":${deep}}`, 'json_too_deep'],
+    ['a million levels', '['.repeat(1_000_000), 'json_too_deep'],
+    ['no model', JSON.stringify({ messages: good.messages }), 'field_missing model'],
+    ['a null model', json({ model: null }), 'field_missing model'],
+    ['a model that is a number', json({ model: 5 }), 'field_invalid model'],
+    ['no messages', '{"model":"a/b"}', 'field_missing messages'],
+    ['messages that are no list', json({ messages: {} }), 'field_invalid messages'],
+    ['an empty list', json({ messages: [] }), 'field_invalid messages'],
+    ['a message that is none', json({ messages: [good.messages[0], 5] }), 'field_invalid messages[1]'],
+    ['a message without a role', json({ messages: [{ content: 'x' }] }), 'field_invalid messages[0]'],
+    ['a stream that is a text', json({ stream: 'true' }), 'field_invalid stream'],
+    ['stream_options that are a list', json({ stream_options: [] }), 'field_invalid stream_options'],
+    ['no choices', json({ n: 0 }), 'field_invalid n'],
+    ['too many choices', json({ n: 129 }), 'field_invalid n'],
+    ['half a choice', json({ n: 1.5 }), 'field_invalid n'],
+    ['a cap of nothing', json({ max_tokens: 0 }), 'field_invalid max_tokens'],
+    ['a negative cap', json({ max_completion_tokens: -1 }), 'field_invalid max_completion_tokens'],
+    ['an absurd cap', json({ max_tokens: 1e12 }), 'field_invalid max_tokens'],
+    ['a cap beyond any number', `{"model":"a/b",${message},"max_tokens":1e400}`, 'field_invalid max_tokens'],
+    ['a cap as text', json({ max_tokens: '5' }), 'field_invalid max_tokens'],
+    ['a model twice', `{"model":"a/b","model":"a/c",${message}}`, 'field_duplicate model'],
+    ['a model twice, once with escapes', `{"model":"a/b","mod\\u0065l":"a/c",${message}}`, 'field_duplicate model'],
+    ['messages twice', `{"model":"a/b",${message},${message}}`, 'field_duplicate messages'],
+    ['a cap twice', `{"model":"a/b",${message},"max_tokens":1,"max_tokens":2}`, 'field_duplicate max_tokens'],
+    ['a stream twice', `{"model":"a/b",${message},"stream":true,"stream":false}`, 'field_duplicate stream'],
+    ['n twice', `{"model":"a/b",${message},"n":1,"n":100}`, 'field_duplicate n'],
+  ]
+
+  test.each(rows)('%s', (_name, body, told) => {
+    const { code, extras } = refusalOf(body)
+    expect(`${code} ${extras.param ?? ''}`.trimEnd()).toBe(told)
+  })
+
+  test('nothing of what it does not read', () => {
+    expect(read({ temperature: 'hot', tools: 5, __proto__: null, constructor: {} }).model).toBe('a/b')
+  })
+
+  test('and is not changed by a field called __proto__', () => {
+    const call = readCall(bytes(`{"__proto__":{"model":"x/y","stream":true},"model":"a/b",${message}}`))
+    expect(call).toMatchObject({ model: 'a/b', stream: false })
+    expect(() => readCall(bytes(`{"__proto__":{"model":"x/y"},${message}}`))).toThrow('field_missing')
+  })
+})
+
+describe('writes', () => {
+  const written = (text: string, target: { model: string; askUsage: boolean }): string =>
+    Buffer.from(writeCall(readCall(bytes(text)), target)).toString()
+  const rest = '"messages":[{"role":"user"}]}'
+
+  test('the model of the upstream in its place', () => {
+    expect(written(`{"model":"a/b",${rest}`, { model: 'b', askUsage: true })).toBe(`{"model":"b",${rest}`)
+    expect(written(`{"model":"a/b",${rest}`, { model: 'q"\\é', askUsage: true })).toBe(`{"model":"q\\"\\\\é",${rest}`)
+  })
+
+  test('a wish for usage only into a stream, and only when wanted', () => {
+    const stream = `{"stream":true,"model":"a/b",${rest}`
+    const plain = stream.replace('true', 'false')
+    expect(written(stream, { model: 'a/b', askUsage: true })).toBe(
+      stream.replace('{', '{"stream_options":{"include_usage":true},'),
+    )
+    expect(written(stream, { model: 'a/b', askUsage: false })).toBe(stream)
+    expect(written(plain, { model: 'a/b', askUsage: true })).toBe(plain)
+  })
+
+  test('the wish into options that are already there', () => {
+    const into = (options: string): string =>
+      written(`{"stream_options":${options},"stream":true,"model":"a/b",${rest}`, { model: 'a/b', askUsage: true })
+        .slice('{"stream_options":'.length)
+        .replace(/,"stream":true.*/, '')
+    expect(into('null')).toBe('{"include_usage":true}')
+    expect(into('{}')).toBe('{"include_usage":true}')
+    expect(into('{"include_usage":false}')).toBe('{"include_usage":true}')
+    expect(into('{"include_usage":null,"x":1.0}')).toBe('{"include_usage":true,"x":1.0}')
+    const nested = into('{ "x" : {"include_usage":false} }')
+    expect(JSON.parse(nested)).toEqual({ include_usage: true, x: { include_usage: false } })
+    expect(into('{"include_usage":true}')).toBe('{"include_usage":true}')
+  })
+
+  test('never into the bytes that it was given', () => {
+    const body = bytes(`{"stream":true,"model":"a/b",${rest}`)
+    const before = Buffer.from(body)
+    writeCall(readCall(body), { model: 'x', askUsage: true })
+    expect(Buffer.from(body)).toEqual(before)
+  })
+})
