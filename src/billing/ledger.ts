@@ -10,6 +10,8 @@ import type { Writer } from '../store/writer.ts'
 export interface Ledger {
   hold(callId: number, accountId: number, amount: Nanos): Promise<void>
   settle(record: RecordRow, cost: Nanos): Promise<void>
+  /** Writes down a call that holds nothing. */
+  record(record: RecordRow): Promise<void>
 }
 
 export function buildLedger(writer: Pick<Writer, 'run'>): Ledger {
@@ -25,6 +27,9 @@ export function buildLedger(writer: Pick<Writer, 'run'>): Ledger {
     },
     async settle(record, cost) {
       await writer.run('settle', { record, cost: moneyText(cost) })
+    },
+    async record(record) {
+      await writer.run('record', { record })
     },
   }
 }

@@ -35,7 +35,10 @@ export function buildAnswering(parts: StreamParts): Answering {
       logFault(log, exchange, fault)
       const written = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
       const status = reason === callerLeft ? leftStatus : written.status
-      const settled = settle(exchange, { outcome: outcomeOf(refusal, reason), status }).catch(() => {})
+      // A hold that took too long may yet come to pass, and must then be given back.
+      const inDoubt = fault instanceof Refusal && fault.code === 'storage_away'
+      const recordOnly = exchange.hold === undefined && !inDoubt
+      const settled = settle(exchange, { outcome: outcomeOf(refusal, reason), status, recordOnly }).catch(() => {})
       // Money that is held is given back before the caller is told; a mere record need not be waited for.
       if (exchange.hold !== undefined) await settled
       exchange.close()

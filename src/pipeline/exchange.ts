@@ -66,6 +66,8 @@ export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finish
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
+  /** Nothing is held, and nothing can be: there is only a record to write, which may be shed under load. */
+  readonly recordOnly?: boolean
 }
 
 export interface Exchange {

@@ -22,7 +22,7 @@ export function buildSettle(deduct: Deduct, log: Log): Settle {
     timings.add('record', recordSinceMs)
     const deductSinceMs = timings.nowMs()
     try {
-      await deduct(row, price)
+      await deduct(row, price, ending.recordOnly)
     } catch (fault) {
       // The hold stays; the next start finds it.
       log.error('settle failed', { request: exchange.requestId, fault: describeFault(fault) })

@@ -58,6 +58,8 @@ export interface Operations {
     input: { record: RecordRow; cost: MoneyText }
     result: { done: 'settled'; charged: MoneyText } | { done: 'exists' }
   }
+  /** Writes down a call that never held anything. */
+  record: { input: { record: RecordRow }; result: { done: 'recorded' | 'exists' } }
   createKey: { input: KeyInsert; result: { done: 'created' | 'tier_unknown' } }
   revokeKey: { input: { id: number; nowMs: number }; result: { done: 'revoked' | 'unknown' } }
   setSetting: { input: { name: string; value: string }; result: { done: 'set' } }
@@ -84,7 +86,7 @@ export function buildOperations(db: Database): Run {
   return { ...ledgerOperations(db), ...keyOperations(db) }
 }
 
-function ledgerOperations(db: Database): Pick<Run, 'hold' | 'settle'> {
+function ledgerOperations(db: Database): Pick<Run, 'hold' | 'settle' | 'record'> {
   const insertHold = db.query('INSERT INTO hold VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING')
   const reserve = db.query('UPDATE account SET held = held + ?2 WHERE id = ?1 AND balance - held >= ?2')
   const readAccount = db.query('SELECT balance - held AS available FROM account WHERE id = ?1')
@@ -126,6 +128,9 @@ function ledgerOperations(db: Database): Pick<Run, 'hold' | 'settle'> {
       }
       if (hold !== null) post.run(record.accountId, hold.amount, charged)
       return { done: 'settled', charged: `${charged}` }
+    },
+    record({ record }) {
+      return { done: insertRecord.run(...recordValues(record, 0n)).changes === 1 ? 'recorded' : 'exists' }
     },
   }
 }

@@ -13,6 +13,8 @@ interface Waiting {
   reject(fault: Error): void
 }
 
+/** What may be refused when the queue is full. */
+const SHED: ReadonlySet<OperationName> = new Set(['hold', 'record'])
 const LOOK_MS = 250
 
 export interface WriterStart {
@@ -61,11 +63,11 @@ export class Writer {
 
   /**
    * Resolves when the operation is durable, and rejects when that takes too long, although it may still come to
-   * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full new holds are refused, without having queued
-   * anything; what ends a call that was admitted always has a place.
+   * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full, new
+   * holds and mere records are refused, without having queued anything; what ends a hold always has a place.
    */
   run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
-    if (name === 'hold' && this.#queue.length >= bounds.ledgerQueueMax) {
+    if (SHED.has(name) && this.#queue.length >= bounds.ledgerQueueMax) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
