@@ -4,46 +4,81 @@
 import { Refusal } from '../base/errors.ts'
 
 const [LF, CR] = [0x0a, 0x0d]
-const LF_BYTE = Buffer.from([LF])
 const NOTHING: Buffer = Buffer.alloc(0)
 
 /** One event with the blank line that ends it, exactly as it came. */
 export type SseFrame = Buffer
 
 /**
- * Takes chunks as they come and gives whole frames; what is left of a chunk waits for the next.
- * A frame beyond `frameBytesMax` is a fault of the sender.
+ * Takes chunks as they come and gives whole frames; what is left of a chunk waits for the next, and no byte of it is
+ * looked at twice, so that an event in a million crumbs costs what it costs in one piece. A frame beyond
+ * `frameBytesMax` is a fault of the sender.
  */
 export class SseSplitter {
   readonly #frameBytesMax: number
-  #rest: Buffer = NOTHING
+  /** Holds the unfinished frame in its first `#used` bytes. */
+  #buffer: Buffer = NOTHING
+  #used = 0
+  /** Where its last line begins, and up to where that line is known to go on. */
+  #line = 0
+  #seen = 0
 
   constructor(frameBytesMax: number) {
     this.#frameBytesMax = frameBytesMax
   }
 
   push(chunk: Uint8Array): SseFrame[] {
-    // A copy of a few hundred bytes costs less than asking the runtime for the memory behind a chunk.
-    const bytes = this.#rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([this.#rest, chunk])
-    // Hardly any stream has a CR; then a blank line is two LFs and nothing need be compared.
-    const endOf = bytes.includes(CR) ? frameEnd : frameEndByLf
+    const waits = this.#seen < this.#used // for the LF after a CR
+    const hasCr = waits || chunk.indexOf(CR) >= 0
+    const bytes = this.#append(chunk)
     const frames: SseFrame[] = []
     let start = 0
-    for (let end = endOf(bytes, 0); end > 0; end = endOf(bytes, start)) {
-      this.#checkSize(end - start)
-      frames.push(bytes.subarray(start, end))
-      start = end
+    let [line, from] = [this.#line, this.#seen]
+    for (;;) {
+      const end = hasCr ? lineEnd(bytes, from) : bytes.indexOf(LF, from)
+      from = end < 0 ? bytes.length : end
+      const after = end < 0 ? -1 : afterLineEnd(bytes, end)
+      if (after < 0) break
+      if (end === line) {
+        this.#checkSize(after - start)
+        frames.push(bytes.subarray(start, after))
+        start = after
+      }
+      line = from = after
     }
-    this.#rest = start === bytes.length ? NOTHING : bytes.subarray(start)
-    this.#checkSize(this.#rest.length)
+    this.#keep(bytes, start)
+    this.#line = line - start
+    this.#seen = from - start
     return frames
   }
 
   /** At the end of the bytes: the last frame, if all it still waited for was the LF after its CR. */
   end(): SseFrame | undefined {
-    const rest = this.#rest
-    this.#rest = NOTHING
-    return rest.at(-1) === CR && frameEnd(Buffer.concat([rest, LF_BYTE]), 0) === rest.length + 1 ? rest : undefined
+    const whole = this.#seen < this.#used && this.#seen === this.#line
+    return whole ? this.#buffer.subarray(0, this.#used) : undefined
+  }
+
+  /** The unfinished frame with the chunk behind it. The memory grows by doubling: crumbs are not copied again. */
+  #append(chunk: Uint8Array): Buffer {
+    if (this.#used === 0) return Buffer.from(chunk)
+    const length = this.#used + chunk.byteLength
+    if (length > this.#buffer.length) {
+      const grown = Buffer.alloc(length * 2)
+      this.#buffer.copy(grown, 0, 0, this.#used)
+      this.#buffer = grown
+    }
+    this.#buffer.set(chunk, this.#used)
+    return this.#buffer.subarray(0, length)
+  }
+
+  /** Frames that were given out are views: what is left moves away from them before more is written behind it. */
+  #keep(bytes: Buffer, start: number): void {
+    const left = bytes.length - start
+    this.#checkSize(left)
+    if (left === 0) this.#buffer = NOTHING
+    else if (start > 0) this.#buffer = Buffer.from(bytes.subarray(start))
+    else if (this.#used === 0) this.#buffer = bytes
+    this.#used = left
   }
 
   #checkSize(bytes: number): void {
@@ -52,36 +87,17 @@ export class SseSplitter {
   }
 }
 
-function frameEndByLf(bytes: Buffer, start: number): number {
-  for (let at = start; ; ) {
-    const lf = bytes.indexOf(LF, at)
-    if (lf < 0 || lf === at) return lf + 1
-    at = lf + 1
-  }
+/** The next LF or CR. In a stream that has CRs, one is near. */
+function lineEnd(bytes: Buffer, from: number): number {
+  for (let at = from; at < bytes.length; at++) if (bytes[at] === LF || bytes[at] === CR) return at
+  return -1
 }
 
-/** The index after the first blank line, or -1. Lines end with LF, CR or CRLF; a CR that ends the bytes must wait. */
-function frameEnd(bytes: Buffer, start: number): number {
-  for (let at = start; ; ) {
-    const lineEnd = nextLineEnd(bytes, at)
-    if (lineEnd < 0) return -1
-    const after = skipLineEnd(bytes, lineEnd)
-    if (after < 0 || lineEnd === at) return after
-    at = after
-  }
-}
-
-function nextLineEnd(bytes: Buffer, from: number): number {
-  const lf = bytes.indexOf(LF, from)
-  const end = lf < 0 ? bytes.length : lf
-  for (let at = from; at < end; at++) if (bytes[at] === CR) return at
-  return lf
-}
-
-function skipLineEnd(bytes: Buffer, at: number): number {
-  if (bytes[at] === LF) return at + 1
-  if (at + 1 >= bytes.length) return -1 // a CR may still be followed by its LF
-  return bytes[at + 1] === LF ? at + 2 : at + 1
+/** Past the LF, CR or CRLF at `end`; -1 for a CR that ends the bytes and may still be followed by its LF. */
+function afterLineEnd(bytes: Buffer, end: number): number {
+  if (bytes[end] === LF) return end + 1
+  if (end + 1 >= bytes.length) return -1
+  return bytes[end + 1] === LF ? end + 2 : end + 1
 }
 
 const BOM = '\ufeff'

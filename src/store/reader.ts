@@ -26,6 +26,11 @@ export interface BalanceRow {
 type Raw = Record<string, bigint | string | null>
 
 export class Reader {
+  /** The one query that a call may wait for. */
+  static readonly findKeySql = `
+    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms
+    FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.digest = ?1`
+
   readonly #db: Database
   readonly #findKey
   readonly #findBalance
@@ -33,10 +38,7 @@ export class Reader {
 
   constructor(path: string) {
     this.#db = openReader(path)
-    this.#findKey = this.#db.query<Raw, [Uint8Array]>(
-      `SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms
-       FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.digest = ?1`,
-    )
+    this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,

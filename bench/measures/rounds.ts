@@ -1,0 +1,106 @@
+// Loads the subjects in turn, again and again, so that whatever else the machine does meets all of them alike.
+
+import type { Call } from '../load/connection.ts'
+import type { Sample } from '../load/load.ts'
+import { Load } from '../load/load.ts'
+import type { Setting, Subject, SubjectName } from '../subjects/subject.ts'
+import { startSubject, subjectNames } from '../subjects/subject.ts'
+import { cpuSeconds, memoryNow } from '../system/proc.ts'
+import { figure, median, percentile } from './figures.ts'
+
+const ROUNDS = 3
+
+export interface Plan {
+  readonly connections: number
+  readonly warmUp: number
+  readonly count: number
+  readonly secondsMax: number
+  callsFor(keys: readonly string[]): readonly Call[]
+}
+
+export interface Round {
+  readonly cpuMicros: number
+  readonly callsPerSecond: number
+  /** The share of its core that the subject used: well below 1, it was waiting for the load. */
+  readonly busy: number
+  readonly firstP50: number
+  readonly firstP99: number
+  readonly totalP50: number
+  readonly totalP99: number
+  readonly memory: number
+  /** Connections to the upstream that the warm-up and the round opened. */
+  readonly opened: number
+}
+
+export type Rounds = Readonly<Record<SubjectName, Round[]>>
+
+export interface RoundsParts extends Setting {
+  readonly plan: Plan
+  say(line: string): void
+}
+
+export async function runRounds(parts: RoundsParts): Promise<Rounds> {
+  const rounds: Rounds = { 'nginx': [], 'bun-proxy': [], 'weir': [] }
+  const subjects: Subject[] = []
+  for (const name of subjectNames) subjects.push(await startSubject(name, parts))
+  for (let round = 1; round <= ROUNDS; round++) {
+    for (const subject of subjects) {
+      const result = await runRound(subject, parts)
+      rounds[subject.name].push(result)
+      parts.say(`  round ${round}, ${subject.name}: ${figure(result.cpuMicros)} µs of CPU`)
+    }
+  }
+  for (const subject of subjects) await subject.stop()
+  return rounds
+}
+
+type RoundParts = Pick<RoundsParts, 'plan' | 'upstream'>
+
+export async function runRound(subject: Subject, { plan, upstream }: RoundParts): Promise<Round> {
+  const openedBefore = await upstream.accepted()
+  const load = await Load.open(subject.port, plan.connections, plan.callsFor(subject.keys))
+  try {
+    await load.run(plan.warmUp, plan.secondsMax)
+    const cpuBefore = cpuSeconds(subject.pid)
+    const sample = await load.run(plan.count, plan.secondsMax)
+    const cpu = cpuSeconds(subject.pid) - cpuBefore
+    const opened = (await upstream.accepted()) - openedBefore
+    return { ...roundOf(sample, cpu), memory: memoryNow(subject.pid), opened }
+  } finally {
+    load.close()
+  }
+}
+
+function roundOf(sample: Sample, cpu: number): Omit<Round, 'memory' | 'opened'> {
+  return {
+    cpuMicros: (cpu * 1e6) / sample.calls,
+    callsPerSecond: sample.calls / sample.wallSeconds,
+    busy: cpu / sample.wallSeconds,
+    firstP50: percentile(sample.firstMs, 0.5),
+    firstP99: percentile(sample.firstMs, 0.99),
+    totalP50: percentile(sample.totalMs, 0.5),
+    totalP99: percentile(sample.totalMs, 0.99),
+  }
+}
+
+export const medianOf = (rounds: readonly Round[], field: keyof Round): number =>
+  median(rounds.map(round => round[field]))
+
+/** How many times the CPU of another subject Weir used: the median of the ratios inside each round. */
+export function ratioTo(rounds: Rounds, other: SubjectName): number {
+  return median(rounds.weir.map((round, index) => round.cpuMicros / rounds[other][index]!.cpuMicros))
+}
+
+type Column = readonly [name: string, write: (of: readonly Round[]) => string]
+
+/** One row a subject: its CPU, Weir's share of it, and the columns given. */
+export function roundsTable(rounds: Rounds, columns: readonly Column[]): string[][] {
+  const head = ['subject', 'CPU µs', 'all rounds', 'Weir is', ...columns.map(([name]) => name)]
+  const rows = subjectNames.map(name => {
+    const of = rounds[name]
+    const each = of.map(round => figure(round.cpuMicros)).join(' · ')
+    const ratio = name === 'weir' ? '' : `${figure(ratioTo(rounds, name))}×`
+    return [name, figure(medianOf(of, 'cpuMicros')), each, ratio, ...columns.map(([, write]) => write(of))]
+  })
+  return [head, ...rows]
+}

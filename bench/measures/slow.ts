@@ -1,0 +1,42 @@
+// Many slow streams at once: what each costs in memory while it waits for its next word.
+
+import { streamCalls } from '../load/calls.ts'
+import { crowd } from '../load/load.ts'
+import { startSubject, subjectNames } from '../subjects/subject.ts'
+import { cpuSeconds, memoryPeak } from '../system/proc.ts'
+import { startStreamUpstream } from '../upstreams/upstream.ts'
+import { figure } from './figures.ts'
+import type { Measure } from './measure.ts'
+
+const CHUNKS = 30
+const GAP_MS = 500
+const RAMP_MS = 3_000
+const SECONDS_MAX = 60
+
+export const measureSlow: Measure = async measuring => {
+  const count = measuring.quick ? 150 : 1_500
+  const table = [['subject', 'completed', 'at once', 'CPU s', 'peak RSS MB']]
+  let weirPeak = Number.NaN
+  const upstream = await startStreamUpstream(measuring.bench, { chunks: CHUNKS, gapMs: GAP_MS })
+  for (const name of subjectNames) {
+    // Started anew, so that its peak is this load's.
+    const subject = await startSubject(name, { ...measuring, upstream })
+    const cpuBefore = cpuSeconds(subject.pid)
+    const calls = streamCalls(subject.keys, CHUNKS)
+    const done = await crowd({ port: subject.port, count, calls, rampMs: RAMP_MS, secondsMax: SECONDS_MAX })
+    const [cpu, peak] = [cpuSeconds(subject.pid) - cpuBefore, memoryPeak(subject.pid)]
+    if (name === 'weir') weirPeak = peak
+    table.push([name, `${done.calls} of ${count}`, String(done.atOnce), figure(cpu), figure(peak)])
+    measuring.say(`  ${name}: ${figure(cpu)} s of CPU, at most ${figure(peak)} MB`)
+    await subject.stop()
+  }
+  await upstream.stop()
+  return {
+    title: `${count} slow streams at once`,
+    about:
+      `Each ${CHUNKS} chunks, one every ${GAP_MS} ms, begun evenly over ${RAMP_MS / 1_000} s. Completed: every byte ` +
+      'came, up to [DONE]. The peak is of the whole life of the process.',
+    table,
+    targets: [{ what: `${count} slow streams, peak`, most: 90, unit: ' MB', measured: weirPeak }],
+  }
+}

@@ -1,0 +1,41 @@
+// Where the CPU of a plain call goes inside Weir, thread by thread.
+
+import { Load } from '../load/load.ts'
+import { startSubject } from '../subjects/subject.ts'
+import { cpuSecondsByThread } from '../system/proc.ts'
+import { startPlainUpstream } from '../upstreams/upstream.ts'
+import { figure } from './figures.ts'
+import type { Measure } from './measure.ts'
+import { plainPlan } from './plain.ts'
+
+const meanings: Readonly<Record<string, string>> = {
+  'main': 'all our own code, the HTTP server, and most of garbage collection',
+  'Worker': 'the ledger: SQLite, two operations a call, and its commits',
+  'HTTP Client': "Bun's thread for requests to upstreams",
+  'JITWorker': "Bun's compiler",
+}
+
+export const measureThreads: Measure = async measuring => {
+  const plan = plainPlan(measuring.quick)
+  const upstream = await startPlainUpstream(measuring.bench)
+  const subject = await startSubject('weir', { ...measuring, upstream })
+  const load = await Load.open(subject.port, plan.connections, plan.callsFor(subject.keys))
+  await load.run(plan.warmUp, plan.secondsMax)
+  const before = cpuSecondsByThread(subject.pid)
+  const { calls } = await load.run(plan.count, plan.secondsMax)
+  const after = cpuSecondsByThread(subject.pid)
+  load.close()
+  await subject.stop()
+  await upstream.stop()
+  const micros = [...after]
+    .map(([name, seconds]) => [name, ((seconds - (before.get(name) ?? 0)) * 1e6) / calls] as const)
+    .filter(([, used]) => used >= 1)
+    .sort(([, a], [, b]) => b - a)
+  const rows = micros.map(([name, used]) => [name, figure(used), meanings[name] ?? ''])
+  return {
+    title: 'Where the CPU of a plain call goes',
+    about: `Weir alone, ${calls} plain calls after ${plan.warmUp} to warm up, by thread.`,
+    table: [['thread', 'CPU µs', 'what it does'], ...rows],
+    targets: [],
+  }
+}

@@ -1,0 +1,66 @@
+// Writes what was measured as Markdown, which reads as well in a terminal.
+
+import { readFileSync } from 'node:fs'
+import { cpus, loadavg } from 'node:os'
+import { join } from 'node:path'
+import { figure } from './measures/figures.ts'
+import type { Section } from './measures/measure.ts'
+import { NGINX } from './system/nginx.ts'
+import { cpuModel } from './system/proc.ts'
+import { LOAD_CORE, read, SUBJECT_CORE } from './system/workbench.ts'
+
+/** What we know of the targets that are missed; written by hand, so it holds no figures. */
+const REASONS = join(import.meta.dir, 'reasons.md')
+
+function writeTable(rows: readonly (readonly string[])[]): string {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map(row => row[column]!.length)))
+  // Names to the left, figures to the right.
+  const pad = (cell: string, column: number): string =>
+    column === 0 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)
+  const line = (row: readonly string[]): string => `| ${row.map(pad).join(' | ')} |`
+  const rule = widths.map((width, column) => '-'.repeat(width + 1) + (column === 0 ? '-' : ':'))
+  return [line(rows[0]!), `|${rule.join('|')}|`, ...rows.slice(1).map(line)].join('\n')
+}
+
+const writeSection = ({ title, about, table }: Section): string =>
+  `## ${title}\n\n${about}\n\n${writeTable(table)}\n`
+
+function writeTargets(sections: readonly Section[]): string {
+  const rows = sections
+    .flatMap(section => section.targets)
+    .map(({ what, most, unit, measured }) => [
+      what,
+      `${most}${unit}`,
+      `${figure(measured)}${unit}`,
+      measured <= most ? 'yes' : 'NO',
+    ])
+  return `## Targets\n\n${writeTable([['what', 'at most', 'measured', 'met'], ...rows])}\n`
+}
+
+/** What the figures depend on. Taken before the run, because the load of the run itself is not news. */
+export function describeMachine(): string {
+  const changed = read(['git', 'status', '--porcelain', '--', 'src', 'bin', 'providers', 'package-lock.json']) !== ''
+  const commit = read(['git', 'rev-parse', '--short', 'HEAD'])
+  const rows = [
+    ['date', `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`],
+    ['commit', `${commit}${changed ? ', with changes that are not committed' : ''}`],
+    ['processor', `${cpuModel()}, ${cpus().length} cores seen`],
+    ['Bun', Bun.version],
+    ['nginx', read([NGINX, '-v']).replace(/^.*nginx\//, '')],
+    ['load average before', loadavg().map(figure).join(', ')],
+  ]
+  return writeTable([['', ''], ...rows])
+}
+
+export function writeReport(machine: string, sections: readonly Section[]): string {
+  return [
+    '# Benchmark results\n',
+    `Written by \`npm run bench\`. Each subject has one core for itself (core ${SUBJECT_CORE}); the load generator ` +
+      `and the upstream share another (core ${LOAD_CORE}). CPU is user and system time of all threads of it. ` +
+      'Weir bills every call, durably. Compare figures only inside one run.\n',
+    `${machine}\n`,
+    writeTargets(sections),
+    ...sections.map(writeSection),
+    readFileSync(REASONS, 'utf8'),
+  ].join('\n')
+}

@@ -1,0 +1,69 @@
+// npm run bench [-- --quick] [-- --only plain|threads|stream|slow|start|idle]: measures Weir beside a bare nginx and a bare
+// Bun proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
+
+import { writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { measureIdle } from './measures/idle.ts'
+import type { Measure, Section } from './measures/measure.ts'
+import { measurePlain } from './measures/plain.ts'
+import { measureSlow } from './measures/slow.ts'
+import { measureStart } from './measures/start.ts'
+import { measureStream } from './measures/stream.ts'
+import { measureThreads } from './measures/threads.ts'
+import { describeMachine, writeReport } from './report.ts'
+import { makeWeirHome } from './subjects/weir-home.ts'
+import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
+
+/** In this order: the last one fills the database. */
+const measures: Readonly<Record<string, Measure>> = {
+  plain: measurePlain,
+  threads: measureThreads,
+  stream: measureStream,
+  slow: measureSlow,
+  start: measureStart,
+  idle: measureIdle,
+}
+
+const RESULTS = join(import.meta.dir, 'RESULTS.md')
+const say = (line: string): void => void process.stderr.write(`${line}\n`)
+
+function readFlags(): { quick: boolean; chosen: readonly string[] } {
+  const options = { quick: { type: 'boolean' }, only: { type: 'string', multiple: true } } as const
+  const { quick = false, only } = parseArgs({ options }).values
+  const unknown = only?.find(name => !Object.hasOwn(measures, name))
+  if (unknown !== undefined) throw new Error(`--only takes ${Object.keys(measures).join(', ')}, not "${unknown}".`)
+  return { quick, chosen: Object.keys(measures).filter(name => only?.includes(name) ?? true) }
+}
+
+async function measureAll(bench: Workbench): Promise<void> {
+  const { quick, chosen } = readFlags()
+  const machine = describeMachine()
+  const home = makeWeirHome(bench)
+  const sections: Section[] = []
+  for (const name of chosen) {
+    say(name)
+    sections.push(await measures[name]!({ bench, home, quick, say }))
+  }
+  const report = writeReport(machine, sections)
+  process.stdout.write(`\n${report}`)
+  if (quick || chosen.length < Object.keys(measures).length) return
+  writeFileSync(RESULTS, report)
+  say('\nWritten to bench/RESULTS.md.')
+}
+
+if (process.platform !== 'linux' || availableParallelism() < 2) {
+  say('The benchmark needs Linux and two cores.')
+  process.exit(1)
+}
+const bench = new Workbench()
+process.on('exit', () => bench.close())
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130))
+try {
+  read(['taskset', '-a', '-c', '-p', String(LOAD_CORE), String(process.pid)])
+  await measureAll(bench)
+} catch (fault) {
+  say(`bench: ${fault instanceof Error ? fault.message : String(fault)}\n${bench.lastWords()}`)
+  process.exit(1)
+}

@@ -1,0 +1,68 @@
+// The three that are measured, started alike: on a core of their own, in front of the same upstream.
+
+import { join } from 'node:path'
+import { writeNginxConfig } from '../system/nginx.ts'
+import type { Child, Workbench } from '../system/workbench.ts'
+import { freePort, root, SUBJECT_CORE, untilListening } from '../system/workbench.ts'
+import type { Upstream } from '../upstreams/upstream.ts'
+import type { WeirHome } from './weir-home.ts'
+
+export const subjectNames = ['nginx', 'bun-proxy', 'weir'] as const
+
+export type SubjectName = (typeof subjectNames)[number]
+
+export interface Subject {
+  readonly name: SubjectName
+  readonly pid: number
+  readonly port: number
+  /** Who calls it: one key after the other. */
+  readonly keys: readonly string[]
+  stop(): Promise<void>
+}
+
+export interface Setting {
+  readonly bench: Workbench
+  readonly home: WeirHome
+  readonly upstream: Upstream
+}
+
+export async function startSubject(name: SubjectName, setting: Setting): Promise<Subject> {
+  const port = await freePort()
+  const child = launch(name, setting, port)
+  await untilListening(port, child)
+  const keys = name === 'weir' ? setting.home.keys : ['bench']
+  return { name, port, keys, pid: child.pid, stop: () => setting.bench.stop(child) }
+}
+
+/** The process alone; whether it listens already is another question. */
+export function launch(name: SubjectName, { bench, home, upstream }: Setting, port: number): Child {
+  const url = `http://127.0.0.1:${upstream.port}`
+  if (name === 'weir') {
+    const env = { ...home.env, PORT: String(port), OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'upstream' }
+    return bench.start({ name, core: SUBJECT_CORE, command: [join(root, 'bin', 'weir'), 'serve'], env })
+  }
+  if (name === 'bun-proxy') {
+    const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'bun-proxy.ts')]
+    return bench.start({ name, core: SUBJECT_CORE, command, env: { PORT: String(port), UPSTREAM: url } })
+  }
+  const { command } = writeNginxConfig(bench, { name, http: proxyConfig(port, upstream.port) })
+  return bench.start({ name, core: SUBJECT_CORE, command, env: {} })
+}
+
+const proxyConfig = (port: number, upstreamPort: number): string => `
+  upstream fast {
+    server 127.0.0.1:${upstreamPort};
+    keepalive 256;
+    keepalive_requests 1000000000;
+    keepalive_timeout 300s;
+  }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      proxy_pass http://fast;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+      proxy_buffering off;
+      proxy_read_timeout 120s;
+    }
+  }`

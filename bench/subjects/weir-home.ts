@@ -1,0 +1,70 @@
+// Weir's data folder for a run: its keys, made by its own command, and the million more that are written into the
+// database while no gateway runs.
+
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { digestKey, keySuffix, mintKey } from '../../src/identity/key-format.ts'
+import { openFolder } from '../../src/store/folder.ts'
+import type { Workbench } from '../system/workbench.ts'
+import { read, root } from '../system/workbench.ts'
+
+/** A key may make 100,000 calls a minute, which one subject at full speed could exceed. */
+const KEYS = 16
+const CREDIT_NANO_USD = 100_000_000_000
+
+export interface WeirHome {
+  readonly env: Readonly<Record<string, string>>
+  readonly keys: readonly string[]
+}
+
+export function makeWeirHome(bench: Workbench): WeirHome {
+  const env = { WEIR_DATA: join(bench.folder, 'data'), WEIR_DRAIN_SECONDS: '2' }
+  const options = ['--tier', 'pro', '--credit', '100000', '--qpm', '100000']
+  const command = [join(root, 'bin', 'weir'), 'keys', 'create', ...options]
+  return { env, keys: Array.from({ length: KEYS }, () => read(command, env)) }
+}
+
+export interface Crowd {
+  /** Keys in all, most of them with a digest that belongs to no text. */
+  readonly size: number
+  /** How many of them can be called with. */
+  readonly callable: number
+}
+
+/** Adds the keys, each with an account of its own, and gives the texts of those that can be called with. */
+export function addCrowd(home: WeirHome, { size, callable }: Crowd): readonly string[] {
+  const folder = openFolder(home.env.WEIR_DATA!, home.env)
+  const db = new Database(folder.database, { readwrite: true, strict: true })
+  const texts = Array.from({ length: callable }, () => mintKey())
+  try {
+    db.run('PRAGMA foreign_keys = ON')
+    db.run('PRAGMA cache_size = -262144')
+    const insert = db.query(INSERT_KEY)
+    db.transaction(() => {
+      db.query(INSERT_ACCOUNTS).run({ size, balance: CREDIT_NANO_USD, now: Date.now() })
+      texts.forEach((text, index) => {
+        const digest = digestKey(text, folder.secrets.pepper)
+        insert.run({ id: index + 1, digest, suffix: keySuffix(text), now: Date.now() })
+      })
+      db.query(INSERT_REST).run({ first: callable + 1, size, now: Date.now() })
+    }).immediate()
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+  } finally {
+    db.close()
+  }
+  return texts
+}
+
+// Our ids begin at 1, far below the time-ordered ones that the gateway gives.
+const INSERT_ACCOUNTS = `
+  WITH RECURSIVE row (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM row WHERE id < $size)
+  INSERT INTO account (id, name, balance, created_ms) SELECT id, 'account ' || id, $balance, $now FROM row`
+
+const INSERT_KEY = `
+  INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
+  VALUES ($id, $digest, $suffix, 'key ' || $id, $id, 'pro', $now)`
+
+const INSERT_REST = `
+  WITH RECURSIVE row (id) AS (SELECT $first UNION ALL SELECT id + 1 FROM row WHERE id < $size)
+  INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
+  SELECT id, randomblob(32), substr(hex(randomblob(2)), 1, 4), 'key ' || id, id, 'pro', $now FROM row`

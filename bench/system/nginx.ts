@@ -1,0 +1,43 @@
+// Writes a configuration for an nginx of our own: in the foreground, one worker, everything in the temporary folder.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Workbench } from './workbench.ts'
+
+export const NGINX = '/usr/sbin/nginx'
+
+export interface NginxConfig {
+  readonly name: string
+  /** What stands inside `http { … }`. */
+  readonly http: string
+}
+
+export function writeNginxConfig(bench: Workbench, { name, http }: NginxConfig): { command: readonly string[] } {
+  const folder = join(bench.folder, `${name}-${Date.now()}`)
+  mkdirSync(folder)
+  const file = join(folder, 'nginx.conf')
+  // Started as root its worker would be nobody, who may not enter our folder.
+  const user = process.getuid?.() === 0 ? 'user root;' : ''
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
+  writeFileSync(
+    file,
+    `${user}
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 16384;
+pid ${folder}/nginx.pid;
+error_log ${folder}/error.log error;
+events { worker_connections 8192; }
+http {
+  access_log off;
+  tcp_nodelay on;
+  keepalive_requests 1000000000;
+  keepalive_timeout 300s;
+  client_body_buffer_size 64k;
+${temporary.map(part => `  ${part}_temp_path ${folder}/${part};`).join('\n')}
+${http}
+}
+`,
+  )
+  return { command: [NGINX, '-p', folder, '-e', `${folder}/error.log`, '-c', file] }
+}

@@ -1,0 +1,153 @@
+// The temporary folder and the processes of one run. Whatever is started here ends with the run, however that ends.
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, openSync, closeSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:net'
+import { tree } from './proc.ts'
+
+export const root = join(import.meta.dir, '..', '..')
+
+/** The subject has one core for itself; the load generator and the upstream share the other. */
+export const SUBJECT_CORE = 0
+export const LOAD_CORE = 1
+
+const TMPFS = 0x01021994
+const STOP_MS_MAX = 5_000
+const LISTEN_MS_MAX = 10_000
+
+export interface Command {
+  readonly name: string
+  readonly core: number
+  readonly command: readonly string[]
+  /** Beside PATH and HOME: a subject sees nothing else of our environment. */
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Child {
+  readonly name: string
+  readonly pid: number
+  readonly log: string
+  readonly exited: Promise<number>
+  readonly hasExited: boolean
+}
+
+export class Workbench {
+  readonly folder = mkdtempSync(join(realDisk(), 'weir-bench-'))
+  readonly #children = new Set<Child>()
+  #count = 0
+
+  start({ name, core, command, env }: Command): Child {
+    const log = join(this.folder, `${name}-${++this.#count}.log`)
+    const out = openSync(log, 'a')
+    const process = Bun.spawn(['taskset', '-c', String(core), ...command], {
+      cwd: this.folder,
+      env: plainEnvironment(env),
+      stdin: 'ignore',
+      stdout: out,
+      stderr: out,
+    })
+    closeSync(out)
+    const { pid, exited } = process
+    const child: Child = {
+      name,
+      pid,
+      log,
+      exited,
+      get hasExited() {
+        return process.exitCode !== null || process.signalCode !== null
+      },
+    }
+    this.#children.add(child)
+    return child
+  }
+
+  /** Asks it to end, and ends it when it does not. */
+  async stop(child: Child): Promise<void> {
+    const pids = tree(child.pid)
+    if (!child.hasExited) process.kill(child.pid, 'SIGTERM')
+    const ended = await Promise.race([child.exited.then(() => true), Bun.sleep(STOP_MS_MAX)])
+    if (ended !== true) {
+      pids.forEach(kill)
+      await child.exited
+    }
+    this.#children.delete(child)
+  }
+
+  /** At once and without waiting, so that it can also run while this process ends. */
+  close(): void {
+    for (const child of this.#children) if (!child.hasExited) tree(child.pid).forEach(kill)
+    this.#children.clear()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  /** What the children that are still there said last, for when something went wrong. */
+  lastWords(): string {
+    return [...this.#children].map(child => `${child.name}: ${tail(child.log)}`).join('\n')
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+const tail = (file: string): string => readFileSync(file, 'utf8').slice(-1_000).trim() || '(silent)'
+
+function plainEnvironment(env: Readonly<Record<string, string>>): Record<string, string> {
+  return { PATH: process.env.PATH ?? '/usr/bin:/bin', HOME: process.env.HOME ?? '/', ...env }
+}
+
+/** A ledger in memory would cost less than it does. */
+function realDisk(): string {
+  const folder = [tmpdir(), '/var/tmp', root].find(candidate => {
+    try {
+      return statfsSync(candidate).type !== TMPFS
+    } catch {
+      return false
+    }
+  })
+  if (folder === undefined) throw new Error('Every folder for temporary files is in memory; set TMPDIR to a real disk.')
+  return folder
+}
+
+/** Runs a command to its end and gives what it wrote. */
+export function read(command: readonly string[], env: Readonly<Record<string, string>> = {}): string {
+  const [file, ...args] = command
+  const options = { encoding: 'utf8', cwd: root, env: plainEnvironment(env), timeout: 30_000 } as const
+  const { status, stdout, stderr, error } = spawnSync(file!, args, options)
+  if (error !== undefined || status !== 0) throw new Error(`${command.join(' ')}: ${error?.message ?? stderr}`)
+  return (stdout.trim() || stderr).trim()
+}
+
+export async function freePort(): Promise<number> {
+  const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data() {} } })
+  const { port } = listener
+  listener.stop(true)
+  return port
+}
+
+/** Waits for the port to take a connection, and opens exactly one that succeeds. */
+export async function untilListening(port: number, child: Child): Promise<void> {
+  const untilMs = performance.now() + LISTEN_MS_MAX
+  while (!(await canConnect(port))) {
+    if (child.hasExited) throw new Error(`${child.name} has ended: ${tail(child.log)}`)
+    if (performance.now() > untilMs) throw new Error(`${child.name} does not listen: ${tail(child.log)}`)
+    await Bun.sleep(5)
+  }
+}
+
+function canConnect(port: number): Promise<boolean> {
+  return new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    socket.once('error', () => resolve(false))
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+  })
+}

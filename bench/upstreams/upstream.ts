@@ -1,0 +1,57 @@
+// Starts an upstream on the load generator's core and asks it how many connections it has seen.
+
+import { join } from 'node:path'
+import { writeNginxConfig } from '../system/nginx.ts'
+import type { Workbench } from '../system/workbench.ts'
+import { freePort, LOAD_CORE, root, untilListening } from '../system/workbench.ts'
+import { plainAnswer } from './answers.ts'
+
+export interface Upstream {
+  readonly port: number
+  /** Connections accepted so far, without the ones made to ask. */
+  accepted(): Promise<number>
+  stop(): Promise<void>
+}
+
+/** nginx with a fixed answer: the cheapest upstream there is. */
+export async function startPlainUpstream(bench: Workbench): Promise<Upstream> {
+  const port = await freePort()
+  const config = writeNginxConfig(bench, {
+    name: 'plain-upstream',
+    http: `
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location = /status { stub_status; }
+    location / {
+      default_type application/json;
+      return 200 '${plainAnswer}';
+    }
+  }`,
+  })
+  const child = bench.start({ name: 'plain-upstream', core: LOAD_CORE, command: config.command, env: {} })
+  await untilListening(port, child)
+  return { port, accepted: countConnections(port, /requests\s+(\d+)/), stop: () => bench.stop(child) }
+}
+
+export interface StreamShape {
+  readonly chunks: number
+  readonly gapMs: number
+}
+
+export async function startStreamUpstream(bench: Workbench, { chunks, gapMs }: StreamShape): Promise<Upstream> {
+  const port = await freePort()
+  const script = join(import.meta.dir, 'stream.ts')
+  const command = [join(root, 'bin', 'weir-bun'), script, String(port), String(chunks), String(gapMs)]
+  const child = bench.start({ name: 'stream-upstream', core: LOAD_CORE, command, env: {} })
+  await untilListening(port, child)
+  return { port, accepted: countConnections(port, /^(\d+)/), stop: () => bench.stop(child) }
+}
+
+function countConnections(port: number, pattern: RegExp): () => Promise<number> {
+  let asked = 1 // the one of untilListening
+  return async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/status`, { keepalive: false })
+    asked++
+    return Number(pattern.exec(await answer.text())?.[1]) - asked
+  }
+}
