@@ -4,7 +4,7 @@ COPY package.json package-lock.json .npmrc ./
 RUN npm ci --ignore-scripts --omit=dev
 
 FROM debian:bookworm-slim
-RUN useradd --system --uid 10001 --home-dir /weir weir && mkdir -p /weir /data && chown weir /data
+RUN useradd --system --uid 10001 --home-dir /weir weir && mkdir -p /weir /data && chown weir /data && chmod 700 /data
 WORKDIR /weir
 COPY --from=install /weir/node_modules node_modules
 COPY bin bin

@@ -1,4 +1,5 @@
-// Writes the model lists of providers/*.json from the price data of @pydantic/genai-prices.
+// Writes the model lists of providers/*.json from the price data of @pydantic/genai-prices and from what is known of
+// each model's limits.
 //
 // The head of each file (address, variables, dialects, flags) is written by hand and kept as it stands, and so are the
 // models of a provider that scripts/providers/sources.ts has no row for. Run it after a change to either, or to the
@@ -8,6 +9,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MatchLogic, ModelInfo, Provider } from '@pydantic/genai-prices'
 import { waitForUpdate } from '@pydantic/genai-prices'
+import { withLimits } from './providers/known-limits.ts'
 import type { Rates } from './providers/prices.ts'
 import { dearer, dearestRates, filePrice } from './providers/prices.ts'
 import type { FileModel, Source } from './providers/sources.ts'
@@ -31,8 +33,10 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
   const files = new Map<string, string>()
   for (const name of readdirSync(folder).sort()) {
     const { models, ...head } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
-    const source = sources[name.replace(/\.json$/, '')]
-    files.set(name, fileText(head, source ? modelsFrom(source, priceData) : (models as readonly FileModel[])))
+    const id = name.replace(/\.json$/, '')
+    const source = sources[id]
+    const written = source && modelsFrom(source, priceData).map(model => withLimits(model, id))
+    files.set(name, fileText(head, written ?? (models as readonly FileModel[])))
   }
   return files
 }

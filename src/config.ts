@@ -16,6 +16,8 @@ export interface Config {
   readonly corsOrigin: string
   readonly demo: boolean
   readonly drainMs: number
+  /** After this long without content a stream's head leaves all the same. */
+  readonly silenceMs: number
   readonly siteName: string
   readonly env: Readonly<Record<string, string | undefined>>
 }
@@ -47,6 +49,7 @@ export function readConfig(env: Environment): Config {
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
     drainMs: integer(env, 'WEIR_DRAIN_SECONDS', { otherwise: 120, max: 86_400 }) * 1_000,
+    silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })

@@ -49,12 +49,11 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     whole.get(path) ?? below.filter(endpoint => path.startsWith(endpoint.path.slice(0, -1)))
 
   async function answerIn(family: Family, arrival: Arrival, knock: Knock): Promise<Response> {
-    if (headBytes(arrival) > bounds.headBytesMax) throw new Refusal('head_too_large', arrival.path)
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
-    if (endpoint?.call !== undefined && !wantsUpgrade(arrival)) {
-      if (parts.isDraining()) throw new Refusal('draining', arrival.path, { headers: { connection: 'close' } })
+    const unfit = unfitness(arrival, { isCall: endpoint?.call !== undefined, isDraining: parts.isDraining() })
+    if (endpoint?.call !== undefined && unfit === undefined) {
       return await parts.runCall(new Arriving(arrival, parts, knock), endpoint.call)
     }
     const holder = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
@@ -62,7 +61,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       knock,
       isCall: candidates.some(candidate => candidate.call !== undefined),
     })
-    if (wantsUpgrade(arrival)) throw new Refusal('upgrade_refused', arrival.path)
+    if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const reply = endpoint.answer?.({ path: arrival.path, holder })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
@@ -163,6 +162,10 @@ class Arriving implements Ingress {
     this.#arrival.cut()
   }
 
+  done(): void {
+    this.#arrival.done()
+  }
+
   readBody(): Promise<Buffer> {
     this.#arrival.takeTime()
     return readJsonBody(this.#arrival, this.#parts.bodyBounds, this.#parts.deadlines)
@@ -175,8 +178,13 @@ function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
   return new Refusal('method_not_allowed', arrival.path, { headers: { allow } })
 }
 
-const wantsUpgrade = (arrival: Arrival): boolean =>
-  arrival.headers.upgrade?.toLowerCase() === 'websocket'
+/** Why an arrival is not answered, whatever it asks for; told only after its credential. */
+function unfitness(arrival: Arrival, now: { isCall: boolean; isDraining: boolean }): Refusal | undefined {
+  if (headBytes(arrival) > bounds.headBytesMax) return new Refusal('head_too_large', arrival.path)
+  if (arrival.headers.upgrade?.toLowerCase() === 'websocket') return new Refusal('upgrade_refused', arrival.path)
+  if (!now.isCall || !now.isDraining) return undefined
+  return new Refusal('draining', arrival.path, { headers: { connection: 'close' } })
+}
 
 function headBytes({ request, headers }: Arrival): number {
   let bytes = request.url.length

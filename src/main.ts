@@ -43,7 +43,7 @@ import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
-import { buildSettle } from './pipeline/settling.ts'
+import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
@@ -55,13 +55,20 @@ import { buildCatalogue } from './upstreams/catalogue.ts'
 
 export const version = '0.1.0'
 
+/** A ledger that takes longer than this for one operation is not well. */
+const WRITER_MS_MAX = 1_000
+
+/** The demo answers on the thread that serves calls. */
+const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
+
 const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
 
 /** What a test may replace. */
 export interface World {
   readonly clock: Clock
   readonly attemptTimes: AttemptTimes
-  readonly silence: Silence
+  /** Else as the settings say. */
+  readonly silence?: Silence
   readonly bodyBounds: BodyBounds
   writeLog(line: string): void
   /** The ledger's thread is gone: nothing can be promised any more. */
@@ -81,7 +88,6 @@ export interface Gateway {
 const realWorld: World = {
   clock: systemClock,
   attemptTimes: defaultAttemptTimes,
-  silence: defaultSilence,
   bodyBounds: defaultBodyBounds,
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),
@@ -93,7 +99,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   try {
     const store = await openStore(config, world)
     opened.push(store)
-    const demo = config.demo ? await startFakeUpstream({ keepRequests: 0 }) : undefined
+    const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
@@ -124,13 +130,15 @@ interface GatewayParts {
 function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const underWay = new UnderWay(world.clock.nowMs)
+  const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const isReady = (): boolean => !draining && isReadable(store.reader)
+  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData(catalogue, { name: config.siteName, version })
   const server = listenOrSay(config, buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
-    ...buildCalls({ catalogue, store, underWay, deadlines, world, log }),
+    ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
     corsOrigin: config.corsOrigin,
@@ -144,7 +152,8 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
   const url = `http://${inUrl(config.host)}:${server.port}`
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  const endRest = (): void => underWay.endAll(new Refusal('draining', 'the window is over'))
+  const endRest = (): void => 
+    underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the window is over') })
   async function drain(): Promise<void> {
     draining = true
     log.info('draining', { underWay: underWay.size })
@@ -153,6 +162,8 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
     await underWay.whenIdle()
     clearTimeout(timer)
     await server.kill()
+    if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
+    settling.close()
     await closeAll(opened)
     log.info('stopped')
   }
@@ -221,6 +232,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 }
 
 interface CallParts {
+  readonly silence: Silence
   readonly catalogue: Catalogue
   readonly store: Store
   readonly underWay: UnderWay
@@ -229,11 +241,11 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log }: CallParts) {
+function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
   const { nowMs } = world.clock
   const ledger = buildLedger(store.writer)
-  const settle = buildSettle(buildDeduct(ledger), log)
-  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, nowMs })
+  const settling = buildSettling(buildDeduct(ledger), log)
+  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
@@ -247,8 +259,9 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log }: CallP
     }),
   }
   const stallMs = world.attemptTimes.betweenChunksMs
-  const answering = buildAnswering({ settle, log, silence: world.silence, deadlines, stallMs })
-  return { authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+  const heard = world.silence ?? silence
+  const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
+  return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
@@ -263,10 +276,11 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
   return buildCatalogue({ files, env: config.env, builtInUrl })
 }
 
-function isReadable(reader: Reader): boolean {
+/** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
+function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return true
+    return writer.waitingMs < WRITER_MS_MAX
   } catch {
     return false
   }

@@ -9,6 +9,7 @@ export const bounds = {
   /** Request head; Bun is started with room for more, so that the refusal is ours and in the caller's dialect. */
   headBytesMax: 32 * 1024,
   jsonDepthMax: 256,
+  jsonValuesMax: 1_000_000,
   modelNameCharsMax: 256,
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,

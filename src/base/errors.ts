@@ -31,6 +31,7 @@ const rows = {
   token_invalid: [401, 'authentication', false, 'This endpoint needs a valid management token (JWT).'],
   json_invalid: [400, 'invalid_request', false, 'The request body is not valid JSON.'],
   json_too_deep: [400, 'invalid_request', false, 'The request body is nested too deeply.'],
+  json_too_many: [400, 'invalid_request', false, 'The request body holds too many values.'],
   body_not_object: [400, 'invalid_request', false, 'The request body must be a JSON object.'],
   field_duplicate: [400, 'invalid_request', false, 'A field of the request body is given twice.'],
   field_missing: [400, 'invalid_request', false, 'A required field of the request body is missing.'],

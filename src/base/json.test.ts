@@ -6,7 +6,7 @@ import type { ObjectScan } from './json.ts'
 import { hasLoneSurrogate, scanObject } from './json.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
-const scan = (text: string, depthMax = 256) => scanObject(bytes(text), depthMax)
+const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
 
 function scanned(text: string): ObjectScan {
   const result = scan(text)
@@ -32,7 +32,17 @@ function write(value: unknown, blanks: () => string, escape: () => boolean): str
   return pad(`{${named.join(',')}}`)
 }
 
+const bounds = { depthMax: 256, valuesMax: 1_000 }
+
 describe('scanObject', () => {
+  test('too many values are refused before they are parsed, in lists, objects and at the top', () => {
+    expect(scan(`{"a":[${'0,'.repeat(999)}0]}`)).toMatchObject({ duplicates: new Set() })
+    expect(scan(`{"a":[${'0,'.repeat(1_000)}0]}`)).toBe('too_many')
+    expect(scan(`{"a":[${'{},'.repeat(600)}{}]}`)).toBe('too_many')
+    expect(scan(`[${'[],'.repeat(600)}[]]`)).toBe('too_many')
+    expect(scan(`{${Array.from({ length: 1_001 }, (_, at) => `"f${at}":0`).join()}}`)).toBe('too_many')
+  })
+
   test('finds each top-level value of any object, however it is spaced and escaped', () => {
     const objects = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 8 })
     const seeds = fc.infiniteStream(fc.nat(7))
@@ -55,7 +65,7 @@ describe('scanObject', () => {
   test('never throws and never hangs, whatever the bytes', () => {
     const likely = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', 'a', '1', ' ') })
     fc.assert(fc.property(likely, text => void scan(text)), { numRuns: 2_000 })
-    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), raw => void scanObject(Buffer.from(raw), 256)))
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), raw => void scanObject(Buffer.from(raw), bounds)))
   })
 
   test('calls no valid object malformed', () => {
@@ -127,7 +137,7 @@ describe('scanObject', () => {
 
   test('reads the view it was given and not the buffer under it', () => {
     const whole = bytes('xxxx{"a":7}yyyy')
-    const result = scanObject(whole.subarray(4, 11), 256) as ObjectScan
+    const result = scanObject(whole.subarray(4, 11), bounds) as ObjectScan
     expect(result.fields.get('a')).toEqual({ start: 5, end: 6 })
   })
 })

@@ -14,7 +14,16 @@ export interface ObjectScan {
   readonly duplicates: ReadonlySet<string>
 }
 
-export type ScanProblem = 'not_object' | 'too_deep' | 'malformed'
+export type ScanProblem = 'not_object' | 'too_deep' | 'too_many' | 'malformed'
+
+export interface ScanBounds {
+  readonly depthMax: number
+  /** Values in lists and objects, however deep: a byte of JSON may become a hundred in memory. */
+  readonly valuesMax: number
+}
+
+/** At the top of a body. */
+const FIELDS_MAX = 1_000
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -46,7 +55,7 @@ function fieldName(bytes: Buffer, start: number, end: number): string | undefine
 }
 
 /** The index after the value at `at`, or a problem. */
-function valueEnd(bytes: Buffer, at: number, depthMax: number): number | ScanProblem {
+function valueEnd(bytes: Buffer, at: number, bounds: ScanBounds): number | ScanProblem {
   const first = bytes[at]
   if (first === QUOTE) {
     const end = stringEnd(bytes, at)
@@ -58,21 +67,24 @@ function valueEnd(bytes: Buffer, at: number, depthMax: number): number | ScanPro
     return end === at ? 'malformed' : end
   }
   let depth = 1 // the object around it
+  let values = 0
   for (let index = at; index < bytes.length; index++) {
     const byte = bytes[index]
     if (byte === QUOTE) {
       index = stringEnd(bytes, index) - 1
       if (index < 0) return 'malformed'
     } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) {
-      if (++depth > depthMax) return 'too_deep'
+      if (++depth > bounds.depthMax) return 'too_deep'
+      values++
     } else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
       if (--depth === 1) return index + 1
-    }
+    } else if (byte === COMMA) values++
+    if (values > bounds.valuesMax) return 'too_many'
   }
   return 'malformed'
 }
 
-export function scanObject(bytes: Buffer, depthMax: number): ObjectScan | ScanProblem {
+export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | ScanProblem {
   const fields = new Map<string, FieldSpan>()
   const duplicates = new Set<string>()
   let at = 0
@@ -83,7 +95,8 @@ export function scanObject(bytes: Buffer, depthMax: number): ObjectScan | ScanPr
   const first = skipSpace()
   if (first === BRACKET_OPEN) {
     // Only so that a deep array is called deep and not merely the wrong shape.
-    return valueEnd(bytes, at, depthMax) === 'too_deep' ? 'too_deep' : 'not_object'
+    const end = valueEnd(bytes, at, bounds)
+    return end === 'too_deep' || end === 'too_many' ? end : 'not_object'
   }
   if (first !== BRACE_OPEN) return 'not_object'
   at++
@@ -97,10 +110,11 @@ export function scanObject(bytes: Buffer, depthMax: number): ObjectScan | ScanPr
     if (skipSpace() !== COLON) return 'malformed'
     at++
     skipSpace()
-    const end = valueEnd(bytes, at, depthMax)
+    const end = valueEnd(bytes, at, bounds)
     if (typeof end === 'string') return end
     if (fields.has(name)) duplicates.add(name)
     fields.set(name, { start: at, end })
+    if (fields.size > FIELDS_MAX) return 'too_many'
     at = end
     const next = skipSpace()
     at++

@@ -89,14 +89,14 @@ test('a cost is never negative, grows with usage, and its parts add up but for o
 
 test('the bound covers every usage that keeps to it', () => {
   const call = fc.record({
-    bodyBytes: fc.nat(33_554_432),
+    inputTokensMax: fc.nat(33_554_432),
     outputTokensMax: fc.nat(1_000_000),
     choices: fc.integer({ min: 1, max: 128 }),
   })
   const share = fc.double({ min: 0, max: 1, noNaN: true })
   fc.assert(
     fc.property(call, prices, fc.tuple(share, share, share), (size, each, [read, cached, written]) => {
-      const prompt = Math.floor(size.bodyBytes * read)
+      const prompt = Math.floor(size.inputTokensMax * read)
       const cacheRead = Math.floor(prompt * cached)
       const output = Math.floor(size.outputTokensMax * size.choices * written)
       expect(bound(size, each)).toBeGreaterThanOrEqual(cost(usage(prompt - cacheRead, cacheRead, output), each))
@@ -106,7 +106,7 @@ test('the bound covers every usage that keeps to it', () => {
 })
 
 describe('the bound', () => {
-  const size = { bodyBytes: 100, outputTokensMax: 10, choices: 1 }
+  const size = { inputTokensMax: 100, outputTokensMax: 10, choices: 1 }
 
   test('is every byte a token, and every token that may be written', () => {
     expect(bound(size, price)).toBe(100n * 150n + 10n * 600n)

@@ -26,21 +26,22 @@ export function costOf(usage: Usage, price: PriceOrFree): Nanos {
 }
 
 export interface CallSize {
-  readonly bodyBytes: number
+  /** Bytes of text, or more where not all input is in the request. */
+  readonly inputTokensMax: number
   /** The cap on one choice: the caller's, or the model's own. */
   readonly outputTokensMax: number
   readonly choices: number
 }
 
 /**
- * The most a call can cost. A token of a byte-level vocabulary is at least one byte long, so the body's bytes bound
- * its input; nothing written bounds the output but its cap.
+ * The most a call should cost, by the limits we know. A token of a byte-level vocabulary is at least a byte long, so
+ * a body of text bounds its own input; nothing bounds the output but its cap.
  */
 export function upperBound(size: CallSize, price: PriceOrFree): Nanos {
   if (price === undefined) return noMoney
   const dearest = price.input > price.cacheRead ? price.input : price.cacheRead
   const lines = [
-    [size.bodyBytes, dearest],
+    [size.inputTokensMax, dearest],
     [size.outputTokensMax * size.choices, price.output],
   ] as const
   return bill(lines, price.perMille)

@@ -8,6 +8,8 @@ export type Outcome =
   | 'client_left'
   | 'refused' // by us or by the upstream, before any content
   | 'upstream_failed'
+  | 'too_long' // cut by the bound on a whole call
+  | 'drained' // cut by a shutdown that could not wait
   | 'gateway_fault'
 
 type Charge = 'nothing' | 'reported' | 'reported_or_estimated'
@@ -18,6 +20,8 @@ const rules: Readonly<Record<Outcome, readonly [withoutContent: Charge, withCont
   client_left: ['reported', 'reported_or_estimated'],
   refused: ['nothing', 'nothing'],
   upstream_failed: ['nothing', 'reported'],
+  too_long: ['nothing', 'reported_or_estimated'],
+  drained: ['nothing', 'reported'],
   gateway_fault: ['nothing', 'nothing'],
 }
 

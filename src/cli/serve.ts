@@ -10,7 +10,11 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   const gateway = await startGateway(config)
   if (gateway.firstStart) await greet(gateway, say)
   else say(`Weir is listening on ${gateway.url}`)
-  const stop = (): void => void gateway.drain().then(() => process.exit(0))
+  const stop = (): void => void gateway.drain().then(() => process.exit(0), () => process.exit(1))
+  // One call's mistake must not end all others. It is ours to mend all the same.
+  process.on('unhandledRejection', fault => {
+    process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
+  })
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
 }

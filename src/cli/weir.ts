@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
 import { askControl } from '../http/control-socket.ts'
-import { openFolder } from '../store/folder.ts'
+import { hasData, openFolder } from '../store/folder.ts'
 import { serve } from './serve.ts'
 
 interface Row {
@@ -63,6 +63,10 @@ class Problem extends Error {}
 /** Asks the running gateway, or opens the data folder when none runs. */
 async function ask(command: string, input: Fields): Promise<Fields> {
   const config = readConfig(process.env)
+  // From the wrong folder a command would else make data of its own, with keys that the gateway does not know.
+  if (process.env.WEIR_DATA === undefined && !hasData(config.dataFolder)) {
+    throw new Problem(`There is no data of Weir in ${config.dataFolder}. Start it once, or say where with WEIR_DATA.`)
+  }
   const folder = openFolder(config.dataFolder, config.env)
   const answer = (await askControl(folder.socket, command, input)) as Fields | undefined
   if (answer !== undefined) {
@@ -100,6 +104,7 @@ const plain = new Set(['ConfigError', 'Problem', 'OperatorError', 'FolderError',
 /** parseArgs says what is wrong with the arguments in a TypeError of a code of its own. */
 const isAboutArguments = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
 
+process.umask(0o077) // whatever is made in the data folder is its owner's alone
 main(process.argv.slice(2)).catch((fault: Error) => {
   const told = plain.has(fault.constructor.name) || isAboutArguments(fault)
   process.stderr.write(`weir: ${told ? fault.message : fault.stack}\n`)

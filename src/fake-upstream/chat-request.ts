@@ -20,7 +20,8 @@ export interface ChatProblem {
   readonly param?: string
 }
 
-const choicesMax = 128
+/** Few, because the demo runs on the gateway's own thread. */
+const choicesMax = 8
 
 export function readChatRequest(request: ReceivedRequest): ChatRequest {
   const parsed = readJson(request.body)

@@ -3,7 +3,8 @@
 //   echo    repeats the last user message        lorem   a fixed paragraph
 //   slow    lorem, taking its time               other   as echo
 //
-// A token is a word. "use <tool>" in the last message calls that tool.
+// A token is a word. "use <tool>" in the last message calls that tool. As the demo it shares the gateway's thread, so
+// what one request can make it do is bounded: the body, the choices, and the words of each as providers/demo.json says.
 
 import { frameSteps, jsonAnswer, streamHead } from './answers.ts'
 import { readChatRequest } from './chat-request.ts'
@@ -20,6 +21,8 @@ const LOREM =
   'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore ' +
   'magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo ' +
   'consequat.'
+/** The `outputTokensMax` of providers/demo.json. */
+export const outputWordsMax = 4_096
 const slowChunkMs = 50
 const slowAnswerMs = 500
 const models = ['echo', 'lorem', 'slow'] as const
@@ -72,13 +75,20 @@ function replyTo(request: ReceivedRequest, asked: ChatRequest): Reply {
 }
 
 function chooseAnswer(asked: ChatRequest): Choice {
-  const wanted = asked.lastIsUser ? Array.from(asked.lastUserText.matchAll(/\buse ([\w-]+)/g), match => match[1]) : []
-  const tool = asked.tools.find(name => wanted.includes(name))
+  const tool = asked.lastIsUser && asked.tools.length > 0 ? toolWanted(asked) : undefined
   if (tool !== undefined) {
     return { index: 0, pieces: [], toolCall: { name: tool, arguments: '{}' }, finish: 'tool_calls' }
   }
-  const pieces = cutIntoWords(asked.model === 'lorem' || asked.model === 'slow' ? LOREM : asked.lastUserText)
-  const outputMax = asked.outputMax ?? Infinity
+  const outputMax = Math.min(asked.outputMax ?? outputWordsMax, outputWordsMax)
+  const text = asked.model === 'lorem' || asked.model === 'slow' ? LOREM : asked.lastUserText
+  const pieces = cutIntoWords(text, outputMax + 1)
+  // White space at the end is a piece and no word.
   if (countWords(pieces.join('')) <= outputMax) return { index: 0, pieces, finish: 'stop' }
   return { index: 0, pieces: pieces.slice(0, outputMax), finish: 'length' }
+}
+
+/** A set, because both the tools and the words can be many. */
+function toolWanted(asked: ChatRequest): string | undefined {
+  const wanted = new Set(Array.from(asked.lastUserText.matchAll(/\buse ([\w-]+)/g), match => match[1]))
+  return asked.tools.find(name => wanted.has(name))
 }

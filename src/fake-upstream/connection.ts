@@ -2,20 +2,24 @@
 
 import type { Socket } from 'node:net'
 import { ByteQueue } from './byte-queue.ts'
-import { bodyBytesMax, headBytesMax, readRequestBody, readRequestHead, UnreadableRequest } from './http-request.ts'
+import { chatWire } from './chat-wire.ts'
+import { bodyBytesMaxDefault, headBytesMax } from './http-request.ts'
+import { readRequestBody, readRequestHead, UnreadableRequest } from './http-request.ts'
 import type { RequestHead } from './http-request.ts'
 import { chunkBytes, headBytes, lastChunk, promisesChunks } from './http-response.ts'
 import { emptyBody } from './request.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Start, Step } from './script.ts'
 
-const unreadBytesMax = headBytesMax + bodyBytesMax
+/** Of what came and was not read yet; more than any bound of a body, so that a refusal can be said first. */
+const unreadBytesMax = headBytesMax + bodyBytesMaxDefault
 const writeBytesMax = 64 * 1024
 /** Steps that run before others get their turn, because tests have the client in the same process. */
 const stepsAtOnceMax = 64
 
 /** What a connection asks of the server it belongs to. */
 export interface ConnectionHost {
+  readonly bodyBytesMax: number
   takePlanned(at: Start): Script | undefined
   scriptFor(request: ReceivedRequest): Script
   nextOrdinal(): number
@@ -70,6 +74,7 @@ export class Connection {
   readonly #gone = Promise.withResolvers<void>()
   readonly #closing: Closing = { promise: this.#gone.promise, atMs: undefined }
   #isGone = false
+  #isRefused = false
   /** Whether an answer has begun and not ended; a second head would be read as its body. */
   #hasSpoken = false
   #wake: (() => void) | undefined
@@ -98,14 +103,25 @@ export class Connection {
     try {
       await this.#serveAll()
     } catch (fault) {
-      const status = fault instanceof UnreadableRequest ? fault.status : 500
-      const words = fault instanceof Error ? fault.message : 'a script threw'
-      const body = JSON.stringify({ error: { message: `fake upstream: ${words}`, type: 'fake_upstream_error' } })
-      const head = headBytes(status, [['content-type', 'application/json'], ['connection', 'close']])
-      if (this.#isGone) return
-      if (this.#hasSpoken) this.#socket.resetAndDestroy()
-      else this.#socket.end(Buffer.concat([head, Buffer.from(body)]))
+      this.#refuse(fault)
     }
+  }
+
+  #refuse(fault: unknown): void {
+    if (this.#isGone) return
+    // The rest of the request is read and forgotten: a socket closed with bytes unread would lose the answer.
+    this.#isRefused = true
+    if (this.#hasSpoken) return void this.#socket.resetAndDestroy()
+    const words = fault instanceof Error ? fault.message : 'a script threw'
+    const unreadable = fault instanceof UnreadableRequest
+    const type = unreadable ? 'invalid_request_error' : 'fake_upstream_error'
+    const body = Buffer.from(chatWire.error({ message: `fake upstream: ${words}`, type }))
+    const head = headBytes(unreadable ? fault.status : 500, [
+      ['content-type', 'application/json'],
+      ['content-length', String(body.length)],
+      ['connection', 'close'],
+    ])
+    this.#socket.end(Buffer.concat([head, body]))
   }
 
   async #serveAll(): Promise<void> {
@@ -118,7 +134,7 @@ export class Connection {
       const request = this.#request(head)
       if (!atHead) {
         if (head.expectsContinue) this.#socket.write(headBytes(100, []))
-        const body = await readRequestBody(head, this.#input)
+        const body = await readRequestBody(head, this.#input, this.#host.bodyBytesMax)
         if (!body) return
         request.body = body
       }
@@ -206,6 +222,7 @@ export class Connection {
   }
 
   #keep(data: Buffer): void {
+    if (this.#isRefused) return
     if (this.#input.length + data.length > unreadBytesMax) return this.drop()
     this.#input.push(data)
   }

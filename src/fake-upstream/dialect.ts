@@ -90,11 +90,14 @@ export function sse(frame: Frame): string {
 /** A tool call counts as its name and its arguments. */
 export const wordsOfCall = 2
 
+/** Counts where words begin; a list of all of them would be long for a long text. */
 export function countWords(text: string): number {
-  return text.match(/\S+/g)?.length ?? 0
+  let words = 0
+  for (const word = /\S+/g; word.test(text);) words++
+  return words
 }
 
-/** Every word with the space before it, so that the pieces joined are the text. */
-export function cutIntoWords(text: string): readonly string[] {
-  return text.match(/\s*\S+|\s+$/g) ?? []
+/** Every word with the space before it, so that the pieces joined are the text or, beyond the bound, its start. */
+export function cutIntoWords(text: string, piecesMax: number): readonly string[] {
+  return Array.from(text.matchAll(/\s*\S+|\s+$/g).take(piecesMax), match => match[0])
 }

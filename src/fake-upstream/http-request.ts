@@ -7,10 +7,11 @@ import type { ByteQueue } from './byte-queue.ts'
 import { emptyBody } from './request.ts'
 
 export const headBytesMax = 64 * 1024
-export const bodyBytesMax = 64 * 1024 * 1024
+/** Unless the server is told another. */
+export const bodyBytesMaxDefault = 64 * 1024 * 1024
 const chunkLineBytesMax = 1024
 
-assert(chunkLineBytesMax < headBytesMax && headBytesMax < bodyBytesMax, 'the bounds grow from the line to the body')
+assert(chunkLineBytesMax < headBytesMax, 'a line is smaller than a head')
 
 export interface RequestHead {
   readonly method: string
@@ -63,8 +64,12 @@ function parseHead(rawHead: string): RequestHead {
 }
 
 /** Undefined when the client went away before its end. */
-export async function readRequestBody(head: RequestHead, input: ByteQueue): Promise<Uint8Array | undefined> {
-  if (head.headers.get('transfer-encoding')?.toLowerCase() === 'chunked') return readChunkedBody(input)
+export async function readRequestBody(
+  head: RequestHead,
+  input: ByteQueue,
+  bodyBytesMax: number,
+): Promise<Uint8Array | undefined> {
+  if (head.headers.get('transfer-encoding')?.toLowerCase() === 'chunked') return readChunkedBody(input, bodyBytesMax)
   const declared = head.headers.get('content-length')
   if (declared === undefined) return emptyBody
   if (!/^\d{1,15}$/.test(declared)) throw new UnreadableRequest(400, 'Content-Length is malformed')
@@ -74,7 +79,7 @@ export async function readRequestBody(head: RequestHead, input: ByteQueue): Prom
 
 const tooLarge = () => new UnreadableRequest(413, 'the request body is too large')
 
-async function readChunkedBody(input: ByteQueue): Promise<Uint8Array | undefined> {
+async function readChunkedBody(input: ByteQueue, bodyBytesMax: number): Promise<Uint8Array | undefined> {
   const pieces: Uint8Array[] = []
   let length = 0
   for (;;) {

@@ -11,6 +11,7 @@ import type { AddressInfo, Server } from 'node:net'
 import { assert } from '../base/assert.ts'
 import { answerByDefault } from './chat.ts'
 import { Connection } from './connection.ts'
+import { bodyBytesMaxDefault } from './http-request.ts'
 import { isRecord, readJson } from './request.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Start } from './script.ts'
@@ -38,6 +39,8 @@ export interface FakeUpstreamOptions {
   readonly host?: string
   readonly port?: number
   readonly keepRequests?: number
+  /** A larger body is refused with 413. */
+  readonly bodyBytesMax?: number
 }
 
 const requestsKeptMax = 1_000
@@ -50,6 +53,7 @@ interface Waiter {
 
 class RunningUpstream implements FakeUpstream {
   readonly requests: ReceivedRequest[] = []
+  readonly bodyBytesMax: number
   url = ''
   readonly #server: Server
   readonly #keepRequests: number
@@ -60,8 +64,9 @@ class RunningUpstream implements FakeUpstream {
   #requestCount = 0
   #connectionCount = 0
 
-  constructor(keepRequests: number) {
-    this.#keepRequests = keepRequests
+  constructor(options: FakeUpstreamOptions) {
+    this.bodyBytesMax = Math.min(options.bodyBytesMax ?? bodyBytesMaxDefault, bodyBytesMaxDefault)
+    this.#keepRequests = Math.min(options.keepRequests ?? requestsKeptMax, requestsKeptMax)
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
       const connection = new Connection(socket, this, ++this.#connectionCount)
       this.#connections.add(connection)
@@ -138,7 +143,7 @@ class RunningUpstream implements FakeUpstream {
 }
 
 export async function startFakeUpstream(options: FakeUpstreamOptions = {}): Promise<FakeUpstream> {
-  const upstream = new RunningUpstream(Math.min(options.keepRequests ?? requestsKeptMax, requestsKeptMax))
+  const upstream = new RunningUpstream(options)
   await upstream.listen(options.host ?? '127.0.0.1', options.port ?? 0)
   return upstream
 }

@@ -27,10 +27,8 @@ export function streamResponse(
     async pull(controller: DirectController) {
       await run({
         write(bytes) {
-          const written = controller.write(bytes)
-          const flushed = controller.flush()
-          if (typeof written !== 'number') return written.then(() => {})
-          return typeof flushed === 'number' ? undefined : flushed.then(() => {})
+          const done = [controller.write(bytes), controller.flush()].filter(one => typeof one !== 'number')
+          return done.length === 0 ? undefined : Promise.all(done).then(() => {})
         },
       })
       controller.end()

@@ -14,6 +14,8 @@ export interface Arrival {
   takeTime(): void
   /** Closes the connection as soon as it is seen to be idle. */
   cut(): void
+  /** The idle timeout counts again: for a caller that does not read its answer, and for the next request. */
+  done(): void
 }
 
 export interface Listening {
@@ -32,6 +34,8 @@ export interface ListenOptions {
 
 /** Closes a connection that does not finish its head, or keeps silent between two requests. */
 const IDLE_SECONDS = 10
+/** How long a caller may read nothing of an answer that is whole. */
+const ANSWERED_SECONDS = 30
 const HAND_OVER_MS = 2_000
 
 export function listen(options: ListenOptions): Listening {
@@ -89,6 +93,10 @@ class Arrived implements Arrival {
 
   cut(): void {
     this.#server.timeout(this.request, 1)
+  }
+
+  done(): void {
+    this.#server.timeout(this.request, ANSWERED_SECONDS)
   }
 }
 

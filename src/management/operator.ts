@@ -57,7 +57,7 @@ async function createKey(parts: OperatorParts, input: Record<string, unknown>): 
   const created = parts.writer.run('createKey', { id, accountId, ...stored, nowMs: parts.dateMs() })
   if (typeof input.setting === 'string') {
     // Queued in the same turn, so that both are in one commit.
-    void parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) })
+    parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
   }
   if ((await created).done === 'tier_unknown') throw new OperatorError(`There is no tier "${tier}".`)
   parts.onKeyChanged()

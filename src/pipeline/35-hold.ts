@@ -1,26 +1,39 @@
 // Route → Hold: the most that the call can cost is reserved, durably, before any byte goes upstream.
 
+import type { ErrorCode } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
 import type { Ledger } from '../billing/ledger.ts'
 import { upperBound } from '../billing/price.ts'
 import type { Call } from '../protocols/call.ts'
-import type { Hold, Route } from './exchange.ts'
+import type { Exchange, Hold, Route } from './exchange.ts'
 
-/** For a model whose own limits nobody wrote down. */
-const OUTPUT_TOKENS_UNKNOWN = 131_072
+/** For a model whose own limit nobody wrote down. */
+const OUTPUT_TOKENS_UNKNOWN = 32_768
 
-export type HoldCall = (route: Route, call: Call, callId: number) => Promise<Hold>
+/** After these nothing was reserved; after anything else something may have been. */
+const PLAIN_REFUSALS: ReadonlySet<ErrorCode> = new Set(['balance_too_low', 'overloaded'])
+
+export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
 
 export function buildHold(ledger: Ledger): HoldCall {
-  return async function hold(route, call, callId) {
+  return async function hold(route, call, exchange) {
     const { model } = route
-    const own = model.outputTokensMax ?? model.contextTokens ?? OUTPUT_TOKENS_UNKNOWN
+    const asked = call.outputTokensMax
+    const own = model.outputTokensMax
     const size = {
-      bodyBytes: call.bodyBytes,
-      outputTokensMax: Math.min(call.outputTokensMax ?? own, own),
+      // What is fetched or counted elsewhere (an image, a file, a search) is bounded by the context alone.
+      inputTokensMax: call.textOnly ? call.bodyBytes : Math.max(call.bodyBytes, model.contextTokens ?? 0),
+      outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
       choices: call.choices,
     }
     const amount = upperBound(size, route.price)
-    await ledger.hold(callId, route.permit.caller.accountId, amount)
+    exchange.mayHold = true
+    try {
+      await ledger.hold(exchange.callId, route.permit.caller.accountId, amount)
+    } catch (fault) {
+      exchange.mayHold = !(fault instanceof Refusal && PLAIN_REFUSALS.has(fault.code))
+      throw fault
+    }
     return { route, call, amount } as Hold
   }
 }

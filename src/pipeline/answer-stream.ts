@@ -2,6 +2,7 @@
 // when the call is settled. A caller that leaves at any moment settles it, too.
 
 import type { Deadlines } from '../base/deadlines.ts'
+import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Sink } from '../http/event-stream.ts'
@@ -9,8 +10,9 @@ import { streamResponse } from '../http/event-stream.ts'
 import { headersOf } from './answer-headers.ts'
 import type { Opened, OpenedStream } from './attempt.ts'
 import { CallerWriter } from './caller-writer.ts'
+import { endingOf } from './ending.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft, leftStatus } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
 import { relay, relayFailure } from './relay.ts'
 import type { Settle } from './settling.ts'
 
@@ -69,8 +71,8 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
   let begun = false
   const end = async (): Promise<void> => {
     // Settled long ago, unless the caller left too early for that, or we are at fault.
-    const outcome = exchange.stop.reason === callerLeft ? 'client_left' : 'gateway_fault'
-    await parts.settle(exchange, { outcome, status: leftStatus }).catch(() => {})
+    const refusal = new Refusal('gateway_fault', 'a stream that nobody ended')
+    await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
     exchange.close()
   }
   // A caller that leaves before its stream is first read from would otherwise leave its hold behind.

@@ -42,11 +42,14 @@ export interface AttemptParts {
 
 export interface AttemptTimes {
   readonly firstContentMs: number
+  /** For a plain answer, which is whole when it comes and must not be paid for twice; as a stream's if not given. */
+  readonly wholeMs?: number
   readonly betweenChunksMs: number
 }
 
 export const defaultAttemptTimes: AttemptTimes = {
   firstContentMs: bounds.firstContentMsMax,
+  wholeMs: bounds.callMsMax,
   betweenChunksMs: bounds.betweenChunksMsMax,
 }
 
@@ -70,13 +73,15 @@ interface Try {
 
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Try): Promise<Opened> {
-  const { timings, protocol, stop } = exchange
+  const { timings, protocol } = exchange
+  const { firstContentMs, wholeMs } = parts.times
+  const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const request = adapt(hold, channel, protocol)
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
-  const watch = new Watch(stop, parts.deadlines, parts.times.firstContentMs)
+  const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
     const incoming = await parts.send(request, watch.signal)
     const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })

@@ -4,6 +4,7 @@
 // by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
 
 import type { Brand } from '../base/brand.ts'
+import type { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { Usage } from '../base/usage.ts'
@@ -66,8 +67,6 @@ export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finish
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
-  /** Nothing is held, and nothing can be: there is only a record to write, which may be shed under load. */
-  readonly recordOnly?: boolean
 }
 
 export interface Exchange {
@@ -79,8 +78,10 @@ export interface Exchange {
   readonly attempts: Attempt[]
   /** Of the attempt under way; what a failed attempt gave counts for nothing. */
   meter: Meter
-  /** Stops the call: the caller left, or the gateway must end it. The reason is `callerLeft` or a Refusal. */
-  readonly stop: Stop
+  /** Stops the call: the caller left, or the gateway must end it. */
+  readonly stop: Stop<StopReason>
+  /** Where the caller is, for the log. */
+  address(): string
   /** Closes the caller's connection, for a caller that does not read. */
   cut(): void
   /** The call is over and answered; nobody need wait for it. */
@@ -89,12 +90,17 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
+  /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
+  mayHold: boolean
   /** Set by the first ending; later ones get the same promise. */
   settled?: Promise<void>
 }
 
-/** The reason of `stop` when the caller is gone. */
-export const callerLeft = Symbol('caller left')
+/** Why a call was stopped from outside: what that means for its bill, and what its caller is told. */
+export interface StopReason {
+  readonly outcome: Outcome
+  /** Nothing for a caller that is gone. */
+  readonly refusal?: Refusal
+}
 
-/** Its status, in records only: nobody was there to receive one. */
-export const leftStatus = 499
+export const callerLeft: StopReason = { outcome: 'client_left' }

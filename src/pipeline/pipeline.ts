@@ -2,9 +2,10 @@
 
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
+import type { Carriers } from '../identity/key-carriers.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { parseModelName } from '../routing/model-name.ts'
-import type { Authenticate, Knock } from './10-authenticate.ts'
+import type { Authenticate } from './10-authenticate.ts'
 import type { LimitRate } from './20-limit-rate.ts'
 import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
@@ -37,11 +38,15 @@ export interface Stages {
 }
 
 /** A call as it comes in from the socket. */
-export interface Ingress extends Knock {
+export interface Ingress extends Carriers {
   readonly callId: number
   readonly requestId: string
+  /** Where the caller is, for the log. */
+  address(): string
   /** Calls when the caller's socket closes. */
   onLeft(listener: () => void): void
+  /** The answer is in the runtime's hands: its connection is like any other again. */
+  done(): void
   /** Closes the caller's connection soon, whatever is still to be written to it. */
   cut(): void
   readBody(): Promise<Buffer>
@@ -68,7 +73,7 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       const caller = await stages.authenticate(ingress)
       timings.pass(`tier=${caller.tier}`)
 
-      const call = protocol.readCall(await ingress.readBody())
+      const call = protocol.readCall(await exchange.stop.during(ingress.readBody()))
       exchange.call = call
       const name = parseModelName(call.model)
 
@@ -81,7 +86,7 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
       const holdSinceMs = nowMs()
-      exchange.hold = await stages.hold(exchange.route, call, exchange.callId)
+      exchange.hold = await stages.hold(exchange.route, call, exchange)
       timings.add('deduct', holdSinceMs)
 
       return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
@@ -99,10 +104,15 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       protocol,
       timings: new Timings(nowMs),
       attempts: [],
+      mayHold: false,
       meter: freshMeter(),
       stop: new Stop(),
+      address: () => ingress.address(),
       cut: () => ingress.cut(),
-      close: () => underWay.delete(exchange),
+      close() {
+        underWay.delete(exchange)
+        ingress.done()
+      },
     }
     return exchange
   }

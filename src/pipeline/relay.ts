@@ -2,22 +2,20 @@
 // settled. Whatever goes wrong after the head has left is said as an event of the caller's dialect.
 
 import type { UpstreamWords } from '../base/errors.ts'
-import { Refusal, speakRefusal } from '../base/errors.ts'
+import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import type { OpenedStream } from './attempt.ts'
 import { scrubbed } from './attempt.ts'
 import type { CallerWriter } from './caller-writer.ts'
+import { endingOf, refusalOf } from './ending.ts'
 import type { Ending, Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import { owesUsage, tailMs } from './watch.ts'
 import type { Settle } from './settling.ts'
 
 interface Run {
   readonly exchange: Exchange
   readonly settle: Settle
 }
-
-/** How long the end of an upstream's body may take after its last event. */
-const TAIL_MS = 1_000
 
 /** Writes the stream to its end, settled, whatever happens. Throws only `callerLeft`. */
 export async function relay(stream: OpenedStream, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
@@ -26,23 +24,37 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
   let ending: Ending = { outcome: 'completed', status: 200 }
   try {
     last = await relayUntilTerminal(stream, caller, exchange)
-    exchange.timings.add('fwd', sinceMs)
-    stream.watch.expect(TAIL_MS)
+    stream.watch.expect(tailMs)
     void stream.reader.finish().finally(() => stream.watch.end())
   } catch (fault) {
+    await readTail(stream, exchange)
     stream.watch.abort()
-    ending = endingOf(fault, exchange)
-    last = Buffer.from(eventsOf(spokenRefusal(fault, stream, exchange), exchange))
+    const refusal = spokenRefusal(fault, stream, exchange)
+    ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
+    last = Buffer.from(eventsOf(refusal, exchange))
   }
+  exchange.timings.add('fwd', sinceMs)
   await writeLast(caller, last, { exchange, settled: settle(exchange, ending) })
 }
 
 /** For a head that left in silence and an answer that never opened. */
 export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
-  const { reason } = exchange.stop
-  const refusal = reason instanceof Refusal ? reason : asRefusal(fault)
-  const settled = settle(exchange, endingOf(fault, exchange))
+  const refusal = refusalOf(exchange, fault)
+  const settled = settle(exchange, endingOf(exchange, refusal, errorRows[refusal.code].status))
   await writeLast(caller, Buffer.from(eventsOf(refusal, exchange)), { exchange, settled })
+}
+
+/** A caller that leaves when the model is done would else never pay for what only the last frame tells. */
+async function readTail(stream: OpenedStream, exchange: Exchange): Promise<void> {
+  try {
+    while (owesUsage(exchange)) {
+      const piece = await stream.reader.next()
+      stream.reader.take(piece)
+      if (piece.value === undefined) return
+    }
+  } catch {
+    // It did not come, or not in time.
+  }
 }
 
 interface LastWord {
@@ -116,22 +128,12 @@ function unsaidEnd(exchange: Exchange): Uint8Array {
   return Buffer.from(exchange.protocol.lastEvent)
 }
 
-function endingOf(fault: unknown, exchange: Exchange): Ending {
-  const { reason } = exchange.stop
-  if (reason === callerLeft) return { outcome: 'client_left', status: 499 }
-  if (reason instanceof Refusal) return { outcome: 'gateway_fault', status: 503 }
-  if (fault instanceof Refusal && !fault.code.startsWith('upstream_')) return { outcome: 'gateway_fault', status: 500 }
-  return { outcome: 'upstream_failed', status: 502 }
-}
-
+/** What goes wrong while bytes pass is the upstream's fault, unless the call was stopped or we meant it. */
 function spokenRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
-  const { reason } = exchange.stop
-  if (reason instanceof Refusal) return reason
-  return stream.watch.late ? new Refusal('upstream_too_slow', 'between chunks') : asRefusal(fault)
+  if (exchange.stop.reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
+  if (stream.watch.late) return new Refusal('upstream_too_slow', 'between chunks')
+  return new Refusal('upstream_failed', 'the connection broke')
 }
-
-const asRefusal = (fault: unknown): Refusal =>
-  fault instanceof Refusal ? fault : new Refusal('upstream_failed', 'the connection broke')
 
 function eventsOf(refusal: Refusal, exchange: Exchange): string {
   return exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId)).events

@@ -1,5 +1,8 @@
-// The end of every call: cost, deduct, record, exactly once. Whoever ends a call first decides how it ended; all
+// The end of every call: cost, record, deduct, exactly once. Whoever ends a call first decides how it ended; all
 // others wait for the same promise.
+//
+// A settle that cannot be made durable is not forgotten: it is tried again until it is. By then the caller has been
+// told, so a call that delivered nothing is let go free.
 
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
@@ -10,8 +13,20 @@ import type { Ending, Exchange } from './exchange.ts'
 
 export type Settle = (exchange: Exchange, ending: Ending) => Promise<void>
 
-export function buildSettle(deduct: Deduct, log: Log): Settle {
-  async function run(exchange: Exchange, ending: Ending): Promise<void> {
+export interface Settling {
+  readonly settle: Settle
+  /** Calls that are over and not yet written down. */
+  readonly owing: number
+  close(): void
+}
+
+const AGAIN_MS = 1_000
+
+export function buildSettling(deduct: Deduct, log: Log): Settling {
+  const owing = new Map<Exchange, Ending>()
+  let timer: ReturnType<typeof setInterval> | undefined
+
+  async function write(exchange: Exchange, ending: Ending): Promise<void> {
     const { timings, permit } = exchange
     if (permit === undefined) return // nobody to charge and nothing to record: the call was not admitted
     const costSinceMs = timings.nowMs()
@@ -22,18 +37,50 @@ export function buildSettle(deduct: Deduct, log: Log): Settle {
     timings.add('record', recordSinceMs)
     const deductSinceMs = timings.nowMs()
     try {
-      await deduct(row, price, ending.recordOnly)
-    } catch (fault) {
-      // The hold stays; the next start finds it.
-      log.error('settle failed', { request: exchange.requestId, fault: describeFault(fault) })
-      throw fault
+      await deduct(row, price, exchange.mayHold)
     } finally {
       timings.add('deduct', deductSinceMs)
     }
   }
 
-  return function settle(exchange, ending) {
-    exchange.settled ??= run(exchange, ending)
-    return exchange.settled
+  function owe(exchange: Exchange, ending: Ending): void {
+    const delivered = exchange.call?.stream && exchange.meter.content
+    owing.set(exchange, delivered ? ending : { outcome: 'gateway_fault', status: 500 })
+    timer ??= setInterval(() => void again(), AGAIN_MS)
+  }
+
+  async function again(): Promise<void> {
+    for (const [exchange, ending] of owing) {
+      try {
+        await write(exchange, ending)
+        owing.delete(exchange)
+      } catch {
+        return // the next look tries again
+      }
+    }
+    if (owing.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+  }
+
+  async function run(exchange: Exchange, ending: Ending): Promise<void> {
+    try {
+      await write(exchange, ending)
+    } catch (fault) {
+      log.error('settle failed', { request: exchange.requestId, fault: describeFault(fault) })
+      if (exchange.mayHold) owe(exchange, ending)
+      throw fault
+    }
+  }
+
+  return {
+    settle(exchange, ending) {
+      exchange.settled ??= run(exchange, ending)
+      return exchange.settled
+    },
+    get owing() {
+      return owing.size
+    },
+    close: () => clearInterval(timer),
   }
 }

@@ -3,7 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, StopReason } from './exchange.ts'
 
 const LOOK_MS = 1_000
 
@@ -37,7 +37,7 @@ export class UnderWay {
   }
 
   /** Each ends as its dialect ends a broken answer, and is settled. */
-  endAll(reason: Refusal): void {
+  endAll(reason: StopReason): void {
     for (const exchange of this.#exchanges) exchange.stop.stop(reason)
   }
 
@@ -45,7 +45,8 @@ export class UnderWay {
     const earliestMs = this.#nowMs() - bounds.callMsMax
     for (const exchange of this.#exchanges) {
       if (exchange.startedMs > earliestMs) break // they stand in the order in which they came
-      exchange.stop.stop(new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`))
+      const refusal = new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`)
+      exchange.stop.stop({ outcome: 'too_long', refusal })
     }
     if (this.#exchanges.size > 0) return
     clearInterval(this.#timer)

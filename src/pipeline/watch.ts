@@ -1,37 +1,36 @@
 // Watches one attempt: it is aborted when the call stops, or when what is expected next does not come in time.
 
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
-import type { Stop } from '../base/stop.ts'
+import type { Exchange } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
+
+/** How long the end of an upstream's body may take after the model said that it is done. */
+export const tailMs = 2_000
+
+/** The caller left when the model was done, and only usage is still to come. */
+export const owesUsage = ({ stop, meter }: Exchange): boolean =>
+  stop.reason === callerLeft && meter.finished && meter.usage === undefined
 
 export class Watch {
   readonly #controller = new AbortController()
-  readonly #stop: Stop
+  readonly #exchange: Exchange
   readonly #deadline: Deadline
-  readonly #abort = (): void => this.abort()
+  readonly #onStop = (): void => (owesUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
   #withinMs: number
   late = false
 
-  constructor(stop: Stop, deadlines: Deadlines, withinMs: number) {
-    this.#stop = stop
+  constructor(exchange: Exchange, deadlines: Deadlines, withinMs: number) {
+    this.#exchange = exchange
     this.#withinMs = withinMs
     this.#deadline = deadlines.after(withinMs, () => {
       this.late = true
       this.abort()
     })
-    stop.onStop(this.#abort)
+    exchange.stop.onStop(this.#onStop)
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
-  }
-
-  /** Rejects when the attempt is aborted. */
-  aborted(): Promise<never> {
-    return new Promise((_, reject) => {
-      const tell = (): void => reject(new Error('aborted'))
-      if (this.signal.aborted) tell()
-      else this.signal.addEventListener('abort', tell, { once: true })
-    })
   }
 
   /** From now on a sign of life is expected this often. */
@@ -52,7 +51,7 @@ export class Watch {
   /** Stops watching; the attempt is over or in safe hands. */
   end(): void {
     this.#deadline.lift()
-    this.#stop.forget(this.#abort)
+    this.#exchange.stop.forget(this.#onStop)
   }
 
   /** Ends the attempt now. */

@@ -12,6 +12,8 @@ export interface Call {
   body: Buffer
   fields: ReadonlyMap<string, FieldSpan>
   readonly bodyBytes: number
+  /** All of its input is text in the body, so that its bytes bound its tokens. */
+  readonly textOnly: boolean
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean

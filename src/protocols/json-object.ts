@@ -6,6 +6,8 @@ import { Refusal } from '../base/errors.ts'
 import type { FieldSpan } from '../base/json.ts'
 import { hasLoneSurrogate, scanObject } from '../base/json.ts'
 
+export const scanBounds = { depthMax: bounds.jsonDepthMax, valuesMax: bounds.jsonValuesMax }
+
 export interface JsonObject {
   readonly json: Readonly<Record<string, unknown>>
   readonly fields: ReadonlyMap<string, FieldSpan>
@@ -14,19 +16,29 @@ export interface JsonObject {
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
-  const scan = scanObject(body, bounds.jsonDepthMax)
+  const scan = scanObject(body, scanBounds)
   if (scan === 'too_deep') throw new Refusal('json_too_deep', `more than ${bounds.jsonDepthMax} levels`)
+  if (scan === 'too_many') throw new Refusal('json_too_many', `more than ${bounds.jsonValuesMax} values`)
   const json = parse(body)
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
     throw new Refusal('body_not_object', Array.isArray(json) ? 'array' : typeof json)
   }
   if (typeof scan === 'string') throw new Refusal('json_invalid', scan)
   if (hasLoneSurrogate(body)) throw new Refusal('json_invalid', 'half a surrogate pair')
-  const twice = readFields.find(field => scan.duplicates.has(field))
+  const twice = readFields.find(field => scan.duplicates.has(field)) ?? sameButForCase(scan.fields, readFields)
   if (twice !== undefined) {
     throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
   }
   return { json: json as Record<string, unknown>, fields: scan.fields }
+}
+
+/** Some servers read `Model` as `model`, and the last one wins: then we would have priced another call. */
+function sameButForCase(fields: ReadonlyMap<string, FieldSpan>, readFields: readonly string[]): string | undefined {
+  for (const name of fields.keys()) {
+    const lower = name.toLowerCase()
+    if (lower !== name && readFields.includes(lower)) return lower
+  }
+  return undefined
 }
 
 function parse(body: Buffer): unknown {

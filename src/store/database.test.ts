@@ -20,7 +20,8 @@ afterEach(() => {
 })
 
 const pragma = (name: string): unknown => Object.values(db.query('PRAGMA '.concat(name)).get() as object)[0]
-const tables = (): unknown[] => db.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").values().flat()
+const tables = (): unknown[] =>
+  db.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").values().flat()
 
 describe('the writer', () => {
   test('survives power loss and waits for nobody long', () => {
@@ -81,7 +82,8 @@ describe('migrations', () => {
   })
 
   test('run only what is missing, in order', () => {
-    const steps = [1, 2, 3].map(version => ({ version, name: `${version}`, sql: `CREATE TABLE t${version} (id) STRICT`.replace('(id)', '(id INTEGER)') }))
+    const sqlOf = (version: number): string => 'CREATE TABLE t'.concat(String(version), ' (id INTEGER)')
+    const steps = [1, 2, 3].map(version => ({ version, name: String(version), sql: sqlOf(version) }))
     migrate(db, steps.slice(0, 1))
     migrate(db, steps)
     expect(tables()).toEqual(['t1', 't2', 't3'])

@@ -1,7 +1,7 @@
 // The data folder: made with mode 0700, holding the database, the lock, the control socket and the secrets.
 
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Secret } from '../base/secret.ts'
 
@@ -23,6 +23,11 @@ export interface Secrets {
   readonly jwt: Secret
 }
 
+const DATABASE = 'weir.db'
+
+/** Whether a gateway has ever kept its data here. */
+export const hasData = (path: string): boolean => existsSync(join(resolve(path), DATABASE))
+
 export function openFolder(path: string, env: Readonly<Record<string, string | undefined>>): DataFolder {
   const folder = resolve(path)
   const socket = join(folder, 'weir.sock')
@@ -36,7 +41,7 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
   }
   return {
     path: folder,
-    database: join(folder, 'weir.db'),
+    database: join(folder, DATABASE),
     socket,
     secrets: {
       pepper: readSecret(env.WEIR_PEPPER, join(folder, 'pepper')),

@@ -9,6 +9,8 @@ export interface Job {
   readonly id: number
   readonly name: OperationName
   readonly input: Input<OperationName>
+  /** By the wall clock, which both threads share. What begins later is not done: its caller has been told so. */
+  readonly dueMs: number
 }
 
 export type Done = readonly [id: number, result: unknown, fault?: string]
@@ -38,6 +40,7 @@ function open(path: string): void {
 }
 
 function runJob(job: Job): Done {
+  if (Date.now() >= job.dueMs) return [job.id, null, 'too late']
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
   const run = operations[job.name] as (input: Input<OperationName>) => unknown
   return [job.id, run(job.input)]

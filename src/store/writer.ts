@@ -61,6 +61,12 @@ export class Writer {
     return this.#queue.length
   }
 
+  /** How long the oldest operation has been waiting. */
+  get waitingMs(): number {
+    for (const { sinceMs } of this.#waiting.values()) return performance.now() - sinceMs
+    return 0
+  }
+
   /**
    * Resolves when the operation is durable, and rejects when that takes too long, although it may still come to
    * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full, new
@@ -75,7 +81,7 @@ export class Writer {
       const sinceMs = performance.now()
       this.#waiting.set(id, { sinceMs, resolve: resolve as (result: unknown) => void, reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), LOOK_MS)
-      this.#queue.push({ id, name, input })
+      this.#queue.push({ id, name, input, dueMs: Date.now() + bounds.settleMsMax })
       if (!this.#busy) {
         this.#busy = true
         queueMicrotask(() => this.#send())
@@ -83,12 +89,15 @@ export class Writer {
     })
   }
 
-  /** Waits for everything queued, then closes the file. */
+  /** Waits for everything queued, within bounds, then closes the file. */
   async close(): Promise<void> {
+    const given = setTimeout(() => this.#onIdle?.(), bounds.settleMsMax)
     if (this.#busy) await new Promise<void>(resolve => (this.#onIdle = resolve))
+    clearTimeout(given)
     await new Promise<void>(resolve => {
-      this.#thread.onmessage = () => resolve()
+      this.#thread.onmessage = event => event.data?.closed && resolve()
       this.#thread.postMessage({ close: true } satisfies ToWriter)
+      setTimeout(resolve, bounds.settleMsMax).unref()
     })
     clearInterval(this.#timer)
     this.#thread.terminate()
@@ -110,7 +119,8 @@ export class Writer {
   }
 
   #rejectLate(): void {
-    const earliestMs = performance.now() - bounds.settleMsMax
+    // A little later than the thread gives up, so that what it still did is heard of.
+    const earliestMs = performance.now() - bounds.settleMsMax - 2 * LOOK_MS
     for (const [id, waiting] of this.#waiting) {
       if (waiting.sinceMs > earliestMs) break // they stand in the order in which they came
       this.#waiting.delete(id)
@@ -125,6 +135,6 @@ export class Writer {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     if (fault === undefined) waiting?.resolve(result)
-    else waiting?.reject(new Error(`ledger: ${fault}`))
+    else waiting?.reject(new Refusal('storage_away', fault, { retryAfterMs: 1_000 }))
   }
 }

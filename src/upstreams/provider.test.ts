@@ -54,6 +54,41 @@ test('a cached token never costs more than a fresh one', () => {
   }
 })
 
+test('every priced model of the large vendors says how long an answer can be', () => {
+  for (const file of ['openai', 'deepseek', 'groq', 'xai', 'mistral', 'google']) {
+    for (const { id, price, outputTokensMax } of readProvider(`${file}.json`).models.values()) {
+      expect([file, id, !price || outputTokensMax !== undefined]).toEqual([file, id, true])
+    }
+  }
+})
+
+test('an answer is never longer than the context', () => {
+  for (const { id, models } of providers) {
+    for (const { id: model, contextTokens = Infinity, outputTokensMax = 0 } of models.values()) {
+      expect([id, model, outputTokensMax <= contextTokens]).toEqual([id, model, true])
+    }
+  }
+})
+
+test('the limits of answers are those of the vendors', () => {
+  const rows = [
+    ['openai.json', 'gpt-4.1', 32_768],
+    ['openai.json', 'gpt-4o-2024-05-13', 4_096],
+    ['openai.json', 'gpt-5.2-chat-latest', 16_384],
+    ['openai.json', 'o3-2025-04-16', 100_000],
+    ['openai.json', 'gpt-6-sol', 128_000],
+    ['google.json', 'gemini-2.5-pro', 65_536],
+    ['groq.json', 'qwen/qwen3-32b', 40_960],
+    ['mistral.json', 'codestral-latest', 256_000], // no limit but the context; the catalogue's 4,096 is its filler
+    ['openrouter.json', 'openai/gpt-4.1-nano', 32_768], // its maker's, and not the catalogue's guess
+    ['openrouter.json', 'openai/gpt-oss-120b', 131_072], // the most that any of its hosts allows
+  ] as const
+  for (const [file, model, expected] of rows) {
+    const found: unknown = readProvider(file).models.get(model)?.outputTokensMax
+    expect([file, model, found]).toEqual([file, model, expected])
+  }
+})
+
 test('the built-in provider has its three models', () => {
   const demo = readProvider('demo.json')
   expect([demo.builtIn, demo.keyless, demo.sign]).toEqual([true, true, 'none'])

@@ -48,9 +48,9 @@ function bare(caller: Caller): readonly [body: string, comments: number] {
 
 const latin1 = (text: string | Uint8Array): string => Buffer.from(text as string).toString('latin1')
 
-async function passes(stream: string | Uint8Array, size?: number, call: object = {}): Promise<void> {
+async function passes(stream: string | Uint8Array, size?: number): Promise<void> {
   harness.upstream.plan(sends(stream, size))
-  const caller = await openCall(harness, key, { stream: true, stream_options: { include_usage: true }, ...call }).whole()
+  const caller = await openCall(harness, key, { stream: true, stream_options: { include_usage: true } }).whole()
   expect(caller.status).toBe(200)
   expect(bare(caller)).toEqual([latin1(stream), 1])
 }
@@ -149,7 +149,8 @@ describe('a usage-only frame', () => {
   })
 
   test('is taken out wherever it stands', async () => {
-    harness.upstream.plan(sends(usageOnly(7, 0) + role() + piece('x') + usageOnly(7, 1) + finish() + usageOnly(7, 5) + done))
+    const [first, second, third] = [usageOnly(7, 0), usageOnly(7, 1), usageOnly(7, 5)]
+    harness.upstream.plan(sends(first + role() + piece('x') + second + finish() + third + done))
     expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 1])
   })
 

@@ -138,7 +138,7 @@ describe('when the window is over', () => {
       expect(caller.isWhole).toBe(true)
       await (await received).closed
       await drained
-      expect(harness.records()).toMatchObject([{ outcome: 'gateway_fault', status: 503, cost: 0 }])
+      expect(harness.records()).toMatchObject([{ outcome: 'drained', status: 503, cost: 0 }])
       expect(harness.openHolds()).toBe(0)
     })
   })

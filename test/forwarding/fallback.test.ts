@@ -2,7 +2,8 @@
 // whatever happens the caller gets one answer and one bill.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { answer, errorMidStream, fail, garbage, resetAfterRequest, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import { answer, errorMidStream, fail, garbage, jsonAnswer } from '../../src/fake-upstream/answers.ts'
+import { resetAfterRequest, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
 import { chunk, close, end, gate, script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -26,10 +27,7 @@ describe('two channels', () => {
   })
   afterAll(() => harness.stop())
 
-  const html = '<html>'
-  const okHead = { kind: 'head', status: 200, headers: [['content-type', 'application/json'], ['content-length', '6']] } as const
-  const errorIn200 = script({ ...okHead, headers: [okHead.headers[0], ['content-length', '27']] },
-    { kind: 'bytes', bytes: Buffer.from('{"error":{"message":"bad"}}') }, end)
+  const says = (json: string): Script => script(...jsonAnswer(200, json))
   const failures: readonly (readonly [string, Script])[] = [
     ['500', fail(500)],
     ['502', fail(502)],
@@ -45,9 +43,9 @@ describe('two channels', () => {
     ['garbage', garbage()],
     ['a reset', resetAfterRequest()],
     ['a close', script(close)],
-    ['HTML', script(okHead, { kind: 'bytes', bytes: Buffer.from(html) }, end)],
-    ['an error in a 200', errorIn200],
-    ['an empty 200', script({ ...okHead, headers: [okHead.headers[0], ['content-length', '0']] }, end)],
+    ['HTML', says('<html>')],
+    ['an error in a 200', says('{"error":{"message":"bad"}}')],
+    ['an empty 200', says('')],
   ]
 
   describe.each(forms)('%s', (_form, stream) => {
@@ -72,7 +70,7 @@ describe('two channels', () => {
 
     test.each([400, 404, 405, 409, 413, 415, 422, 431])('a %i of the first is final', async status => {
       const before = harness.upstream.requests.length
-      const words = { message: 'Too many tokens.', type: 'invalid_request_error', code: 'context_length_exceeded', param: 'n' }
+      const words = { message: 'Too many.', type: 'invalid_request_error', code: 'context_length_exceeded', param: 'n' }
       harness.upstream.plan(fail(status, { error: words }))
       const caller = await openCall(harness, key, { stream }).whole()
       expect(caller.status).toBe(status)
@@ -126,7 +124,7 @@ describe('two channels', () => {
     ['an empty stream', sends('')],
     ['nonsense', sends('data: nonsense\n\n')],
     ['a stream of comments that ends', sends(': hello\n\n: bye\n\n')],
-    ['a plain answer to a stream', script({ ...okHead }, { kind: 'bytes', bytes: Buffer.from('{"a":1}'.slice(0, 6)) }, end)],
+    ['a plain answer to a stream', says('{"choices":[]}')],
   ]
 
   test.each(beforeContent)('a stream is replaced after %s, and nothing of it is billed', async (_name, failure) => {

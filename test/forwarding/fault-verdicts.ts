@@ -8,11 +8,21 @@ import type { Fault } from '../../src/fake-upstream/faults.ts'
  * - `cut off`: an error event after content; 502 if the end came before we had sent any
  * - `slow`: 504
  * - `slow midway`: an error event that says so
+ * - `too much`: 502, or 504 if the deadline comes before the bound
  * - `limited`: 503 with Retry-After
  * - `refused`: the upstream's own 4xx and its words
  * - `any`: a good answer or an error, both well formed
  */
-export type Verdict = 'fine' | 'broken' | 'cut off' | 'slow' | 'slow midway' | 'limited' | 'refused' | 'any'
+export type Verdict =
+  | 'fine'
+  | 'broken'
+  | 'cut off'
+  | 'slow'
+  | 'slow midway'
+  | 'too much'
+  | 'limited'
+  | 'refused'
+  | 'any'
 
 type Row = Verdict | readonly [plain: Verdict, stream: Verdict]
 
@@ -39,7 +49,7 @@ const verdicts: Readonly<Record<string, Row>> = {
   'F16 Content-Length too long, then silence': ['slow', 'fine'],
   'F16 Content-Length beside chunks': 'any',
   'F17': ['broken', 'cut off'],
-  'F18': 'broken',
+  'F18': ['too much', 'broken'],
   'F18 a huge stream': 'cut off',
   'F19': 'any',
   'F20': 'broken',

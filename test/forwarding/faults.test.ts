@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { chatWire } from '../../src/fake-upstream/chat-wire.ts'
 import type { Fault } from '../../src/fake-upstream/faults.ts'
 import { buildFaults } from '../../src/fake-upstream/faults.ts'
-import { script, startingAt } from '../../src/fake-upstream/script.ts'
+import { chunk, end, head, script, scripted, startingAt } from '../../src/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -94,6 +94,7 @@ const ways: Readonly<Record<Verdict, (cell: Cell) => void>> = {
   'broken': cell => refusedWith(cell, 502, 'upstream_unusable'),
   'cut off': cell => (cell.caller.status === 200 ? cutOff(cell) : ways.broken(cell)),
   'slow': cell => refusedWith(cell, 504, 'upstream_too_slow'),
+  'too much': cell => (cell.caller.status === 504 ? ways.slow(cell) : ways.broken(cell)),
   'slow midway': cell => expect(cutOff(cell)).toBe('upstream_too_slow'),
   'limited': limited,
   'refused': ({ caller, record }) => {
@@ -175,6 +176,28 @@ test('a redirect is not followed', async () => {
     await inside.stop()
   }
 })
+
+test.each([200, 400, 500])('a length that lies beside chunks opens no bound (%i)', async status => {
+  const patient = await startHasty()
+  try {
+    const total = 160 * MIB
+    const framing = { 'content-length': '7', 'transfer-encoding': 'chunked' }
+    patient.upstream.plan(scripted(function* flood() {
+      yield head(status, { 'content-type': 'application/json', ...framing })
+      const piece = new Uint8Array(64 * 1024).fill(0x20)
+      for (let sent = 0; sent < total; sent += piece.length) yield chunk(piece)
+      yield end
+    }))
+    const received = patient.upstream.nextRequest()
+    const caller = await openCall(patient, await patient.key(), {}).whole(15_000)
+    expect(caller.status).toBe(status === 400 ? 400 : 502)
+    const request = await received
+    await until(() => request.closedAtMs !== undefined || request.bytesWritten >= total, 'it is let go or taken whole')
+    expect(request.bytesWritten).toBeLessThan(total * 0.75)
+  } finally {
+    await patient.stop()
+  }
+}, 20_000)
 
 describe('an upstream that cannot be reached', () => {
   let plainServer: FakeUpstream

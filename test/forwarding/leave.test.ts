@@ -143,7 +143,8 @@ describe('two hundred callers that leave at once', () => {
   test.each(rows)('%s, leave no hold and no call', async (_name, stream, how, silent) => {
     harness.upstream.planModel('gpt-4o-mini', silent ? silence() : undefined)
     const body = JSON.stringify({ model, messages: hello, stream })
-    const bytes = post('/v1/chat/completions', { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }, body)
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const bytes = post('/v1/chat/completions', headers, body)
     const { hostname, port } = new URL(harness.url)
     const leave = (): Promise<void> =>
       new Promise(resolve => {

@@ -2,7 +2,7 @@
 // how the stream ended.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { streamHead } from '../../src/fake-upstream/answers.ts'
+import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Step } from '../../src/fake-upstream/script.ts'
 import { chunk, close, end, gate, reset, script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -44,11 +44,12 @@ describe('usage', () => {
   const estimated: Expected = [estimatedInput, 0, 2, 'estimated']
   const odd = (usage: unknown): string => eightLetters + finish() + event({ choices: [], usage }) + done
   const raw = (usage: string): string => eightLetters + finish() + event(`{"choices":[],"usage":${usage}}`) + done
+  const pieces = piece('four', counts(7, 1)) + piece('more', counts(7, 2))
+  const growing = role(counts(7, 0)) + pieces + finish() + done
   const rows: readonly (readonly [string, string, Expected])[] = [
     ['in a frame of its own', eightLetters + finish() + usageOnly(7, 5) + done, reported(7, 5)],
     ['with the finish', eightLetters + finish(counts(7, 5)) + done, reported(7, 5)],
-    ['with every piece, growing', role(counts(7, 0)) + piece('four', counts(7, 1)) + piece('more', counts(7, 2)) + finish() + done,
-      reported(7, 2)],
+    ['with each piece, growing', growing, reported(7, 2)],
     ['before the text', usageOnly(7, 5) + eightLetters + finish() + done, reported(7, 5)],
     ['between the text', role() + piece('four') + usageOnly(7, 5) + piece('more') + finish() + done, reported(7, 5)],
     ['told twice, the last counts', eightLetters + usageOnly(1, 1) + finish() + usageOnly(7, 5) + done, reported(7, 5)],
@@ -68,8 +69,7 @@ describe('usage', () => {
     ['not whole', odd({ prompt_tokens: 7.5, completion_tokens: 5 }), estimated],
     ['beyond any number', raw('{"prompt_tokens":1e400,"completion_tokens":1e400}'), estimated],
     ['beyond 2^53', raw('{"prompt_tokens":9007199254740993,"completion_tokens":1}'), estimated],
-    ['absurd, after a good one', eightLetters + usageOnly(7, 5) + finish() + event(`{"choices":[],"usage":{"prompt_tokens":-1}}`)
-      + done, reported(7, 5)],
+    ['absurd, after a good one', usageOnly(7, 5) + raw('{"prompt_tokens":-1}'), reported(7, 5)],
   ]
 
   test.each(rows)('%s', async (_name, stream, expected) => {
@@ -165,17 +165,16 @@ describe('a stream that ends', () => {
 test('a plain answer is metered alike', async () => {
   const answer = (usage: string): string =>
     `{"choices":[{"index":0,"message":{"role":"assistant","content":"12345678"},"finish_reason":"stop"}]${usage}}`
+  const asked = JSON.stringify({ model, messages: hello })
+  const counted = Math.ceil(asked.length / 4)
   const rows: readonly (readonly [string, Expected])[] = [
     [',"usage":{"prompt_tokens":7,"completion_tokens":5}', [7, 0, 5, 'reported']],
-    ['', [Math.ceil((body.length - ',"stream":true'.length) / 4), 0, 2, 'estimated']],
-    [',"usage":{"prompt_tokens":1e400,"completion_tokens":5}', [Math.ceil((body.length - ',"stream":true'.length) / 4), 0, 2,
-      'estimated']],
+    ['', [counted, 0, 2, 'estimated']],
+    [',"usage":{"prompt_tokens":1e400,"completion_tokens":5}', [counted, 0, 2, 'estimated']],
   ]
   for (const [usage, expected] of rows) {
-    const json = answer(usage)
-    const headers = [['content-type', 'application/json'], ['content-length', String(json.length)]] as const
-    harness.upstream.plan(script({ kind: 'head', status: 200, headers }, { kind: 'bytes', bytes: Buffer.from(json) }, end))
-    await openCall(harness, key, JSON.stringify({ model, messages: hello })).whole()
+    harness.upstream.plan(script(...jsonAnswer(200, answer(usage))))
+    await openCall(harness, key, asked).whole()
     await until(() => harness.openHolds() === 0, 'the call is settled')
     const record = await lastRecord()
     expect(reading(record)).toEqual(expected)

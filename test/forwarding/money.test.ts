@@ -3,9 +3,11 @@
 
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { answer, fail, plain, silence } from '../../src/fake-upstream/answers.ts'
 import type { Counts } from '../../src/fake-upstream/dialect.ts'
+import { parseProvider } from '../../src/upstreams/provider.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until } from '../support/gateway.ts'
 import { errorOf, model, openCall, startHasty } from './caller.ts'
@@ -115,14 +117,17 @@ describe('a hold', () => {
     expect((await balanceOf(key)).held).toBe(0n)
   })
 
-  test('of a model without a cap is bounded by what the model can say', async () => {
+  test('of a call without a cap covers all that the model can say', async () => {
     const key = await harness.key({ credit: '1' })
     const body = JSON.stringify({ model, messages: hello })
+    const file = join(import.meta.dir, '../../providers/openai.json')
+    const { models } = parseProvider(readFileSync(file, 'utf8'), file)
+    const outputTokensMax = BigInt(models.get('gpt-4o-mini')!.outputTokensMax!)
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, body)
     await received
-    expect((await balanceOf(key)).held).toBe(BigInt(body.length) * 150n + 128_000n * 600n)
+    expect((await balanceOf(key)).held).toBe(BigInt(body.length) * 150n + outputTokensMax * 600n)
     caller.leave()
     await harness.idle()
     expect(await balanceOf(key)).toEqual({ balance: 1_000_000_000n, held: 0n })

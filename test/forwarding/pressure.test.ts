@@ -46,16 +46,17 @@ describe('a caller that stops reading', () => {
   afterAll(() => harness.stop())
 
   test('brings its upstream to a stand, and gets everything when it reads on', async () => {
-    const events = 1024
+    const events = 2048 // 128 MiB
+    const rssBefore = process.memoryUsage().rss
     harness.upstream.plan(longStream(events))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
     caller.stopReading()
-    const request = await received
-    const written = await standstill(request)
-    expect(written).toBeLessThan(24 * MIB)
-    expect(process.memoryUsage().rss).toBeLessThan(1024 * MIB)
+    const written = await standstill(await received)
+    // What the kernel holds of the two sockets, and hardly more: it is not ours.
+    expect(written).toBeLessThan(96 * MIB)
+    expect(process.memoryUsage().rss - rssBefore).toBeLessThan(96 * MIB)
     // Others are not held up.
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     caller.readOn()
@@ -69,7 +70,7 @@ describe('a caller that stops reading', () => {
   }, 40_000)
 
   test('and leaves, lets its upstream go', async () => {
-    harness.upstream.plan(longStream(1024))
+    harness.upstream.plan(longStream(2048))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
@@ -94,7 +95,7 @@ describe('a caller that makes no progress', () => {
   afterAll(() => harness.stop())
 
   test('is let go, and pays for what it was sent', async () => {
-    harness.upstream.plan(longStream(1024))
+    harness.upstream.plan(longStream(2048))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
@@ -115,7 +116,7 @@ describe('a caller that makes no progress', () => {
   test('does not keep the gateway from stopping', async () => {
     const own = await startHasty()
     const ownKey = await own.key()
-    own.upstream.plan(longStream(1024))
+    own.upstream.plan(longStream(2048))
     const received = own.upstream.nextRequest()
     const caller = openCall(own, ownKey, { stream: true })
     await caller.until(({ body }) => body.length > 0, 'the first bytes are here')
@@ -144,7 +145,7 @@ describe('a caller that makes no progress', () => {
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
   })
 
-  test('is told from one that reads little by little', async () => {
+  test('is not one whose upstream writes little by little', async () => {
     const pieces = 6
     harness.upstream.plan(scripted(function* slow() {
       yield streamHead

@@ -45,8 +45,9 @@ beforeAll(async () => {
     ],
   })
   drop('gratis', { free: true, keyless: true, openModels: true })
-  drop('dormant', { models: [{ id: 'm', price: { input: '1', output: '1' } }] })
-  drop('mute', { speaks: { 'anthropic-messages': '/messages' }, models: [{ id: 'm', price: { input: '1', output: '1' } }] })
+  const models = [{ id: 'm', price: { input: '1', output: '1' } }]
+  drop('dormant', { models })
+  drop('mute', { speaks: { 'anthropic-messages': '/messages' }, models })
   const env = {
     WEIR_PROVIDERS: folder,
     NEWCOMER_KEY: 'newcomers-key',
@@ -66,7 +67,8 @@ test('a new provider is called at its address, signed in its way', async () => {
   const received = other.nextRequest()
   const caller = await openCall(harness, key, { model: 'newcomer/small' }).whole()
   expect(caller.status).toBe(200)
-  expect(Buffer.from(caller.header('x-pipeline-route')!, 'latin1').toString()).toMatch(/^pass \(\d+ms, newcomer→small\)$/)
+  const route = Buffer.from(caller.header('x-pipeline-route')!, 'latin1').toString()
+  expect(route).toMatch(/^pass \(\d+ms, newcomer→small\)$/)
   const request = await received
   expect(request.path).toBe('/newcomer/v9/chat/completions')
   expect(request.headers.get('x-api-key')).toBe('newcomers-key')
@@ -143,7 +145,8 @@ describe('is not served', () => {
 
 test('a later file replaces the provider that we ship', async () => {
   drop('openai', { models: [{ id: 'gpt-4o-mini', price: { input: '1', output: '1' } }] })
-  const own = await startHasty({ env: { WEIR_PROVIDERS: folder, OPENAI_URL: `${other.url}/replaced`, OPENAI_KEY: 'r' } })
+  const env = { WEIR_PROVIDERS: folder, OPENAI_URL: `${other.url}/replaced`, OPENAI_KEY: 'r' }
+  const own = await startHasty({ env })
   try {
     const received = other.nextRequest()
     expect((await openCall(own, await own.key(), {}).whole()).status).toBe(200)

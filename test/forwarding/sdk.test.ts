@@ -29,7 +29,8 @@ afterAll(() => harness.stop())
 
 const model = 'openai/gpt-4o-mini'
 const messages = [{ role: 'user' as const, content: 'Hello, river' }]
-const tools = [{ type: 'function' as const, function: { name: 'clock', parameters: { type: 'object', properties: {} } } }]
+const clock = { name: 'clock', parameters: { type: 'object', properties: {} } }
+const tools = [{ type: 'function' as const, function: clock }]
 
 /** How many requests reached the upstream while this ran, and how many times the SDK called us. */
 async function counted(run: () => Promise<unknown>): Promise<{ upstream: number; calls: number }> {
@@ -42,9 +43,18 @@ async function counted(run: () => Promise<unknown>): Promise<{ upstream: number;
 describe.each(sdks)('openai %s', (version, Sdk) => {
   const client = (apiKey = key) => new Sdk({ apiKey, baseURL: `${harness.url}/v1` })
 
-  test('is the version that it says', () => {
-    expect(client().chat.completions).toBeDefined()
-    expect(Sdk === OpenAI).toBe(version === '7.x')
+  test('is the version that it says', async () => {
+    const agents: (string | null)[] = []
+    const watched: typeof globalThis.fetch = Object.assign(
+      (url: Parameters<typeof fetch>[0], init?: RequestInit) => {
+        agents.push(new Headers(init?.headers).get('user-agent'))
+        return fetch(url, init)
+      },
+      { preconnect: fetch.preconnect },
+    )
+    const watching = new Sdk({ apiKey: key, baseURL: `${harness.url}/v1`, fetch: watched })
+    await watching.chat.completions.create({ model, messages })
+    expect(agents).toEqual([expect.stringMatching(new RegExp(`^OpenAI/JS ${version[0]}\\.`))])
   })
 
   test('chats', async () => {
@@ -144,7 +154,8 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
 
   describe('raises', () => {
     type Row = readonly [name: string, status: number, error: keyof Sdk & `${string}Error`, run: () => Promise<unknown>]
-    const ask = (more: object = {}, apiKey?: string) => client(apiKey).chat.completions.create({ model, messages, ...more })
+    const ask = (more: object = {}, apiKey?: string) =>
+      client(apiKey).chat.completions.create({ model, messages, ...more })
     const poor = async () => ask({}, await harness.key({ credit: '0.000001' }))
     const limited = async () => {
       const one = await harness.key({ qpm: 1 })

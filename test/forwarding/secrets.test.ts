@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fail, streamHead } from '../../src/fake-upstream/answers.ts'
+import { fail, jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
 import { chatWire } from '../../src/fake-upstream/chat-wire.ts'
 import { buildFaults } from '../../src/fake-upstream/faults.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
@@ -88,10 +88,9 @@ describe("the upstream's key does not come back", () => {
 
   test('when it was written with escapes, or many times', async () => {
     harness.upstream.plan(scripted(() => {
-      const escaped = [...upstreamKey].map(letter => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
-      const body = Buffer.from(`{"error":{"message":"${escaped} ${upstreamKey}${upstreamKey}","type":"x"}}`)
-      const headers = [['content-type', 'application/json'], ['content-length', String(body.length)]] as const
-      return [{ kind: 'head', status: 400, headers }, { kind: 'bytes', bytes: body }, end]
+      const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
+      const escaped = [...upstreamKey].map(escape).join('')
+      return jsonAnswer(400, `{"error":{"message":"${escaped} ${upstreamKey}${upstreamKey}","type":"x"}}`)
     }))
     expect(errorOf((await call({})).body).message).toBe('[secret] [secret][secret]')
   })
@@ -114,7 +113,8 @@ describe('after all that', () => {
 
   test('or in a file of the data folder', async () => {
     await harness.idle()
-    const files = readdirSync(harness.folder).map(name => join(harness.folder, name)).filter(path => statSync(path).isFile())
+    const paths = readdirSync(harness.folder).map(name => join(harness.folder, name))
+    const files = paths.filter(path => statSync(path).isFile())
     expect(files.some(path => path.endsWith('weir.db'))).toBe(true)
     for (const path of files) {
       const bytes = readFileSync(path).toString('latin1')

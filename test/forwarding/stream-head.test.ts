@@ -6,7 +6,7 @@ import type { Step } from '../../src/fake-upstream/script.ts'
 import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { errorOf, eventsOf, openCall, startHasty, withoutComments } from './caller.ts'
-import { done, event, finish, piece, role, usageOnly } from './wire.ts'
+import { after, done, event, finish, piece, role, usageOnly } from './wire.ts'
 
 describe('until content comes', () => {
   let harness: Harness
@@ -53,7 +53,7 @@ describe('until content comes', () => {
 
   const releasing: readonly (readonly [string, string])[] = [
     ['text', piece('x')],
-    ['a tool call', delta({ tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name: 'f', arguments: '' } }] })],
+    ['a tool call', delta({ tool_calls: [{ index: 0, type: 'function', function: { name: 'f', arguments: '' } }] })],
     ['a refusal', delta({ refusal: 'no' })],
     ['reasoning', delta({ reasoning_content: 'hm' })],
     ['reasoning under its other name', delta({ reasoning: 'hm' })],
@@ -104,7 +104,8 @@ describe('after a silence', () => {
 
   test('the head leaves with heartbeats, and the answer follows', async () => {
     const opens = Promise.withResolvers<void>()
-    harness.upstream.plan(script(streamHead, chunk(role()), gate(opens.promise), chunk(piece('x') + finish() + done), end))
+    const rest = chunk(piece('x') + finish() + done)
+    harness.upstream.plan(script(streamHead, chunk(role()), gate(opens.promise), rest, end))
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ text }) => text === ': \n\n: \n\n: \n\n', 'three heartbeats are here')
     expect(caller.status).toBe(200)
@@ -158,16 +159,13 @@ describe('after a silence', () => {
 
   test('a refusal of the upstream is told in its words', async () => {
     const late = Promise.withResolvers<void>()
-    const words = { error: { message: 'Too many tokens.', type: 'invalid_request_error', code: 'context_length_exceeded' } }
-    const body = JSON.stringify(words)
-    const headers = [['content-type', 'application/json'], ['content-length', String(body.length)]] as const
-    harness.upstream.plan(script(gate(late.promise), { kind: 'head', status: 400, headers },
-      { kind: 'bytes', bytes: Buffer.from(body) }, end))
+    const words = { message: 'Too many tokens.', type: 'invalid_request_error', code: 'context_length_exceeded' }
+    harness.upstream.plan(after(late.promise, fail(400, { error: words })))
     const caller = openCall(harness, key, { stream: true })
     await caller.until(({ text }) => text.includes(': \n\n'), 'a heartbeat is here')
     late.resolve()
     await caller.whole()
-    expect(errorOf(eventsOf(caller.body)[0]!)).toMatchObject({ message: 'Too many tokens.', code: 'context_length_exceeded' })
+    expect(errorOf(eventsOf(caller.body)[0]!)).toMatchObject(words)
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
   })
 

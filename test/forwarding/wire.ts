@@ -1,7 +1,7 @@
 // Chat streams spelled by hand, for tests that compare bytes, and the scripts that send them.
 
 import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, gate, script, scripted, split } from '../../src/fake-upstream/script.ts'
+import { end, gate, scripted, split } from '../../src/fake-upstream/script.ts'
 import { streamHead } from '../../src/fake-upstream/answers.ts'
 
 export const event = (json: object | string): string =>
@@ -29,11 +29,6 @@ export const goodStream = role() + piece('Hel') + piece('lo') + finish() + usage
 /** Sends the text as a stream, in chunks of so many bytes (all at once unless told), and ends well. */
 export function sends(text: string | Uint8Array, size = Number.MAX_SAFE_INTEGER): Script {
   return { starts: 'request', steps: () => [streamHead, ...split(text, size), end] }
-}
-
-/** Sends the pieces as one chunk each, cut where a test wants them cut. */
-export function sendsPieces(pieces: readonly (string | Uint8Array)[]): Script {
-  return script(streamHead, ...pieces.map(chunk), end)
 }
 
 /** The script, once the promise has settled. */

@@ -25,11 +25,11 @@ function bench() {
     unknownMax: 10_000,
     unknownMs: 5_000,
   })
-  const authenticate = buildAuthenticate({ keys, pepper, nowMs: () => made.nowMs })
-  const tryKey = async (text: string, address = '192.0.2.1'): Promise<string> => {
+  const authenticate = buildAuthenticate({ keys, pepper })
+  const tryKey = async (text: string): Promise<string> => {
     const header = (name: string): string | undefined => (name === 'x-api-key' ? text : undefined)
     try {
-      return (await authenticate({ header, query: () => null, address: () => address })).tier
+      return (await authenticate({ header, query: () => null })).tier
     } catch (fault) {
       return fault instanceof Refusal ? fault.code : String(fault)
     }
@@ -51,17 +51,6 @@ test('ten thousand strings of the right shape with a wrong checksum cost no look
   expect(made.finds).toBe(0)
 })
 
-test('a spray of well-formed keys costs twenty look-ups, and then one every three seconds', async () => {
-  const { made, tryKey } = bench()
-  for (let time = 0; time < 1_000; time++) expect(await tryKey(mintKey())).toBe('key_invalid')
-  expect(made.finds).toBe(20)
-  for (let second = 0; second < 60; second++) {
-    made.nowMs += 1_000
-    for (let time = 0; time < 10; time++) await tryKey(mintKey())
-  }
-  expect(made.finds).toBe(40)
-})
-
 test('the same unknown key is looked up once in a while, however often it comes', async () => {
   const { made, tryKey } = bench()
   const unknown = mintKey()
@@ -69,21 +58,10 @@ test('the same unknown key is looked up once in a while, however often it comes'
   expect(made.finds).toBe(1)
 })
 
-test('good keys of the same address still work once they are known, and others from elsewhere at once', async () => {
-  const { made, tryKey, issue } = bench()
-  const [known, fresh] = [issue(), issue()]
-  expect(await tryKey(known)).toBe('pro')
-  for (let time = 0; time < 50; time++) await tryKey(mintKey())
-  expect(await tryKey(known)).toBe('pro')
-  expect(await tryKey(fresh)).toBe('key_invalid')
-  expect(await tryKey(fresh, '192.0.2.2')).toBe('pro')
-  made.nowMs += 3_000
-  expect(await tryKey(issue())).toBe('pro')
-})
-
-test('a good key costs its address nothing', async () => {
+test('guesses never stand in the way of a good key, known or not', async () => {
   const { tryKey, issue } = bench()
-  for (let time = 0; time < 200; time++) expect(await tryKey(issue())).toBe('pro')
+  for (let time = 0; time < 200; time++) expect(await tryKey(mintKey())).toBe('key_invalid')
+  expect(await tryKey(issue())).toBe('pro')
 })
 
 test('no key is missing, another vendor’s is invalid', async () => {

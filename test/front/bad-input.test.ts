@@ -234,7 +234,7 @@ describe('the head', () => {
     code: 'method_not_allowed',
     stages: reached.authenticated,
   })
-  const tooLarge = { body: goodBody(), status: 431, code: 'head_too_large', stages: reached.nothing }
+  const tooLarge = { body: goodBody(), status: 431, code: 'head_too_large', stages: reached.authenticated }
   check({
     'no Content-Type': { ...typeless, headers: () => ({ 'content-type': '' }) },
     'a form': { ...typeless, headers: () => ({ 'content-type': 'application/x-www-form-urlencoded' }) },
@@ -261,7 +261,10 @@ describe('the head', () => {
       ...tooLarge,
       headers: () => Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`x-${n}`, 'a'.repeat(300)])),
     },
-    'a key of 100 KB': { ...tooLarge, headers: () => bearer(`wk-${'a'.repeat(100_000)}`) },
+    'a key of 100 KB': {
+      ...{ body: goodBody(), status: 401, code: 'invalid_api_key', stages: reached.refusedKey },
+      headers: () => bearer(`wk-${'a'.repeat(100_000)}`),
+    },
     'a query of 100 KB': { ...tooLarge, path: `${CHAT}?x=${'a'.repeat(100_000)}` },
   })
 

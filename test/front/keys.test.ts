@@ -249,22 +249,9 @@ describe('what is on the disk', () => {
 })
 
 describe('an address that guesses', () => {
-  const from = (address: string): Headers => ({ 'x-forwarded-for': address })
-
-  test('is not looked up for any more, while keys that are known still work', async () => {
-    const known = await harness.key()
+  test('does not lock out a good key behind it, which it may share with a whole office', async () => {
     const fresh = await harness.key()
-    const [guesser, stranger] = [from('203.0.113.7'), from('203.0.113.8')]
-    expect((await call(harness, known, goodBody(), guesser)).status).toBe(200)
-    for (let guess = 0; guess < 30; guess++) {
-      expectChatError(await call(harness, mintKey(), goodBody(), guesser), 401)
-    }
-    expect((await call(harness, known, goodBody(), guesser)).status).toBe(200)
-    const slowed = await call(harness, fresh, goodBody(), guesser)
-    expectChatError(slowed, 401)
-    expectStages(slowed, reached.refusedKey)
-    expect((await call(harness, fresh, goodBody(), stranger)).status).toBe(200)
-    // Now it is known, whoever asked for it first.
-    expect((await call(harness, fresh, goodBody(), guesser)).status).toBe(200)
+    for (let guess = 0; guess < 30; guess++) expectChatError(await call(harness, mintKey()), 401)
+    expect((await call(harness, fresh)).status).toBe(200)
   })
 })

@@ -24,7 +24,8 @@ beforeAll(() => {
   migrate(db)
   db.run('PRAGMA synchronous = OFF')
   const insert = db.query(
-    `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms) VALUES (?1, ?2, 'abcd', '', 1, 'pro', 0)`,
+    `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
+     VALUES (?1, ?2, 'abcd', '', 1, 'pro', 0)`,
   )
   db.transaction(() => {
     db.run(`INSERT INTO account (id, name, balance, created_ms) VALUES (1, '', 0, 0)`)
@@ -42,7 +43,8 @@ afterAll(() => {
 describe('with a million keys', () => {
   test('a look-up is a search in an index and never a scan', () => {
     const db = new Database(file, { readonly: true })
-    const plan = db.query('EXPLAIN QUERY PLAN '.concat(Reader.findKeySql)).all(new Uint8Array(32)) as { detail: string }[]
+    const explain = db.query('EXPLAIN QUERY PLAN '.concat(Reader.findKeySql))
+    const plan = explain.all(new Uint8Array(32)) as { detail: string }[]
     db.close()
     expect(plan.map(step => step.detail).filter(detail => detail.startsWith('SCAN'))).toEqual([])
     expect(plan.some(step => step.detail.includes('digest=?'))).toBe(true)

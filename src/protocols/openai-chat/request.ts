@@ -1,9 +1,9 @@
 // POST /v1/chat/completions: what we read of the body, and what we replace in it for an upstream.
 
-import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
-import { readJsonObject } from '../json-object.ts'
+import { readJsonObject, scanBounds } from '../json-object.ts'
 import type { Call, CallTarget } from '../call.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
@@ -20,6 +20,7 @@ export function readCall(body: Buffer): Call {
   if (typeof model !== 'string') throw new Refusal('field_invalid', 'model', at('model', 'must be a string'))
   checkMessages(json.messages)
   const options = optional(json, 'stream_options', object) as Record<string, unknown> | undefined
+  checkOnce(body, fields.get('stream_options'))
   const stream = optional(json, 'stream', boolean) as boolean | undefined
   const choices = optional(json, 'n', choiceCount)
   // An upstream may heed either; the hold must bound both.
@@ -29,6 +30,7 @@ export function readCall(body: Buffer): Call {
     body,
     fields,
     bodyBytes: body.byteLength,
+    textOnly: json.web_search_options === undefined && isTextOnly(json.messages as readonly Message[]),
     model,
     stream: stream ?? false,
     wantsUsage: options?.include_usage === true,
@@ -50,12 +52,19 @@ function usageSplice(call: Call): Splice {
     const open = call.body.indexOf(0x7b) + 1
     return { start: open, end: open, text: '"stream_options":{"include_usage":true},' }
   }
-  const options = scanObject(call.body.subarray(given.start, given.end), bounds.jsonDepthMax)
+  const options = scanObject(call.body.subarray(given.start, given.end), scanBounds)
   if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // it is null
   const own = options.fields.get('include_usage')
   if (own !== undefined) return { start: given.start + own.start, end: given.start + own.end, text: 'true' }
   const open = given.start + 1
   return { start: open, end: open, text: options.fields.size === 0 ? '"include_usage":true' : '"include_usage":true,' }
+}
+
+/** The one option that we read must not stand twice either. */
+function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
+  const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
+  if (typeof scan === 'string' || !scan.duplicates.has('include_usage')) return
+  throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'may stand once'))
 }
 
 function checkMessages(messages: unknown): void {
@@ -67,6 +76,17 @@ function checkMessages(messages: unknown): void {
     const ok = isObject(message) && typeof (message as { role?: unknown }).role === 'string'
     if (!ok) throw new Refusal('field_invalid', 'message', at(`messages[${index}]`, 'must be an object with a role'))
   })
+}
+
+interface Message {
+  readonly content?: unknown
+}
+
+/** Whether every part of every message is a text. */
+function isTextOnly(messages: readonly Message[]): boolean {
+  return messages.every(({ content }) =>
+    Array.isArray(content) ? content.every((part: { type?: unknown } | null) => part?.type === 'text') : true,
+  )
 }
 
 function optional(json: Readonly<Record<string, unknown>>, field: string, rule: Rule): unknown {

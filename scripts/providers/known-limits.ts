@@ -1,0 +1,82 @@
+// Limits of answers as the vendors are known to have them, by family. They stand before the catalogue's, which has some
+// wrong and knows few dated names. Only where we are sure: a limit that is too low would hold too little for a call.
+
+import { catalogueLimits } from './output-limits.ts'
+import type { FileModel } from './sources.ts'
+
+/** 'context': the vendor has no limit but that prompt and answer fit together. */
+type Known = readonly [family: RegExp, output: number | 'context']
+
+const openai: readonly Known[] = [
+  [/^gpt-3\.5-turbo-16k/, 'context'],
+  [/^gpt-3\.5/, 4_096],
+  [/^gpt-4(-0613)?$/, 8_192],
+  [/^gpt-4-(turbo|0125|1106)/, 4_096],
+  [/^gpt-4\.1/, 32_768],
+  [/^gpt-4o-2024-05-13$/, 4_096],
+  [/^gpt-4o/, 16_384],
+  [/^gpt-5(\.[123])?-chat-latest$/, 16_384],
+  [/^gpt-[56]/, 128_000],
+  [/^o[134]/, 100_000],
+]
+
+const google: readonly Known[] = [
+  [/^gemini-2\.0/, 8_192],
+  [/^gemini-(2\.5|3)/, 65_536],
+]
+
+const known: Readonly<Record<string, readonly Known[]>> = {
+  openai,
+  google,
+  deepseek: [
+    [/^deepseek-v4/, 393_216],
+    [/^deepseek-(chat|reasoner)$/, 'context'],
+  ],
+  groq: [
+    [/\/kimi-k2/, 16_384],
+    [/\/llama-4-/, 8_192],
+    [/\/llama-guard-4-/, 1_024],
+    [/\/qwen3-32b$/, 40_960],
+  ],
+  mistral: [
+    // Its context is not in the data; the family's largest stands for it.
+    [/^magistral-small-latest$/, 262_144],
+    [/./, 'context'],
+  ],
+  moonshot: [[/./, 'context']],
+  xai: [[/./, 'context']],
+  openrouter: [
+    ...under('openai', openai),
+    ...under('google', google),
+    [/^anthropic\/claude-opus-(4\.[678]|5)-fast$/, 128_000],
+  ],
+}
+
+const knownContexts: readonly (readonly [provider: string, family: RegExp, tokens: number])[] = [
+  ['mistral', /^mistral-saba-/, 32_768],
+  ['mistral', /^(ministral-8b-2410|mistral-large-24\d\d|pixtral-.*)$/, 131_072],
+  ['google', /^gemini-3-pro-preview$/, 1_048_576],
+  ['groq', /\/llama-4-scout-/, 131_072],
+]
+
+/** The model with the limits that its source did not tell. An answer is never longer than the context. */
+export function withLimits(model: FileModel, provider: string): FileModel {
+  const [catalogued, context] = catalogueLimits[provider]?.[model.id.replace(/:.*$/, '')] ?? []
+  const byFamily = knownContexts.find(([of, family]) => of === provider && family.test(model.id))?.[2]
+  const contextTokens = model.contextTokens ?? context ?? byFamily
+  const rule = known[provider]?.find(([family]) => family.test(model.id))?.[1]
+  const output = model.outputTokensMax ?? (rule === 'context' ? contextTokens : rule ?? catalogued)
+  const { id, name, price } = model
+  return {
+    id,
+    ...(name !== undefined && { name }),
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(output !== undefined && { outputTokensMax: Math.min(output, contextTokens ?? output) }),
+    ...(price && { price }),
+  }
+}
+
+/** The same families as an aggregator spells them. */
+function under(vendor: string, families: readonly Known[]): readonly Known[] {
+  return families.map(([family, output]) => [new RegExp(`^${vendor}/${family.source.slice(1)}`), output] as const)
+}

@@ -1,0 +1,35 @@
+// How a call ended, from what was thrown or why it was stopped: the one place that decides it.
+
+import type { ErrorCode } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
+import { describeFault } from '../base/log.ts'
+import type { Outcome } from '../billing/who-pays.ts'
+import type { Ending, Exchange } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
+
+/** In records only: nobody was there to receive it. */
+const LEFT_STATUS = 499
+
+const outcomes: Partial<Record<ErrorCode, Outcome>> = {
+  gateway_fault: 'gateway_fault',
+  settle_failed: 'gateway_fault',
+  storage_away: 'gateway_fault',
+  upstream_failed: 'upstream_failed',
+  upstream_unusable: 'upstream_failed',
+  upstream_rate_limited: 'upstream_failed',
+  upstream_too_slow: 'upstream_failed',
+}
+
+/** What the caller is told: why the call was stopped, else what was thrown; our fault, if we did not mean it. */
+export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
+  const stopped = exchange.stop.reason?.refusal
+  if (stopped !== undefined) return stopped
+  return fault instanceof Refusal ? fault : new Refusal('gateway_fault', describeFault(fault))
+}
+
+/** `status` is the one that was sent. */
+export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
+  const { reason } = exchange.stop
+  if (reason === callerLeft) return { outcome: 'client_left', status: LEFT_STATUS }
+  return { outcome: reason?.outcome ?? outcomes[refusal.code] ?? 'refused', status }
+}

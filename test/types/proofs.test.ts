@@ -1,0 +1,43 @@
+// Runs the type check over proofs.ts twice: as it stands it passes, and without its expectations every one of the
+// forbidden lines is an error. So each of them is forbidden for a reason, and by the compiler.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const root = join(import.meta.dir, '..', '..')
+const source = readFileSync(join(import.meta.dir, 'proofs.ts'), 'utf8')
+const expectation = /^ *\/\/ @ts-expect-error .*$/
+
+let folder: string
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-types-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** The lines at which the compiler finds an error. */
+function errorLines(text: string): readonly number[] {
+  const file = join(folder, 'proofs.ts')
+  writeFileSync(file, text.replaceAll("'../../src/", `'${root}/src/`))
+  const compilerOptions = { typeRoots: [join(root, 'node_modules', '@types')] }
+  const config = { extends: join(root, 'tsconfig.json'), include: ['proofs.ts'], compilerOptions }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
+  const run = Bun.spawnSync([join(root, 'node_modules', '.bin', 'tsc'), '--noEmit', '-p', folder], { cwd: root })
+  const found = run.stdout.toString().matchAll(/^\S*proofs\.ts\((\d+),\d+\): error/gm)
+  const lines = Array.from(found, ([, line]) => Number(line))
+  if (lines.length === 0 && run.exitCode !== 0) throw new Error(run.stdout.toString() + run.stderr.toString())
+  return [...new Set(lines)]
+}
+
+test('the proofs hold', () => {
+  expect(errorLines(source)).toEqual([])
+}, 60_000)
+
+test('each forbidden line is an error when nobody expects it', () => {
+  const lines = source.split('\n')
+  const forbidden = lines.flatMap((line, index) => (expectation.test(line) ? [index + 2] : []))
+  expect(forbidden.length).toBeGreaterThan(15)
+  expect(errorLines(lines.map(line => line.replace(expectation, '//')).join('\n'))).toEqual(forbidden)
+}, 60_000)
