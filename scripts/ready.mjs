@@ -1,5 +1,5 @@
-// Brings what the other commands need: the locked packages, and for tests and benchmarks a few Debian packages when
-// they are missing and we are root. Plain Node, because nothing else is there yet. Quick when nothing is missing.
+// Brings what the other commands need: the locked packages, and for benchmarks nginx from Debian's packages when it
+// is missing and we are root. Plain Node, because nothing else is there yet. Quick when nothing is missing.
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'

@@ -48,24 +48,24 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   const endpointsAt = (path: string): readonly Endpoint[] =>
     whole.get(path) ?? below.filter(endpoint => path.startsWith(endpoint.path.slice(0, -1)))
 
-  async function answerIn(family: Family, arrival: Arrival, knock: Knock): Promise<Response> {
+  async function answerIn(family: Family, arrival: Arrival, visit: Visit): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
     const unfit = unfitness(arrival, { isCall: endpoint?.call !== undefined, isDraining: parts.isDraining() })
     if (endpoint?.call !== undefined && unfit === undefined) {
-      return await parts.runCall(new Arriving(arrival, parts, knock), endpoint.call)
+      return await parts.runCall(new Arriving(arrival, parts, visit), endpoint.call)
     }
     const holder = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
       parts,
-      knock,
+      visit,
       isCall: candidates.some(candidate => candidate.call !== undefined),
     })
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const reply = endpoint.answer?.({ path: arrival.path, holder })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
-    const headers = { 'content-type': reply.contentType ?? 'application/json', ...knock.headers }
+    const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
 
@@ -73,19 +73,19 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     const family = familyOf(arrival.path)
     const callId = parts.mintId()
     const requestId = textId('req', callId)
-    const knock: Knock = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
+    const visit: Visit = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
     const cors = family.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
-      const allowed = preflight(arrival.headers, { ...cors, ...knock.headers })
+      const allowed = preflight(arrival.headers, { ...cors, ...visit.headers })
       if (allowed !== undefined) return allowed
     }
-    const response = await answerIn(family, arrival, knock).catch(fault => turnAway(fault, family, { knock, parts }))
+    const response = await answerIn(family, arrival, visit).catch(fault => turnAway(fault, family, { visit, parts }))
     if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
     return response
   }
 }
 
-interface Knock {
+interface Visit {
   readonly callId: number
   readonly requestId: string
   /** On every answer; what admission has to say is added. */
@@ -94,7 +94,7 @@ interface Knock {
 
 interface Admission {
   readonly parts: FrontDoorParts
-  readonly knock: Knock
+  readonly visit: Visit
   /** Whether this is the path of a generating call, whose answers all tell what each stage did. */
   readonly isCall: boolean
 }
@@ -102,19 +102,19 @@ interface Admission {
 async function admit(
   auth: Endpoint['auth'],
   arrival: Arrival,
-  { parts, knock, isCall }: Admission,
+  { parts, visit, isCall }: Admission,
 ): Promise<TokenHolder | undefined> {
   if (auth === 'nobody') return undefined
   if (auth === 'token') return await admitHolder(arrival, parts)
   const timings = new Timings(parts.nowMs)
   timings.enter('Auth')
   try {
-    const caller = await parts.authenticate(new Arriving(arrival, parts, knock))
+    const caller = await parts.authenticate(new Arriving(arrival, parts, visit))
     timings.pass(`tier=${caller.tier}`)
-    if (isCall) timings.writeTo(knock.headers)
+    if (isCall) timings.writeTo(visit.headers)
   } catch (fault) {
     timings.fail('')
-    timings.writeTo(knock.headers)
+    timings.writeTo(visit.headers)
     throw fault
   }
   return undefined
@@ -134,7 +134,7 @@ class Arriving implements Ingress {
   readonly #arrival: Arrival
   readonly #parts: FrontDoorParts
 
-  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId }: Knock) {
+  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId }: Visit) {
     this.callId = callId
     this.requestId = requestId
     this.#arrival = arrival
@@ -192,11 +192,11 @@ function headBytes({ request, headers }: Arrival): number {
   return bytes
 }
 
-function turnAway(fault: unknown, family: Family, { knock, parts }: Pick<Admission, 'knock' | 'parts'>): Response {
+function turnAway(fault: unknown, family: Family, { visit, parts }: Pick<Admission, 'visit' | 'parts'>): Response {
   const meant = fault instanceof Refusal
-  if (!meant) parts.log.error('answer failed', { request: knock.requestId, fault: describeFault(fault) })
+  if (!meant) parts.log.error('answer failed', { request: visit.requestId, fault: describeFault(fault) })
   const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[family.dialect].writeError(speakRefusal(refusal, knock.requestId))
-  const headers = { 'content-type': 'application/json', ...knock.headers, ...errorHeaders(refusal) }
+  const { status, body } = errorDialects[family.dialect].writeError(speakRefusal(refusal, visit.requestId))
+  const headers = { 'content-type': 'application/json', ...visit.headers, ...errorHeaders(refusal) }
   return new Response(body, { status, headers })
 }

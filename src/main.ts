@@ -3,6 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import packageJson from '../package.json'
 import { bounds } from './base/bounds.ts'
 import type { Clock } from './base/clock.ts'
 import { Deadlines } from './base/deadlines.ts'
@@ -53,7 +54,7 @@ import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
 
-export const version = '0.1.0'
+const { version } = packageJson
 
 /** A ledger that takes longer than this for one operation is not well. */
 const WRITER_MS_MAX = 1_000
@@ -280,7 +281,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.waitingMs < WRITER_MS_MAX
+    return writer.busyMs < WRITER_MS_MAX
   } catch {
     return false
   }

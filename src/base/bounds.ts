@@ -28,7 +28,6 @@ export const bounds = {
   ledgerQueueMax: 10_000,
   ledgerBatchMax: 256,
   retryAfterSecondsMax: 60,
-  upstreamSocketsMax: 20_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Verdict } from './gcra.ts'
+import type { Quota } from './gcra.ts'
 import { RateLimiter } from './gcra.ts'
 
 const MINUTE_MS = 60_000
@@ -16,7 +16,7 @@ class Model {
     return this.#at - now > BigInt(MINUTE_MS) * BigInt(perMinute - 1)
   }
 
-  take(perMinute: number, ms: number): Verdict {
+  take(perMinute: number, ms: number): Quota {
     const now = BigInt(Math.floor(ms)) * BigInt(perMinute)
     const earliest = this.#at > now ? this.#at : now
     const left = BigInt(MINUTE_MS) * BigInt(perMinute - 1) - (earliest - now)

@@ -9,7 +9,7 @@ import { assert } from '../base/assert.ts'
 const MINUTE_MS = 60_000
 const SWEEP_PER_CALL = 2
 
-export interface Verdict {
+export interface Quota {
   readonly allowed: boolean
   readonly limit: number
   /** How many more would be allowed at this instant. */
@@ -20,15 +20,15 @@ export interface Verdict {
   readonly resetMs: number
 }
 
-interface Arrival {
+interface Debt {
   readonly perMinute: number
   /** The theoretical arrival time, in units of 1/perMinute ms. */
   readonly at: number
 }
 
 export class RateLimiter<Name> {
-  readonly #arrivals = new Map<Name, Arrival>()
-  #sweeper: Iterator<[Name, Arrival]> | undefined
+  readonly #arrivals = new Map<Name, Debt>()
+  #sweeper: Iterator<[Name, Debt]> | undefined
 
   /** Names held at the moment. */
   get size(): number {
@@ -36,7 +36,7 @@ export class RateLimiter<Name> {
   }
 
   /** Counts one call, unless it is refused. `nowMs` must not go back. */
-  take(name: Name, perMinute: number, nowMs: number): Verdict {
+  take(name: Name, perMinute: number, nowMs: number): Quota {
     assert(Number.isSafeInteger(perMinute) && perMinute > 0, 'a rate is a positive integer')
     this.#sweep(nowMs)
     const now = Math.floor(nowMs) * perMinute

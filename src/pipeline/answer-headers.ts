@@ -3,7 +3,7 @@
 import { bounds } from '../base/bounds.ts'
 import type { Refusal } from '../base/errors.ts'
 import { errorRows } from '../base/errors.ts'
-import type { Verdict } from '../limits/gcra.ts'
+import type { Quota } from '../limits/gcra.ts'
 import type { Exchange } from './exchange.ts'
 
 /** The head of every answer of a call. */
@@ -18,7 +18,7 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   return headers
 }
 
-export function quotaHeaders(quota: Verdict): Record<string, string> {
+export function quotaHeaders(quota: Quota): Record<string, string> {
   return {
     'x-ratelimit-limit-requests': String(quota.limit),
     'x-ratelimit-remaining-requests': String(quota.remaining),

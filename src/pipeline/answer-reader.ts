@@ -6,7 +6,7 @@ import type { SseFrame } from '../http/sse.ts'
 import { frameData, SseSplitter } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Meter } from './exchange.ts'
+import type { Exchange, Meter } from './exchange.ts'
 
 export interface ReadFrame {
   readonly bytes: SseFrame
@@ -17,12 +17,14 @@ export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
   readonly #meter: Meter
+  readonly #choices: number
   readonly #splitter = new SseSplitter(bounds.frameBytesMax)
 
-  constructor(incoming: Incoming, protocol: Protocol, meter: Meter) {
+  constructor(incoming: Incoming, exchange: Exchange) {
     this.#incoming = incoming
-    this.#protocol = protocol
-    this.#meter = meter
+    this.#protocol = exchange.protocol
+    this.#meter = exchange.meter
+    this.#choices = exchange.call?.choices ?? 1
   }
 
   /** The next bytes of the answer; none at its end. */
@@ -62,7 +64,8 @@ export class AnswerReader {
     for (const bytes of frames) {
       const reading = this.#protocol.readFrame(frameData(bytes))
       this.#meter.outputChars += reading.outputChars
-      this.#meter.finished ||= reading.finished
+      this.#meter.finishes += reading.finishes
+      this.#meter.finished = this.#meter.finishes >= this.#choices
       this.#meter.content ||= reading.kind === 'content'
       if (reading.usage !== undefined) this.#meter.usage = reading.usage
       read.push({ bytes, reading })

@@ -146,7 +146,7 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
     incoming.discard()
     return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
   }
-  const reader = new AnswerReader(incoming, exchange.protocol, exchange.meter)
+  const reader = new AnswerReader(incoming, exchange)
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
     const piece = await reader.next()

@@ -10,7 +10,7 @@ import type { Stop } from '../base/stop.ts'
 import type { Usage } from '../base/usage.ts'
 import type { PriceOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
-import type { Verdict } from '../limits/gcra.ts'
+import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
@@ -32,7 +32,7 @@ export type Caller = Brand<
 >
 
 /** Proves that the caller may call now. Made in 20-limit-rate. */
-export type Permit = Brand<{ readonly caller: Caller; readonly quota: Verdict }, 'Permit'>
+export type Permit = Brand<{ readonly caller: Caller; readonly quota: Quota }, 'Permit'>
 
 /** Proves that the model exists and can be reached. Made in 30-route. */
 export type Route = Brand<
@@ -59,10 +59,12 @@ export interface Meter {
   usage?: Usage
   outputChars: number
   content: boolean
+  finishes: number
+  /** Every choice is done. */
   finished: boolean
 }
 
-export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finished: false })
+export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finishes: 0, finished: false })
 
 export interface Ending {
   readonly outcome: Outcome

@@ -1,4 +1,4 @@
-// The parent of one call: runs the stages in order, catches once, settles once. Knows the order and nothing else.
+// The parent of one call: runs the stages in order and catches once; both ways out settle.
 
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'

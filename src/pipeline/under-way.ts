@@ -23,7 +23,7 @@ export class UnderWay {
 
   add(exchange: Exchange): void {
     this.#exchanges.add(exchange)
-    this.#timer ??= setInterval(() => this.#endLate(), LOOK_MS)
+    this.#timer ??= setInterval(() => this.endLate(), LOOK_MS)
   }
 
   delete(exchange: Exchange): void {
@@ -41,7 +41,8 @@ export class UnderWay {
     for (const exchange of this.#exchanges) exchange.stop.stop(reason)
   }
 
-  #endLate(): void {
+  /** Also called by a clock of its own. */
+  endLate(): void {
     const earliestMs = this.#nowMs() - bounds.callMsMax
     for (const exchange of this.#exchanges) {
       if (exchange.startedMs > earliestMs) break // they stand in the order in which they came

@@ -64,7 +64,7 @@ export interface FrameReading {
   readonly kind: FrameKind
   readonly usage?: Usage
   readonly outputChars: number
-  /** The model said that it is done; the terminal event may follow or be missing. */
-  readonly finished: boolean
+  /** How many choices the model said are done; the terminal event may follow or be missing. */
+  readonly finishes: number
   readonly error?: UpstreamWords
 }

@@ -1,7 +1,7 @@
 // Opens the SQLite file, the same way for the one writer and for readers, and brings its schema up to date.
 //
-// Three traps of the driver are closed here: integers come back as bigint (safeIntegers), an integer beyond
-// 64 bits is refused before it is bound (the driver would wrap it), and REPLACE cannot slip past a trigger.
+// Two traps of the driver are closed here: integers come back as bigint (safeIntegers), and REPLACE cannot slip past
+// a trigger. A third is closed in operations.ts: an integer beyond 64 bits would be wrapped when it is bound.
 
 import { Database } from 'bun:sqlite'
 import { readdirSync, readFileSync } from 'node:fs'

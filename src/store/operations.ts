@@ -51,7 +51,7 @@ export interface KeyInsert {
 export interface Operations {
   hold: {
     input: { callId: number; accountId: number; amount: MoneyText }
-    result: { done: 'held' | 'exists' | 'account_unknown' } | { done: 'balance_too_low'; available: MoneyText }
+    result: { done: 'held' | 'account_unknown' } | { done: 'balance_too_low'; available: MoneyText }
   }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {

@@ -27,6 +27,7 @@ export class Writer {
   readonly #waiting = new Map<number, Waiting>()
   #queue: Job[] = []
   #busy = false
+  #sentMs = 0
   #nextId = 1
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
@@ -61,10 +62,9 @@ export class Writer {
     return this.#queue.length
   }
 
-  /** How long the oldest operation has been waiting. */
-  get waitingMs(): number {
-    for (const { sinceMs } of this.#waiting.values()) return performance.now() - sinceMs
-    return 0
+  /** How long the batch under way has taken so far. */
+  get busyMs(): number {
+    return this.#busy ? performance.now() - this.#sentMs : 0
   }
 
   /**
@@ -84,6 +84,7 @@ export class Writer {
       this.#queue.push({ id, name, input, dueMs: Date.now() + bounds.settleMsMax })
       if (!this.#busy) {
         this.#busy = true
+        this.#sentMs = sinceMs
         queueMicrotask(() => this.#send())
       }
     })
@@ -106,6 +107,7 @@ export class Writer {
   #send(): void {
     const jobs = this.#queue.slice(0, bounds.ledgerBatchMax)
     this.#queue = this.#queue.slice(bounds.ledgerBatchMax)
+    this.#sentMs = performance.now()
     this.#thread.postMessage(JSON.stringify(jobs) satisfies ToWriter)
   }
 

@@ -77,11 +77,11 @@ describe('an event', () => {
   })
 
   test('that ends the stream', () => {
-    expect(readFrame('[DONE]')).toMatchObject({ kind: 'terminal', finished: true })
+    expect(readFrame('[DONE]')).toMatchObject({ kind: 'terminal' })
   })
 
   test('that opens it', () => {
-    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finished: false, outputChars: 0 })
+    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finishes: 0, outputChars: 0 })
     expect(delta({ role: 'assistant', content: null })).toMatchObject({ kind: 'opening' })
     expect(delta({ tool_calls: [] })).toMatchObject({ kind: 'opening' })
     expect(frameOf({ choices: [] })).toMatchObject({ kind: 'opening' })
@@ -102,14 +102,14 @@ describe('an event', () => {
     ['text in parts', { content: [{ type: 'text', text: '1234' }] }, 4],
     ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '1234' }] }] }, 4],
   ])('of content: %s', (_name, fields, chars) => {
-    expect(delta(fields)).toMatchObject({ kind: 'content', outputChars: chars, finished: false })
+    expect(delta(fields)).toMatchObject({ kind: 'content', outputChars: chars, finishes: 0 })
   })
 
   test('that finishes', () => {
     for (const reason of ['stop', 'length', 'tool_calls', 'content_filter', 'eos']) {
-      expect(delta({}, reason)).toMatchObject({ kind: 'content', finished: true })
+      expect(delta({}, reason)).toMatchObject({ kind: 'content', finishes: 1 })
     }
-    expect(delta({}, null).finished).toBe(false)
+    expect(delta({}, null).finishes).toBe(0)
   })
 
   test('of usage alone', () => {

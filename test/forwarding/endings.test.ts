@@ -1,0 +1,171 @@
+// Endings that somebody could try to profit from, and endings on a day when the ledger does not answer.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { plain } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, gate, head, script } from '../../src/fake-upstream/script.ts'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Exchange, StopReason } from '../../src/pipeline/exchange.ts'
+import { UnderWay } from '../../src/pipeline/under-way.ts'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
+import { errorOf, model, openCall, openRaw, startHasty } from './caller.ts'
+import { after, done, finish, piece, role, usageOnly } from './wire.ts'
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHasty()
+})
+afterAll(() => harness.stop())
+
+const SSE = { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' }
+
+describe('a caller that leaves when the model is done', () => {
+  test('pays what the usage says that comes after it has left', async () => {
+    const key = await harness.key()
+    const left = Promise.withResolvers<void>()
+    const said = role() + piece('42') + finish()
+    const tail = usageOnly(9, 50_000) + done
+    harness.upstream.plan(script(head(200, SSE), chunk(said), gate(left.promise), chunk(tail), end))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('"stop"'), 'the model is done')
+    await received
+    caller.leave()
+    await caller.closed
+    left.resolve()
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({
+      usage_source: 'reported',
+      output_tokens: 50_000,
+      cost: 9 * 150 + 50_000 * 600,
+    })
+  })
+
+  test('lets the upstream go when no usage comes', async () => {
+    const key = await harness.key()
+    harness.upstream.plan(script(head(200, SSE), chunk(role() + piece('42') + finish()), gate(new Promise(() => {}))))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('"stop"'), 'the model is done')
+    caller.leave()
+    await (await received).closed
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+    expect(harness.openHolds()).toBe(0)
+  })
+})
+
+test('a call that takes longer than any may is stopped, with a reason that is charged for', () => {
+  let nowMs = 0
+  const underWay = new UnderWay(() => nowMs)
+  const reasons: StopReason[] = []
+  const stop = { stop: (reason: StopReason) => void reasons.push(reason) }
+  const open = (): Exchange => ({ startedMs: nowMs, stop }) as unknown as Exchange
+  underWay.add(open())
+  nowMs = bounds.callMsMax - 1
+  underWay.endLate()
+  expect(reasons).toEqual([])
+  underWay.add(open())
+  nowMs = bounds.callMsMax
+  underWay.endLate()
+  expect(reasons.map(({ outcome }) => outcome)).toEqual(['too_long'])
+})
+
+/** Stops every write to the ledger until it is let go. */
+function lockLedger(): () => void {
+  const db = new Database(join(harness.folder, 'weir.db'))
+  db.run('BEGIN IMMEDIATE')
+  return () => db.close()
+}
+
+describe('when the ledger does not answer', () => {
+  test('a plain call that could not be settled costs nothing, and its hold is given back when it does', async () => {
+    const key = await harness.key({ credit: '1' })
+    const locked = Promise.withResolvers<void>()
+    harness.upstream.plan(after(locked.promise, plain('hi', { usage: { input: 7, output: 5 } })))
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, {})
+    await received
+    const letGo = lockLedger()
+    locked.resolve()
+    const answer = await caller.whole(20_000)
+    expect([answer.status, errorOf(answer.body).code]).toEqual([500, 'settle_failed'])
+    expect((await fetch(`${harness.url}/health/ready`)).status).toBe(503)
+    letGo()
+    await until(() => harness.openHolds() === 0, 'the hold is given back', 15_000)
+    await until(() => harness.records().at(-1)?.status === 500, 'it is recorded as it was told')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'gateway_fault', status: 500, cost: 0 })
+    expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
+    expect((await fetch(`${harness.url}/health/ready`)).status).toBe(200)
+  }, 40_000)
+
+  test('a stream that delivered is charged as soon as it does', async () => {
+    const key = await harness.key({ credit: '1' })
+    const locked = Promise.withResolvers<void>()
+    const [said, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
+    harness.upstream.plan(script(head(200, SSE), chunk(said), gate(locked.promise), chunk(rest), end))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
+    const letGo = lockLedger()
+    locked.resolve()
+    expect((await caller.whole(20_000)).text).toContain('settle_failed')
+    letGo()
+    await until(() => harness.openHolds() === 0, 'it is settled', 15_000)
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', cost: 7 * 150 + 5 * 600 })
+    expect(await harness.balance(key)).toMatchObject({ balance: '0.99999595', held: '0.00' })
+  }, 40_000)
+})
+
+test('a drain does not wait for a body that does not come', async () => {
+  const other = await startHasty()
+  const key = await other.key()
+  const headers = `host: weir\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 99`
+  const caller = openRaw(other.url, Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${headers}\r\n\r\n{`))
+  await until(() => other.gateway.underWay === 1, 'the call is under way')
+  const sinceMs = performance.now()
+  await other.stop()
+  expect(performance.now() - sinceMs).toBeLessThan(10_000)
+  await caller.closed
+})
+
+describe('a hold', () => {
+  test('covers an image by the whole context: its bytes say nothing of its tokens', async () => {
+    const key = await harness.key({ credit: '0.0005' })
+    const parts = [{ type: 'image_url', image_url: { url: 'https://a.test/b.png' } }]
+    const before = harness.upstream.requests.length
+    const ask = { model, messages: [{ role: 'user', content: parts }], max_tokens: 1 }
+    expect((await openCall(harness, key, ask).whole()).status).toBe(402)
+    expect(harness.upstream.requests.length).toBe(before)
+    const text = { ...ask, messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] }
+    expect((await openCall(harness, key, text).whole()).status).toBe(200)
+  })
+})
+
+describe('a name that another reader could take for one of ours', () => {
+  test.each([
+    ['Model', { Model: 'openai/gpt-4' }],
+    ['MAX_TOKENS', { MAX_TOKENS: 1_000_000 }],
+    ['N', { N: 128 }],
+  ])('%s is refused', async (_, more) => {
+    const answer = await openCall(harness, await harness.key(), more).whole()
+    expect([answer.status, errorOf(answer.body).code]).toEqual([400, 'field_duplicate'])
+  })
+
+  test('include_usage twice is refused', async () => {
+    const body = `{"model":"${model}","messages":[{"role":"user","content":"hi"}],"stream":true,
+      "stream_options":{"include_usage":false,"include_usage":true}}`
+    const answer = await openCall(harness, await harness.key(), body).whole()
+    expect([answer.status, errorOf(answer.body).code]).toEqual([400, 'field_duplicate'])
+  })
+})
+
+
+test('of several choices all must be done before a stream without its last event counts as whole', async () => {
+  const key = await harness.key()
+  harness.upstream.plan(script(head(200, SSE), chunk(role() + piece('one') + finish()), end))
+  const caller = await openCall(harness, key, { stream: true, n: 2 }).whole()
+  expect(caller.text).toContain('upstream_failed')
+  expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+})
