@@ -1,11 +1,14 @@
 // Many deadlines on one timer. A call has several, nearly all of which are lifted long before they are due, and a
 // timer for each costs more than a look at all of them every so often. A deadline may be late by one tick.
 
+import type { Place } from './ring.ts'
+import { Ring } from './ring.ts'
+
 const TICK_MS = 50
 
 export class Deadlines {
   readonly #nowMs: () => number
-  readonly #pending = new Set<Deadline>()
+  readonly #pending = new Ring<Deadline>()
   readonly #look = (): void => this.#lookAtAll()
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -24,13 +27,14 @@ export class Deadlines {
   /** Calls `onLate` once, unless the deadline is lifted before it is due. */
   after(ms: number, onLate: () => void): Deadline {
     const deadline = new Deadline(this, this.#nowMs() + ms, onLate)
-    this.#pending.add(deadline)
+    deadline.place = this.#pending.add(deadline)
     this.#timer ??= setInterval(this.#look, TICK_MS)
     return deadline
   }
 
   remove(deadline: Deadline): void {
-    this.#pending.delete(deadline)
+    if (deadline.place !== undefined) this.#pending.remove(deadline.place)
+    deadline.place = undefined
   }
 
   /** The work, or a rejection with what `late` makes when it takes too long. The work itself goes on. */
@@ -45,7 +49,7 @@ export class Deadlines {
     const nowMs = this.#nowMs()
     for (const deadline of this.#pending) {
       if (deadline.dueMs > nowMs) continue
-      this.#pending.delete(deadline)
+      this.remove(deadline)
       deadline.onLate()
     }
     if (this.#pending.size > 0) return
@@ -58,6 +62,8 @@ export class Deadline {
   readonly #deadlines: Deadlines
   dueMs: number
   readonly onLate: () => void
+  /** Where it waits; undefined once it is lifted or was late. */
+  place: Place<Deadline> | undefined
 
   constructor(deadlines: Deadlines, dueMs: number, onLate: () => void) {
     this.#deadlines = deadlines

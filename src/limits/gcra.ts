@@ -8,6 +8,8 @@ import { assert } from '../base/assert.ts'
 
 const MINUTE_MS = 60_000
 const SWEEP_PER_CALL = 2
+/** A busy name is not forgotten between two calls: to come and go costs more than to stay. */
+const IDLE_MS = 10_000
 
 export interface Quota {
   readonly allowed: boolean
@@ -21,18 +23,18 @@ export interface Quota {
 }
 
 interface Debt {
-  readonly perMinute: number
+  perMinute: number
   /** The theoretical arrival time, in units of 1/perMinute ms. */
-  readonly at: number
+  at: number
 }
 
 export class RateLimiter<Name> {
-  readonly #arrivals = new Map<Name, Debt>()
+  readonly #debts = new Map<Name, Debt>()
   #sweeper: Iterator<[Name, Debt]> | undefined
 
   /** Names held at the moment. */
   get size(): number {
-    return this.#arrivals.size
+    return this.#debts.size
   }
 
   /** Counts one call, unless it is refused. `nowMs` must not go back. */
@@ -41,43 +43,36 @@ export class RateLimiter<Name> {
     this.#sweep(nowMs)
     const now = Math.floor(nowMs) * perMinute
     const burst = MINUTE_MS * perMinute
-    const earliest = Math.max(now, this.#arrivalOf(name, perMinute))
+    const debt = this.#debts.get(name)
+    const earliest = Math.max(now, arrivalOf(debt, perMinute))
     const next = earliest + MINUTE_MS
     if (next - now > burst) {
       const verdict = { allowed: false, limit: perMinute, remaining: 0 }
       return { ...verdict, retryAfterMs: (next - now - burst) / perMinute, resetMs: (earliest - now) / perMinute }
     }
-    // Re-inserted, so that the map stays in the order of last use and the sweep finds idle names first.
-    this.#arrivals.delete(name)
-    this.#arrivals.set(name, { perMinute, at: next })
+    if (debt === undefined) this.#debts.set(name, { perMinute, at: next })
+    else [debt.perMinute, debt.at] = [perMinute, next]
     const remaining = Math.floor((burst - (next - now)) / MINUTE_MS)
     return { allowed: true, limit: perMinute, remaining, retryAfterMs: 0, resetMs: (next - now) / perMinute }
   }
 
-  /** Whether a call would be refused now; counts nothing. */
-  isFull(name: Name, perMinute: number, nowMs: number): boolean {
-    const now = Math.floor(nowMs) * perMinute
-    return Math.max(now, this.#arrivalOf(name, perMinute)) + MINUTE_MS - now > MINUTE_MS * perMinute
-  }
-
-  #arrivalOf(name: Name, perMinute: number): number {
-    const arrival = this.#arrivals.get(name)
-    if (arrival === undefined) return 0
-    // After a change of limit the debt is kept in time, not in calls.
-    return arrival.perMinute === perMinute ? arrival.at : Math.ceil((arrival.at / arrival.perMinute) * perMinute)
-  }
-
-  /** Forgets names whose debt is paid: for them a new start and no start are the same. */
+  /** Forgets names whose debt has been paid for a while: for them a new start and no start are the same. */
   #sweep(nowMs: number): void {
     for (let step = 0; step < SWEEP_PER_CALL; step++) {
-      this.#sweeper ??= this.#arrivals.entries()
+      this.#sweeper ??= this.#debts.entries()
       const { value, done } = this.#sweeper.next()
       if (done) {
         this.#sweeper = undefined
         return
       }
-      const [name, arrival] = value
-      if (arrival.at <= Math.floor(nowMs) * arrival.perMinute) this.#arrivals.delete(name)
+      const [name, debt] = value
+      if (debt.at <= (Math.floor(nowMs) - IDLE_MS) * debt.perMinute) this.#debts.delete(name)
     }
   }
+}
+
+function arrivalOf(debt: Debt | undefined, perMinute: number): number {
+  if (debt === undefined) return 0
+  // After a change of limit the debt is kept in time, not in calls.
+  return debt.perMinute === perMinute ? debt.at : Math.ceil((debt.at / debt.perMinute) * perMinute)
 }

@@ -1,6 +1,7 @@
 // The parent of one call: runs the stages in order and catches once; both ways out settle.
 
 import { Refusal } from '../base/errors.ts'
+import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import type { Protocol } from '../protocols/protocol.ts'
@@ -66,7 +67,6 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
-    underWay.add(exchange)
     ingress.onLeft(() => exchange.stop.stop(callerLeft))
     try {
       timings.enter('Auth')
@@ -110,10 +110,12 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       address: () => ingress.address(),
       cut: () => ingress.cut(),
       close() {
-        underWay.delete(exchange)
+        if (place !== undefined) underWay.remove(place)
+        place = undefined
         ingress.done()
       },
     }
+    let place: Place<Exchange> | undefined = underWay.add(exchange)
     return exchange
   }
 }

@@ -3,13 +3,15 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Place } from '../base/ring.ts'
+import { Ring } from '../base/ring.ts'
 import type { Exchange, StopReason } from './exchange.ts'
 
 const LOOK_MS = 1_000
 
 export class UnderWay {
   readonly #nowMs: () => number
-  readonly #exchanges = new Set<Exchange>()
+  readonly #exchanges = new Ring<Exchange>()
   #onIdle: (() => void)[] = []
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -21,13 +23,13 @@ export class UnderWay {
     return this.#exchanges.size
   }
 
-  add(exchange: Exchange): void {
-    this.#exchanges.add(exchange)
+  add(exchange: Exchange): Place<Exchange> {
     this.#timer ??= setInterval(() => this.endLate(), LOOK_MS)
+    return this.#exchanges.add(exchange)
   }
 
-  delete(exchange: Exchange): void {
-    this.#exchanges.delete(exchange)
+  remove(place: Place<Exchange>): void {
+    this.#exchanges.remove(place)
     if (this.#exchanges.size > 0 || this.#onIdle.length === 0) return
     for (const wake of this.#onIdle.splice(0)) wake()
   }

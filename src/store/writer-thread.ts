@@ -6,16 +6,15 @@ import type { Input, OperationName } from './operations.ts'
 import { buildOperations, recoverHolds } from './operations.ts'
 
 export interface Job {
-  readonly id: number
   readonly name: OperationName
   readonly input: Input<OperationName>
   /** By the wall clock, which both threads share. What begins later is not done: its caller has been told so. */
   readonly dueMs: number
 }
 
-export type Done = readonly [id: number, result: unknown, fault?: string]
+export type Done = readonly [result: unknown, fault?: string]
 
-/** A text is a batch: Job[] as JSON, answered by Done[] as JSON. */
+/** A text is a batch: Job[] as JSON, answered by Done[] as JSON, in the same order. */
 export type ToWriter = string | { readonly open: string } | { readonly close: true }
 export type FromWriter =
   | string
@@ -40,10 +39,10 @@ function open(path: string): void {
 }
 
 function runJob(job: Job): Done {
-  if (Date.now() >= job.dueMs) return [job.id, null, 'too late']
+  if (Date.now() >= job.dueMs) return [null, 'too late']
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
   const run = operations[job.name] as (input: Input<OperationName>) => unknown
-  return [job.id, run(job.input)]
+  return [run(job.input)]
 }
 
 function runBatch(jobs: readonly Job[]): readonly Done[] {
@@ -55,7 +54,7 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
       try {
         return db.transaction(() => runJob(job)).immediate()
       } catch (fault) {
-        return [job.id, null, fault instanceof Error ? fault.message : 'unknown fault'] as const
+        return [null, fault instanceof Error ? fault.message : 'unknown fault'] as const
       }
     })
   }

@@ -1,14 +1,17 @@
 // The near side of the writer thread. Whatever is waiting when the previous commit ends goes into the next one
 // (natural group commit), so a busy gateway pays one fsync for many calls and an idle one waits for nobody.
 
-import { Refusal } from '../base/errors.ts'
 import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
 import { StoreError } from './database.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 import type { Done, FromWriter, Job, ToWriter } from './writer-thread.ts'
 
 interface Waiting {
+  readonly job: Job
   readonly sinceMs: number
+  /** Told that it is late: what becomes of it is no longer waited for. */
+  late: boolean
   resolve(result: unknown): void
   reject(fault: Error): void
 }
@@ -24,11 +27,11 @@ export interface WriterStart {
 
 export class Writer {
   readonly #thread: Worker
-  readonly #waiting = new Map<number, Waiting>()
-  #queue: Job[] = []
+  #queue: Waiting[] = []
+  /** Under way in the thread; empty when it is idle. */
+  #batch: readonly Waiting[] = []
   #busy = false
   #sentMs = 0
-  #nextId = 1
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -77,16 +80,14 @@ export class Writer {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
-      const id = this.#nextId++
       const sinceMs = performance.now()
-      this.#waiting.set(id, { sinceMs, resolve: resolve as (result: unknown) => void, reject })
+      const job = { name, input, dueMs: Date.now() + bounds.settleMsMax }
+      this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), LOOK_MS)
-      this.#queue.push({ id, name, input, dueMs: Date.now() + bounds.settleMsMax })
-      if (!this.#busy) {
-        this.#busy = true
-        this.#sentMs = sinceMs
-        queueMicrotask(() => this.#send())
-      }
+      if (this.#busy) return
+      this.#busy = true
+      this.#sentMs = sinceMs
+      queueMicrotask(() => this.#send())
     })
   }
 
@@ -105,38 +106,42 @@ export class Writer {
   }
 
   #send(): void {
-    const jobs = this.#queue.slice(0, bounds.ledgerBatchMax)
+    this.#batch = this.#queue.slice(0, bounds.ledgerBatchMax)
     this.#queue = this.#queue.slice(bounds.ledgerBatchMax)
     this.#sentMs = performance.now()
-    this.#thread.postMessage(JSON.stringify(jobs) satisfies ToWriter)
+    this.#thread.postMessage(JSON.stringify(this.#batch.map(({ job }) => job)) satisfies ToWriter)
   }
 
   #receive(message: FromWriter): void {
-    if (typeof message === 'string') for (const done of JSON.parse(message) as Done[]) this.#finish(done)
+    if (typeof message !== 'string') return
+    const results = JSON.parse(message) as Done[]
+    const batch = this.#batch
+    this.#batch = []
     if (this.#queue.length > 0) this.#send()
     else {
       this.#busy = false
       this.#onIdle?.()
     }
+    batch.forEach((waiting, index) => finish(waiting, results[index]!))
   }
 
   #rejectLate(): void {
     // A little later than the thread gives up, so that what it still did is heard of.
     const earliestMs = performance.now() - bounds.settleMsMax - 2 * LOOK_MS
-    for (const [id, waiting] of this.#waiting) {
+    for (const waiting of [...this.#batch, ...this.#queue]) {
       if (waiting.sinceMs > earliestMs) break // they stand in the order in which they came
-      this.#waiting.delete(id)
+      if (waiting.late) continue
+      waiting.late = true
       waiting.reject(new Refusal('storage_away', 'the ledger took too long', { retryAfterMs: 1_000 }))
     }
-    if (this.#waiting.size > 0) return
+    if (this.#busy) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
 
-  #finish([id, result, fault]: Done): void {
-    const waiting = this.#waiting.get(id)
-    this.#waiting.delete(id)
-    if (fault === undefined) waiting?.resolve(result)
-    else waiting?.reject(new Refusal('storage_away', fault, { retryAfterMs: 1_000 }))
-  }
+function finish(waiting: Waiting, [result, fault]: Done): void {
+  if (waiting.late) return
+  if (fault === undefined) waiting.resolve(result)
+  else waiting.reject(new Refusal('storage_away', fault, { retryAfterMs: 1_000 }))
 }
