@@ -11,7 +11,7 @@ const tests = Bun.spawn([process.execPath, 'test', '--timeout', '30000', ...proc
   cwd: root,
   stdout: 'inherit',
   stderr: 'pipe',
-  env: { ...process.env, FORCE_COLOR: '0' },
+  env: { ...process.env, NO_COLOR: '1' },
 })
 
 // bun test writes its report to stderr; it is passed on as it comes and its closing counts are read from it.
