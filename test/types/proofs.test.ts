@@ -24,7 +24,8 @@ function errorLines(text: string): readonly number[] {
   const compilerOptions = { typeRoots: [join(root, 'node_modules', '@types')] }
   const config = { extends: join(root, 'tsconfig.json'), include: ['proofs.ts'], compilerOptions }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  const run = Bun.spawnSync([join(root, 'node_modules', '.bin', 'tsc'), '--noEmit', '--pretty', 'false', '-p', folder], { cwd: root })
+  const compiler = join(root, 'node_modules', '.bin', 'tsc')
+  const run = Bun.spawnSync([compiler, '--noEmit', '--pretty', 'false', '-p', folder], { cwd: root })
   const found = run.stdout.toString().matchAll(/^\S*proofs\.ts\((\d+),\d+\): error/gm)
   const lines = Array.from(found, ([, line]) => Number(line))
   if (lines.length === 0 && run.exitCode !== 0) throw new Error(run.stdout.toString() + run.stderr.toString())
