@@ -225,8 +225,8 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     onKeyChanged: () => keys.forget(),
   })
   async function close(): Promise<void> {
+    reader.close() // first: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
-    reader.close()
     lock?.release()
   }
   return { folder, writer, reader, keys, operator, mintId, close }
