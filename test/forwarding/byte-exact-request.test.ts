@@ -96,7 +96,7 @@ describe('a streamed request is asked for usage', () => {
 test('any body passes unchanged but for the model', async () => {
   const value = fc.jsonValue({ maxDepth: 4 })
   const gap = fc.constantFrom('', ' ', '\n', '\t \r\n')
-  const fields = fc.dictionary(fc.string().filter(name => !readFields.has(name)), value, { maxKeys: 6 })
+  const fields = fc.dictionary(fc.string().filter(name => !readFields.has(name.toLowerCase())), value, { maxKeys: 6 })
   await fc.assert(
     fc.asyncProperty(fields, gap, fc.nat(6), async (more, space, place) => {
       const rows = Object.entries(more).map(([name, json]) => JSON.stringify(name) + space + ':' + JSON.stringify(json))
