@@ -17,14 +17,13 @@ import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
 import { startFakeUpstream } from './fake-upstream/server.ts'
-import type { AnswerArrival } from './front-door.ts'
 import { buildFrontDoor } from './front-door.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
 import { send } from './http/outgoing.ts'
-import type { Listening } from './http/server.ts'
+import type { Listening, ListenOptions } from './http/server.ts'
 import { listen } from './http/server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
@@ -71,6 +70,8 @@ export interface World {
   /** Else as the settings say. */
   readonly silence?: Silence
   readonly bodyBounds: BodyBounds
+  /** How long a connection may be idle after an answer. */
+  readonly answeredSeconds: number
   writeLog(line: string): void
   /** The ledger's thread is gone: nothing can be promised any more. */
   onLedgerLost(detail: string): void
@@ -80,7 +81,7 @@ export interface Gateway {
   readonly url: string
   readonly operator: Readonly<Record<string, Command>>
   readonly underWay: number
-  /** Set until the first key was made, by the start that made it. */
+  /** No start before this one has made the first key. */
   readonly firstStart: boolean
   /** Accepts no more, lets calls end, ends the rest after the window, closes. A second call hurries. */
   drain(): Promise<void>
@@ -90,6 +91,7 @@ const realWorld: World = {
   clock: systemClock,
   attemptTimes: defaultAttemptTimes,
   bodyBounds: defaultBodyBounds,
+  answeredSeconds: 30,
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),
 }
@@ -137,7 +139,7 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
   const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData(catalogue, { name: config.siteName, version })
-  const server = listenOrSay(config, buildFrontDoor({
+  const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
@@ -149,11 +151,12 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
     isDraining: () => draining,
     mintId: store.mintId,
     nowMs: world.clock.nowMs,
-  }))
+  })
+  const server = listenOrSay(config, { answer, answeredSeconds: world.answeredSeconds })
   const url = `http://${inUrl(config.host)}:${server.port}`
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  const endRest = (): void => 
+  const endRest = (): void =>
     underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the window is over') })
   async function drain(): Promise<void> {
     draining = true
@@ -290,9 +293,9 @@ function isWell({ reader, writer }: Store): boolean {
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** An address that is taken or not ours is the operator's to mend. */
-function listenOrSay({ host, port }: Config, answer: AnswerArrival): Listening {
+function listenOrSay({ host, port }: Config, options: Omit<ListenOptions, 'host' | 'port'>): Listening {
   try {
-    return listen({ host, port, answer })
+    return listen({ host, port, ...options })
   } catch (fault) {
     throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}`)
   }

@@ -29,13 +29,13 @@ export interface Listening {
 export interface ListenOptions {
   readonly host: string
   readonly port: number
+  /** How long a caller may read nothing of an answer that is whole, or keep silent after it. */
+  readonly answeredSeconds: number
   answer(arrival: Arrival): Promise<Response> | Response
 }
 
 /** Closes a connection that does not finish its head, or keeps silent between two requests. */
 const IDLE_SECONDS = 10
-/** How long a caller may read nothing of an answer that is whole. */
-const ANSWERED_SECONDS = 30
 const HAND_OVER_MS = 2_000
 
 export function listen(options: ListenOptions): Listening {
@@ -45,7 +45,7 @@ export function listen(options: ListenOptions): Listening {
     idleTimeout: IDLE_SECONDS,
     // Bun would refuse by the announced length, without a word; body.ts does it in the caller's dialect.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: (request, server) => options.answer(new Arrived(request, server)),
+    fetch: (request, server) => options.answer(new Arrived(request, server, options.answeredSeconds)),
     error: () => new Response(null, { status: 500 }),
   })
   return {
@@ -65,9 +65,11 @@ class Arrived implements Arrival {
   readonly path: string
   readonly #server: Bun.Server<undefined>
   readonly #search: string
+  readonly #answeredSeconds: number
 
-  constructor(request: Request, server: Bun.Server<undefined>) {
+  constructor(request: Request, server: Bun.Server<undefined>, answeredSeconds: number) {
     this.request = request
+    this.#answeredSeconds = answeredSeconds
     this.headers = request.headers.toJSON()
     this.#server = server
     const [path, search] = splitUrl(request.url)
@@ -96,7 +98,7 @@ class Arrived implements Arrival {
   }
 
   done(): void {
-    this.#server.timeout(this.request, ANSWERED_SECONDS)
+    this.#server.timeout(this.request, this.#answeredSeconds)
   }
 }
 

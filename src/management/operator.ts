@@ -14,7 +14,7 @@ import type { Writer } from '../store/writer.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKey' | 'setting'>
+  readonly reader: Pick<Reader, 'balance' | 'findKey'>
   readonly pepper: Secret
   readonly jwtSecret: Secret
   mintId(): number

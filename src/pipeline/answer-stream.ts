@@ -4,13 +4,12 @@
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import { describeFault } from '../base/log.ts'
 import type { Sink } from '../http/event-stream.ts'
 import { streamResponse } from '../http/event-stream.ts'
 import { headersOf } from './answer-headers.ts'
 import type { Opened, OpenedStream } from './attempt.ts'
 import { CallerWriter } from './caller-writer.ts'
-import { endingOf } from './ending.ts'
+import { endingOf, logFault } from './ending.ts'
 import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 import { relay, relayFailure } from './relay.ts'
@@ -54,6 +53,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
     try {
       opened = await opening.finally(() => clearInterval(heart))
     } catch (fault) {
+      logFault(parts.log, exchange, fault)
       return await relayFailure(fault, caller, run)
     }
     if (opened.kind === 'stream') await relay(opened, caller, run)
@@ -82,8 +82,7 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
     try {
       await body.write(new CallerWriter(sink, { exchange, deadlines: parts.deadlines, stallMs: parts.stallMs }))
     } catch (fault) {
-      const fields = { request: exchange.requestId, fault: describeFault(fault) }
-      if (fault !== callerLeft) parts.log.error('stream broke', fields)
+      logFault(parts.log, exchange, fault)
     } finally {
       await end()
     }

@@ -2,15 +2,12 @@
 // of a streamed one. Also the one place where a refusal becomes a response.
 
 import { Refusal, speakRefusal } from '../base/errors.ts'
-import type { Log } from '../base/log.ts'
-import { describeFault } from '../base/log.ts'
 import { errorHeaders, headersOf } from './answer-headers.ts'
 import type { StreamParts } from './answer-stream.ts'
 import { answerAfterSilence, answerStream } from './answer-stream.ts'
 import type { Opened, OpenedPlain } from './attempt.ts'
-import { endingOf, refusalOf } from './ending.ts'
+import { endingOf, logFault, refusalOf } from './ending.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
 import type { Settle } from './settling.ts'
 
 /** Both close the exchange when the call is over. */
@@ -66,11 +63,4 @@ async function firstOf(opening: Promise<Opened>, ms: number): Promise<Opened | '
   } finally {
     clearTimeout(timer)
   }
-}
-
-/** A refusal is an ordinary day; anything else is ours to mend. */
-function logFault(log: Log, exchange: Exchange, fault: unknown): void {
-  const fields = { request: exchange.requestId, address: exchange.address(), fault: describeFault(fault) }
-  if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
-  else log.error('call failed', { ...fields, stack: fault instanceof Error ? fault.stack : undefined })
 }

@@ -2,6 +2,7 @@
 
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
@@ -32,4 +33,11 @@ export function endingOf(exchange: Exchange, refusal: Refusal, status: number): 
   const { reason } = exchange.stop
   if (reason === callerLeft) return { outcome: 'client_left', status: LEFT_STATUS }
   return { outcome: reason?.outcome ?? outcomes[refusal.code] ?? 'refused', status }
+}
+
+/** A refusal is an ordinary day; anything else is ours to mend. */
+export function logFault(log: Log, exchange: Exchange, fault: unknown): void {
+  const fields = { request: exchange.requestId, address: exchange.address(), fault: describeFault(fault) }
+  if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
+  else log.error('call failed', { ...fields, stack: fault instanceof Error ? fault.stack : undefined })
 }

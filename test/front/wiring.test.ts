@@ -1,0 +1,81 @@
+// Settings that only show when the whole gateway runs with them.
+
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import net from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { silence } from '../../src/fake-upstream/answers.ts'
+import { model, openCall, startHasty } from '../forwarding/caller.ts'
+import { chat, hello } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
+
+/** What the log says of a refused call that came with a forwarded address. */
+async function loggedAddress(env: Record<string, string>): Promise<unknown> {
+  const harness = await startHasty({ env })
+  try {
+    const body = { model: 'nobody/x', messages: hello }
+    const answer = await chat(harness, await harness.key(), body, { 'x-forwarded-for': '203.0.113.7' })
+    expect(answer.status).toBe(404)
+    const lines = harness.logs.map(line => JSON.parse(line) as { event: string; address?: string })
+    return lines.find(line => line.event === 'call refused')?.address
+  } finally {
+    await harness.stop()
+  }
+}
+
+test('a forwarded address counts only from a proxy that the operator named', async () => {
+  expect(await loggedAddress({})).toBe('127.0.0.1')
+  expect(await loggedAddress({ WEIR_TRUSTED_PROXIES: '10.0.0.0/8' })).toBe('127.0.0.1')
+  expect(await loggedAddress({ WEIR_TRUSTED_PROXIES: '127.0.0.1' })).toBe('203.0.113.7')
+})
+
+test('WEIR_SILENCE_SECONDS says when the head of a silent stream leaves', async () => {
+  const harness = await startHasty({ env: { WEIR_SILENCE_SECONDS: '0' } })
+  try {
+    harness.upstream.plan(silence())
+    const caller = openCall(harness, await harness.key(), { stream: true })
+    await caller.until(({ head }) => head !== '', 'the head is here')
+    expect([caller.status, caller.header('X-Pipeline-Adapter')]).toEqual([200, undefined])
+    caller.leave()
+    await harness.idle()
+  } finally {
+    await harness.stop()
+  }
+})
+
+test('weir runs through a link, as npm installs it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-link-'))
+  try {
+    symlinkSync(join(import.meta.dir, '..', '..', 'bin', 'weir'), join(folder, 'weir'))
+    symlinkSync('weir', join(folder, 'again'))
+    const { exitCode, stdout } = Bun.spawnSync([join(folder, 'again'), 'help'])
+    expect([exitCode, stdout.toString().split('\n')[0]]).toEqual([0, 'weir <command>'])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})
+
+/** Sends a call on a connection of its own and resolves when the gateway closes that. */
+function untilClosed(url: string, key: string, body: object): Promise<void> {
+  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+  const bytes = post('/v1/chat/completions', headers, JSON.stringify({ model, messages: hello, ...body }))
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
+    let answered = false
+    socket.on('data', () => (answered = true))
+    socket.on('error', reject)
+    socket.on('close', () => (answered ? resolve() : reject(new Error('closed without an answer'))))
+  })
+}
+
+test('a connection that is silent after its answer is closed, whatever the answer was', async () => {
+  const harness = await startHasty({ world: { answeredSeconds: 1 } })
+  try {
+    const key = await harness.key()
+    const bodies = [{}, { stream: true }, { messages: [] }]
+    await Promise.all(bodies.map(body => untilClosed(harness.url, key, body)))
+  } finally {
+    await harness.stop()
+  }
+}, 15_000)
