@@ -2,21 +2,53 @@
 // it reads. Dialects differ (one leaves cached input out of its input count, another leaves it in); that ends in
 // the dialect's reader.
 
-export interface Usage {
-  /** Input that was not found in the provider's prompt cache. */
+/** What is read by the model. */
+export const inputBuckets = [
+  'input', // not found in the provider's prompt cache
+  'cacheRead',
+  'cacheWrite', // written to the cache for five minutes, or however long the provider keeps it by default
+  'cacheWrite1h',
+  'inputAudio',
+  'cacheReadAudio',
+  'inputImage',
+  'cacheReadImage',
+  'toolUse', // what the provider's own tools added to the prompt
+] as const
+
+/** What is written by the model. */
+export const outputBuckets = ['output', 'reasoning', 'outputAudio', 'outputImage'] as const
+
+export const buckets = [...inputBuckets, ...outputBuckets] as const
+
+export type Bucket = (typeof buckets)[number]
+
+/** An absent bucket is empty. `input` and `output` are always there. */
+export interface Usage extends Readonly<Partial<Record<Bucket, number>>> {
   readonly input: number
-  readonly cacheRead: number
-  /** Everything the model wrote, reasoning included. */
   readonly output: number
+  /** Searches that the provider made and bills one by one; not tokens. */
+  readonly searches?: number
 }
 
 export type UsageSource = 'reported' | 'estimated' | 'none'
 
-export const noUsage: Usage = { input: 0, cacheRead: 0, output: 0 }
+export const noUsage: Usage = { input: 0, output: 0 }
 
 /** A count as a provider should report it. Negative, fractional, absurd or textual ones are none. */
 export function tokenCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= 1e12
     ? (value as number)
     : undefined
+}
+
+export function inputTokens(usage: Usage): number {
+  let sum = 0
+  for (const bucket of inputBuckets) sum += usage[bucket] ?? 0
+  return sum
+}
+
+export function outputTokens(usage: Usage): number {
+  let sum = 0
+  for (const bucket of outputBuckets) sum += usage[bucket] ?? 0
+  return sum
 }

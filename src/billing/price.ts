@@ -19,7 +19,7 @@ export function costOf(usage: Usage, price: PriceOrFree): Nanos {
   if (price === undefined) return noMoney
   const lines = [
     [usage.input, price.input],
-    [usage.cacheRead, price.cacheRead],
+    [usage.cacheRead ?? 0, price.cacheRead],
     [usage.output, price.output],
   ] as const
   return bill(lines, price.perMille)

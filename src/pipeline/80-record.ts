@@ -23,7 +23,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     outcome: ending.outcome,
     usageSource: cost.source,
     inputTokens: cost.usage.input,
-    cacheReadTokens: cost.usage.cacheRead,
+    cacheReadTokens: cost.usage.cacheRead ?? 0,
     outputTokens: cost.usage.output,
     attempts: exchange.attempts.length,
     streamed: exchange.call?.stream ?? false,
