@@ -23,6 +23,10 @@ export interface Config {
   readonly ballastBytes: number
   /** How large the database may grow; undefined: as the disk allows. */
   readonly databaseBytesMax: number | undefined
+  /** How long between two looks of the auditor; 0: only when asked. */
+  readonly auditMs: number
+  /** Where metrics are told; undefined: nowhere. */
+  readonly metrics: { readonly host: string; readonly port: number } | undefined
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -58,9 +62,17 @@ export function readConfig(env: Environment): Config {
     silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
     ballastBytes: integer(env, 'WEIR_BALLAST_MB', { otherwise: 64, max: 65_536 }) * MEGABYTE,
     databaseBytesMax: integer(env, 'WEIR_DATABASE_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
+    auditMs: integer(env, 'WEIR_AUDIT_SECONDS', { otherwise: 60, max: 86_400 }) * 1_000,
+    metrics: metricsAddress(env),
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })
+}
+
+function metricsAddress(env: Environment): Config['metrics'] {
+  if (!env.METRICS_PORT?.trim()) return undefined
+  const port = integer(env, 'METRICS_PORT', { otherwise: 0, max: 65_535 })
+  return { host: env.METRICS_HOST?.trim() || '127.0.0.1', port }
 }
 
 function integer(env: Environment, name: string, range: { otherwise: number; max: number }): number {

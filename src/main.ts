@@ -13,6 +13,9 @@ import { buildIdMinter, textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
+import type { Auditor } from './billing/auditor.ts'
+import { buildAuditor } from './billing/auditor.ts'
+import { countedLedger } from './billing/counted-ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
@@ -24,12 +27,14 @@ import { defaultBodyBounds } from './http/body.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
 import { send } from './http/outgoing.ts'
-import type { Listening, ListenOptions } from './http/server.ts'
 import { listen } from './http/server.ts'
+import { listenText } from './http/text-server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
 import { RateLimiter } from './limits/gcra.ts'
-import type { Command } from './management/operator.ts'
+import type { Commands, PriceSeam } from './management/command.ts'
+import type { GatewayMetrics } from './management/gateway-metrics.ts'
+import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildOperator } from './management/operator.ts'
 import { buildPublicData } from './management/public-data.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
@@ -46,6 +51,9 @@ import { defaultAttemptTimes } from './pipeline/attempt.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
+import { Auditing, auditWhole } from './store/auditing.ts'
+import { backUp } from './store/backup.ts'
+import { BooksReader } from './store/books-reader.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
@@ -58,6 +66,9 @@ const { version } = packageJson
 
 /** A ledger that takes longer than this for one operation is not well. */
 const WRITER_MS_MAX = 1_000
+
+/** A call has its hold long before; a record that is younger is left to the auditor's next look. */
+const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
 
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
@@ -80,7 +91,7 @@ export interface World {
 
 export interface Gateway {
   readonly url: string
-  readonly operator: Readonly<Record<string, Command>>
+  readonly operator: Commands
   readonly underWay: number
   /** No start before this one has made the first key. */
   readonly firstStart: boolean
@@ -128,7 +139,7 @@ interface GatewayParts {
   readonly world: World
   readonly store: Store
   readonly catalogue: Catalogue
-  readonly opened: readonly Closable[]
+  readonly opened: Closable[]
 }
 
 function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
@@ -137,11 +148,12 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const metrics = openMetrics(config, { store, underWay, world, log, opened })
+  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence, metrics })
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData(catalogue, { name: config.siteName, version })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, isReady }),
+    endpoints: buildEndpoints({ publicData, isReady, ledgerState: () => store.auditor.state }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -153,8 +165,10 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
     mintId: store.mintId,
     nowMs: world.clock.nowMs,
   })
-  const server = listenOrSay(config, { answer, answeredSeconds: world.answeredSeconds })
-  const url = `http://${inUrl(config.host)}:${server.port}`
+  const { host, port } = config
+  const server = orSay(config, () => listen({ host, port, answer, answeredSeconds: world.answeredSeconds }))
+  const url = `http://${inUrl(host)}:${server.port}`
+  store.auditor.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
   const endRest = (): void =>
@@ -194,18 +208,29 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
+/** Until the price book is here, an operator's price cannot be judged, and is not taken. */
+const noPriceBook: PriceSeam = {
+  read() {
+    throw new Error('prices cannot be set yet.')
+  },
+  onAdded: () => {},
+}
+
 export interface Store {
   readonly folder: DataFolder
   readonly writer: Writer
   readonly reader: Reader
   readonly keys: KeyDirectory
-  readonly operator: Readonly<Record<string, Command>>
+  readonly operator: Commands
+  readonly books: BooksReader
+  readonly auditor: Auditor
   mintId(): number
   close(): Promise<void>
 }
 
 /** Takes the data folder for this process alone, brings it up to date and recovers what a crash left. */
-export async function openStore(config: Config, world: World = realWorld): Promise<Store> {
+export async function openStore(config: Config, replaced: Partial<World> = {}): Promise<Store> {
+  const world: World = { ...realWorld, ...replaced }
   const folder = openFolder(config.dataFolder, config.env)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
@@ -214,6 +239,14 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     world.onLedgerLost,
   )
   const reader = new Reader(folder.database)
+  const books = new BooksReader(folder.database)
+  const auditing = new Auditing({ path: folder.database, lagMs: AUDIT_LAG_MS, rests: true, deep: false })
+  const auditor = buildAuditor({
+    pass: () => auditing.pass(),
+    freeze: async accountId => void (await writer.run('setAccount', { id: accountId, frozen: true })),
+    everyMs: config.auditMs,
+    log: buildLog(config.logLevel, world.writeLog),
+  })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const keys = new KeyDirectory({
     find: digest => reader.findKey(digest),
@@ -230,13 +263,49 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     mintId,
     dateMs: world.clock.dateMs,
     onKeyChanged: () => keys.forget(),
+    books,
+    prices: noPriceBook,
+    async audit() {
+      const report = await auditWhole(folder.database)
+      await auditor.judge(report)
+      return report
+    },
+    backUp: to => backUp(folder.path, to, version),
   })
   async function close(): Promise<void> {
-    reader.close() // first: the last one to close the file folds its log into it, and a reader cannot
+    auditor.close()
+    await auditing.close()
+    books.close()
+    reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
     lock?.release()
   }
-  return { folder, writer, reader, keys, operator, mintId, close }
+  return { folder, writer, reader, books, auditor, keys, operator, mintId, close }
+}
+
+interface MetricsParts {
+  readonly store: Store
+  readonly underWay: UnderWay
+  readonly world: World
+  readonly log: Log
+  readonly opened: Closable[]
+}
+
+/** Undefined when nobody wants them: then nothing is counted either. */
+function openMetrics({ metrics: at }: Config, parts: MetricsParts): GatewayMetrics | undefined {
+  if (at === undefined) return undefined
+  const { store, underWay, world, log, opened } = parts
+  const built = buildGatewayMetrics({
+    writer: store.writer,
+    books: store.books,
+    ledgerState: () => store.auditor.state,
+    callsUnderWay: () => underWay.size,
+    dateMs: world.clock.dateMs,
+  })
+  const server = orSay(at, () => listenText({ ...at, path: '/metrics', write: () => built.metrics.write() }))
+  opened.push(server)
+  log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
+  return built
 }
 
 interface CallParts {
@@ -247,15 +316,17 @@ interface CallParts {
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
+  readonly metrics: GatewayMetrics | undefined
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
+function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence, metrics }: CallParts) {
   const { nowMs } = world.clock
-  const ledger = buildLedger({
+  const plainLedger = buildLedger({
     writer: store.writer,
     onShortfall: (callId, amount) =>
       log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
   })
+  const ledger = metrics === undefined ? plainLedger : countedLedger(plainLedger, metrics.countCall)
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
@@ -301,9 +372,9 @@ function isWell({ reader, writer }: Store): boolean {
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** An address that is taken or not ours is the operator's to mend. */
-function listenOrSay({ host, port }: Config, options: Omit<ListenOptions, 'host' | 'port'>): Listening {
+function orSay<T>({ host, port }: { host: string; port: number }, listens: () => T): T {
   try {
-    return listen({ host, port, ...options })
+    return listens()
   } catch (fault) {
     throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}`)
   }

@@ -30,6 +30,7 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
+  codesPerBatchMax: 10_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

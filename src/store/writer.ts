@@ -41,6 +41,7 @@ export class Writer {
   #busy = false
   #sentMs = 0
   #full = false
+  readonly #done = { batches: 0, operations: 0, ms: 0 }
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -77,6 +78,11 @@ export class Writer {
   /** The disk was full when something was last written. */
   get full(): boolean {
     return this.#full
+  }
+
+  /** Batches committed so far, the operations in them, and how long they took from here to the disk and back. */
+  get done(): { readonly batches: number; readonly operations: number; readonly ms: number } {
+    return this.#done
   }
 
   /** How long the batch under way has taken so far. */
@@ -138,6 +144,9 @@ export class Writer {
     this.#full = results.some(([, fault]) => fault?.full === true)
     const batch = this.#batch
     this.#batch = []
+    this.#done.batches++
+    this.#done.operations += batch.length
+    this.#done.ms += performance.now() - this.#sentMs
     if (this.#queue.length > 0) this.#send()
     else {
       this.#busy = false
