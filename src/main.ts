@@ -13,6 +13,8 @@ import { buildIdMinter } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { buildLedger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { buildPriceBook, shippedTexts, syncRows } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -246,14 +248,14 @@ interface CallParts {
 }
 
 function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
-  const { nowMs } = world.clock
+  const { nowMs, dateMs } = world.clock
   const ledger = buildLedger(store.writer)
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute(catalogue),
+    route: buildRoute({ catalogue, prices: shippedPrices(catalogue, dateMs()), dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,
@@ -266,6 +268,12 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
   const heard = world.silence ?? silence
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
   return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+}
+
+/** Every shipped price is a version of its own. */
+function shippedPrices(catalogue: Catalogue, madeMs: number): PriceBook {
+  const prices = catalogue.prices()
+  return buildPriceBook(prices, syncRows(shippedTexts(prices), [], { author: `weir ${version}`, madeMs }))
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {

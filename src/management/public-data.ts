@@ -1,7 +1,6 @@
 // What anybody may know: models, providers, prices, the site's name. Made once, when the catalogue is.
 
-import type { NanosPerMillion } from '../base/money.ts'
-import { formatUsd, type Nanos } from '../base/money.ts'
+import { caseText, rateTexts } from '../base/price.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -83,8 +82,18 @@ function publicProvider(provider: Provider, catalogue: Catalogue): object {
   }
 }
 
-function publicPrice({ id, provider, model }: Offer): object {
-  const usd = (price: NanosPerMillion | undefined): string => formatUsd((price ?? 0n) as Nanos)
-  const [input, cacheRead, output] = [model.price?.input, model.price?.cacheRead, model.price?.output].map(usd)
-  return { model: id, free: provider.free, input, cacheRead, output }
+const NOTHING = { input: '0.00', cacheRead: '0.00', output: '0.00' }
+
+/** Every rate and every case, in USD; what is not named here has the rate of its neighbour (docs/prices.md). */
+function publicPrice({ id, provider, model: { price } }: Offer): object {
+  if (price === undefined) return { model: id, free: provider.free, ...NOTHING, cases: [] }
+  const { rates, cases, currency } = price
+  const cacheRead = rates.cacheRead ?? rates.input
+  return {
+    model: id,
+    free: provider.free,
+    ...rateTexts({ ...rates, cacheRead }),
+    cases: cases.map(caseText),
+    ...(currency && { currency }),
+  }
 }
