@@ -138,9 +138,10 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const prices = shippedPrices(catalogue, world.clock.dateMs())
+  const { settling, ...calls } = buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence })
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
     ...calls,
@@ -240,6 +241,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
@@ -247,7 +249,7 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
+function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence }: CallParts) {
   const { nowMs, dateMs } = world.clock
   const ledger = buildLedger(store.writer)
   const settling = buildSettling(buildDeduct(ledger), log)
@@ -255,7 +257,7 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute({ catalogue, prices: shippedPrices(catalogue, dateMs()), dateMs }),
+    route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,

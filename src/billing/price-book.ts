@@ -28,8 +28,10 @@ export interface CurrentPrice {
 export interface PriceBook {
   /** Undefined: nobody knows the price. */
   current(model: string): CurrentPrice | undefined
-  /** Takes a row that has been written while we run. */
+  /** Takes a row that has been written while we run. Throws if its price cannot be read, and then stays as it was. */
   add(row: PriceRow): void
+  /** Grows with each row, so that what is made from the prices knows when it is out of date. */
+  readonly revision: number
 }
 
 /** Who wrote the rows that syncRows() makes, and when. */
@@ -71,6 +73,8 @@ export function buildPriceBook(shipped: ReadonlyMap<string, Price>, rows: readon
   const ours = new Map<string, CurrentPrice>()
   const operators = new Map<string, CurrentPrice>()
 
+  let revision = 0
+
   function add({ version, model, origin, price: text }: PriceRow): void {
     if (origin === 'withdrawn') {
       operators.delete(model)
@@ -80,20 +84,29 @@ export function buildPriceBook(shipped: ReadonlyMap<string, Price>, rows: readon
       const price = shipped.get(model)
       if (price !== undefined) ours.set(model, { version, price })
     }
+    revision++
   }
 
   for (const row of rows) add(row)
   for (const model of shipped.keys()) assert(ours.has(model), 'every shipped price has a version')
-  return { current: model => operators.get(model) ?? ours.get(model), add }
+  return {
+    current: model => operators.get(model) ?? ours.get(model),
+    add,
+    get revision() {
+      return revision
+    },
+  }
 }
 
 function readRow(model: string, version: number, text: string): Price {
   const fail = (problem: string): never => {
     throw new Error(`version ${version} of the prices, for ${model}: ${problem}`)
   }
+  let json: unknown
   try {
-    return parsePrice(JSON.parse(text), fail)
-  } catch (fault) {
-    return fault instanceof SyntaxError ? fail('not valid JSON') : fail((fault as Error).message)
+    json = JSON.parse(text)
+  } catch {
+    return fail('not valid JSON')
   }
+  return parsePrice(json, fail)
 }
