@@ -19,5 +19,5 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     reported: meter.usage,
     estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputBytes),
   })
-  return { usage, source, ...billOf(usage, exchange.route?.price) }
+  return { usage, source, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
 }
