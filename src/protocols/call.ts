@@ -24,6 +24,10 @@ export interface Call {
   readonly choices: number
   /** The class of service, as the caller wrote it. */
   readonly serviceClass?: string
+  /** Whom the caller calls for, as the caller names them. */
+  readonly endUser?: string
+  /** JSON: what the caller wants its costs to be sorted by. */
+  readonly tags?: string
 }
 
 const nothing = Buffer.alloc(0)
