@@ -14,9 +14,11 @@ import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import type { Auditor } from './billing/auditor.ts'
-import { buildAuditor } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
+import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { openPriceBook } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -32,8 +34,8 @@ import { listenText } from './http/text-server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
 import { RateLimiter } from './limits/gcra.ts'
-import type { Commands, PriceSeam } from './management/command.ts'
-import type { GatewayMetrics } from './management/gateway-metrics.ts'
+import { buildBooksWatch } from './management/books-watch.ts'
+import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildOperator } from './management/operator.ts'
 import { buildPublicData } from './management/public-data.ts'
@@ -48,11 +50,10 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
+import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
-import { Auditing, auditWhole } from './store/auditing.ts'
-import { backUp } from './store/backup.ts'
 import { BooksReader } from './store/books-reader.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
@@ -117,8 +118,13 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
+    const prices = await openPriceBook({
+      ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
+      ...{ writer: store.writer, author: `weir ${version}` },
+    })
+    store.usePrices(prices)
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, opened })
+    return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -139,19 +145,28 @@ interface GatewayParts {
   readonly world: World
   readonly store: Store
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly opened: Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const underWay = new UnderWay(world.clock.nowMs)
+  const ledger = buildLedger({
+    writer: store.writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
+  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence, metrics })
+  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
+  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
+  const { settling, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady, ledgerState: () => store.auditor.state }),
     ...calls,
@@ -208,14 +223,6 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-/** Until the price book is here, an operator's price cannot be judged, and is not taken. */
-const noPriceBook: PriceSeam = {
-  read() {
-    throw new Error('prices cannot be set yet.')
-  },
-  onAdded: () => {},
-}
-
 export interface Store {
   readonly folder: DataFolder
   readonly writer: Writer
@@ -224,6 +231,8 @@ export interface Store {
   readonly operator: Commands
   readonly books: BooksReader
   readonly auditor: Auditor
+  /** The book that is to hear of an operator's prices. */
+  usePrices(book: PriceBook): void
   mintId(): number
   close(): Promise<void>
 }
@@ -240,11 +249,8 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   )
   const reader = new Reader(folder.database)
   const books = new BooksReader(folder.database)
-  const auditing = new Auditing({ path: folder.database, lagMs: AUDIT_LAG_MS, rests: true, deep: false })
-  const auditor = buildAuditor({
-    pass: () => auditing.pass(),
-    freeze: async accountId => void (await writer.run('setAccount', { id: accountId, frozen: true })),
-    everyMs: config.auditMs,
+  const watch = buildBooksWatch({
+    ...{ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS },
     log: buildLog(config.logLevel, world.writeLog),
   })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
@@ -255,6 +261,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     unknownMax: bounds.keysUnknownCachedMax,
     unknownMs: bounds.keyUnknownMsMax,
   })
+  let prices: PriceBook | undefined
   const operator = buildOperator({
     writer,
     reader,
@@ -263,76 +270,57 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     mintId,
     dateMs: world.clock.dateMs,
     onKeyChanged: () => keys.forget(),
+    onPrice: row => prices?.add(row),
     books,
-    prices: noPriceBook,
-    async audit() {
-      const report = await auditWhole(folder.database)
-      await auditor.judge(report)
-      return report
-    },
-    backUp: to => backUp(folder.path, to, version),
+    audit: watch.audit,
+    backUp: watch.backUp,
   })
   async function close(): Promise<void> {
-    auditor.close()
-    await auditing.close()
+    await watch.close()
     books.close()
     reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
     lock?.release()
   }
-  return { folder, writer, reader, books, auditor, keys, operator, mintId, close }
-}
-
-interface MetricsParts {
-  readonly store: Store
-  readonly underWay: UnderWay
-  readonly world: World
-  readonly log: Log
-  readonly opened: Closable[]
+  const usePrices = (book: PriceBook): void => void (prices = book)
+  return { folder, writer, reader, books, auditor: watch.auditor, keys, operator, usePrices, mintId, close }
 }
 
 /** Undefined when nobody wants them: then nothing is counted either. */
-function openMetrics({ metrics: at }: Config, parts: MetricsParts): GatewayMetrics | undefined {
+function openMetrics({ metrics: at }: Config, { store, world, log, underWay, opened }: MetricsParts) {
   if (at === undefined) return undefined
-  const { store, underWay, world, log, opened } = parts
-  const built = buildGatewayMetrics({
-    writer: store.writer,
-    books: store.books,
-    ledgerState: () => store.auditor.state,
-    callsUnderWay: () => underWay.size,
-    dateMs: world.clock.dateMs,
-  })
+  const { writer, books, auditor } = store
+  const read = { ledgerState: () => auditor.state, callsUnderWay: () => underWay.size, dateMs: world.clock.dateMs }
+  const built = buildGatewayMetrics({ writer, books, ...read })
   const server = orSay(at, () => listenText({ ...at, path: '/metrics', write: () => built.metrics.write() }))
   opened.push(server)
   log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
   return built
 }
 
+type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay'> & Pick<GatewayParts, 'opened'>
+
 interface CallParts {
+  readonly ledger: Ledger
   readonly silence: Silence
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
-  readonly metrics: GatewayMetrics | undefined
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence, metrics }: CallParts) {
-  const { nowMs } = world.clock
-  const plainLedger = buildLedger({
-    writer: store.writer,
-    onShortfall: (callId, amount) =>
-      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
-  })
-  const ledger = metrics === undefined ? plainLedger : countedLedger(plainLedger, metrics.countCall)
+function buildCalls(parts: CallParts) {
+  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { nowMs, dateMs } = world.clock
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute(catalogue),
+    route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,

@@ -4,8 +4,8 @@
 import type { Secret } from '../base/secret.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { BackupReport } from '../store/backup.ts'
-import type { BooksReader, PriceView } from '../store/books-reader.ts'
-import type { Reader } from '../store/reader.ts'
+import type { BooksReader } from '../store/books-reader.ts'
+import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
 
 export interface OperatorParts {
@@ -14,22 +14,15 @@ export interface OperatorParts {
   readonly books: BooksReader
   readonly pepper: Secret
   readonly jwtSecret: Secret
-  readonly prices: PriceSeam
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */
   onKeyChanged(): void
+  /** Told of each price that has been written, durably. */
+  onPrice(row: PriceVersion): void
   /** Looks at everything; what does not agree has been acted upon when it resolves. */
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
-}
-
-/** What the price commands need of the price book. */
-export interface PriceSeam {
-  /** The price as it is kept; throws a sentence for what is none. */
-  read(text: string): string
-  /** Told of each version that has been written while we run. */
-  onAdded(row: Omit<PriceView, 'author' | 'made_ms'>): void
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

@@ -36,7 +36,7 @@ export function buildGatewayMetrics({ writer, books, ledgerState, ...parts }: Me
 
   metrics.gauge('weir_holds_open', 'Calls with money set aside.', () => books.totals().openHolds)
   metrics.gauge('weir_held_usd', 'Money set aside.', () => usd(books.totals().held))
-  metrics.gauge('weir_shortfall_usd', 'What calls cost beyond what their callers had.', () => usd(books.totals().shortfall))
+  metrics.gauge('weir_shortfall_usd', 'Costs beyond what callers had.', () => usd(books.totals().shortfall))
 
   metrics.gauge('weir_ledger_drift', 'Things in the books that do not agree.', () => ledgerState().drift)
   metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the auditor last looked.', () => {

@@ -34,11 +34,7 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
   if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES_MAX) {
     throw new FolderError(`The data folder's path is too long for a unix socket: move it with WEIR_DATA (${folder}).`)
   }
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-  } catch (fault) {
-    throw new FolderError(`The data folder ${folder} cannot be made: ${(fault as Error).message}`)
-  }
+  makeFolder(folder)
   return {
     path: folder,
     database: join(folder, DATABASE),
@@ -48,6 +44,17 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
       jwt: readSecret(env.WEIR_JWT_SECRET, join(folder, 'jwt-secret')),
     },
   }
+}
+
+/** Gives its whole path. */
+export function makeFolder(path: string): string {
+  const folder = resolve(path)
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (fault) {
+    throw new FolderError(`The data folder ${folder} cannot be made: ${(fault as Error).message}`)
+  }
+  return folder
 }
 
 /** From the environment, else from its file, which is made on the first start. */

@@ -207,8 +207,8 @@ test('a record that comes late, of a call that held for long, is looked at when 
 })
 
 test('sums of more than 64 bits are added up exactly', async () => {
-  const much = `${2n ** 62n}` as const
-  for (let ref = 8_000; ref < 8_003; ref++) {
+  const much = `${2n ** 60n}` as const
+  for (let ref = 8_000; ref < 8_020; ref++) {
     // Back and forth: each balance stays in its bounds, and what has passed through does not.
     books.run(run => run.post({ kind: 'adjustment', ref, accountId: bob, amount: much, reference: null, author: 'x' }))
     const back = { kind: 'adjustment', ref: ref + 100, accountId: bob, amount: `-${much}` } as const

@@ -5,8 +5,10 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate, openWriter } from '../../src/store/database.ts'
-import type { MoneyText, Operating, RecordRow } from '../../src/store/operations.ts'
-import { buildOperations, openBooks } from '../../src/store/operations.ts'
+import { openBooks } from '../../src/store/books.ts'
+import type { Operating } from '../../src/store/operating.ts'
+import { buildOperations } from '../../src/store/operating.ts'
+import type { MoneyText, RecordRow } from '../../src/store/operations.ts'
 
 export const alice = 1_001
 export const bob = 1_002

@@ -27,7 +27,8 @@ const time = (ms: bigint): string => new Date(Number(ms)).toISOString()
 
 function showAccount(parts: OperatorParts, account: AccountView): Answer {
   const id = Number(account.id)
-  const available = account.kind === 'prepaid' ? usd(account.balance + account.credit_limit - account.held) : 'unlimited'
+  const left = account.balance + account.credit_limit - account.held
+  const available = account.kind === 'prepaid' ? usd(left) : 'unlimited'
   const funding = account.kind === 'operator' ? {} : { available, creditLimit: usd(account.credit_limit) }
   return {
     id: textId('acc', id),

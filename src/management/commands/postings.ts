@@ -70,12 +70,12 @@ const refusals = {
   exists: 'It has been posted before: a reference is taken once, and a call is refunded once. Nothing was changed.',
   account_unknown: "Money cannot be posted to this account: it is unknown, or the operator's own.",
   balance_too_low: 'The balance does not cover that. Nothing was changed.',
+  balance_too_high: 'The account cannot hold that much. Nothing was changed.',
   call_not_charged: 'This call was not charged anything.',
   more_than_charged: 'That is more than the call was charged. Nothing was changed.',
 } as const
 
 async function post(parts: OperatorParts, { amount, ...posting }: Posting): Promise<Answer> {
-  mustFit(parts, posting.accountId, amount)
   const result = await parts.writer.run('post', { ...posting, amount: moneyText(amount), author })
   if (result.done !== 'posted') throw new OperatorError(refusals[result.done])
   return {
@@ -85,15 +85,6 @@ async function post(parts: OperatorParts, { amount, ...posting }: Posting): Prom
     balance: formatUsd(readMoney(result.balance)),
     ...(posting.reference !== null && { reference: posting.reference }),
   }
-}
-
-const INT64_MAX = 2n ** 63n - 1n
-
-/** The database would refuse it as well, in words that help nobody. */
-function mustFit(parts: OperatorParts, accountId: number, amount: bigint): void {
-  const balance = parts.books.account(accountId)?.balance ?? 0n
-  if (balance + amount <= INT64_MAX) return
-  throw new OperatorError('The account cannot hold that much: its balance would not fit in 64 bits.')
 }
 
 async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> {

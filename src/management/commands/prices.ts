@@ -1,5 +1,6 @@
 // Prices by an operator's word. Each is a new version that goes before what is shipped; none is ever changed.
 
+import { parsePrice, priceText } from '../../base/price.ts'
 import type { PriceView } from '../../store/books-reader.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, OperatorError } from '../command.ts'
@@ -36,16 +37,22 @@ async function addPrice(parts: OperatorParts, input: Input, origin: 'operator' |
   if (origin === 'withdrawn' && last?.origin !== 'operator') {
     throw new OperatorError('There is no price of yours for this model to withdraw.')
   }
-  const price = origin === 'withdrawn' ? '' : readPrice(parts, input.price)
+  const price = origin === 'withdrawn' ? '' : readPrice(input.price)
   const { versions } = await parts.writer.run('addPrices', { prices: [{ model, origin, price, author }] })
-  parts.prices.onAdded({ version: BigInt(versions[0]!), model, origin, price })
+  parts.onPrice({ version: versions[0]!, model, origin, price, author })
   return { version: versions[0]!, model, origin, price: price === '' ? '-' : price }
 }
 
-function readPrice(parts: OperatorParts, given: unknown): string {
-  try {
-    return parts.prices.read(String(given ?? ''))
-  } catch (fault) {
-    throw new OperatorError(`This is not a price: ${(fault as Error).message}`)
+/** As the price book keeps it. */
+function readPrice(given: unknown): string {
+  const fail = (problem: string): never => {
+    throw new OperatorError(`This is not a price: ${problem}.`)
   }
+  let json: unknown
+  try {
+    json = JSON.parse(String(given ?? ''))
+  } catch {
+    return fail('it is not valid JSON')
+  }
+  return priceText(parsePrice(json, fail))
 }
