@@ -26,7 +26,7 @@ export interface Auditor {
   readonly state: LedgerState
   /** Looks again and again from now on. */
   start(): void
-  /** Takes the report of an audit that somebody asked for. */
+  /** Takes the report of an audit of everything, which somebody asked for. */
   judge(report: AuditReport): Promise<void>
   close(): void
 }
@@ -37,7 +37,9 @@ const OPERATOR_ID_MAX = 4
 export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Auditor {
   /** What was acted upon. An account that is unfrozen by hand stays so until something else is found. */
   const known = new Set<string>()
-  let state: LedgerState = { drift: 0, auditedMs: null }
+  /** What the last look found, and what the last audit of everything found: each knows what the other may not. */
+  const current = { look: [] as readonly string[], whole: [] as readonly string[] }
+  let auditedMs: number | null = null
 
   async function act({ accountId, key, check, text }: Finding): Promise<void> {
     if (known.has(key)) return
@@ -47,8 +49,9 @@ export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Audi
     known.add(key)
   }
 
-  async function judge({ findings, atMs }: AuditReport): Promise<void> {
-    state = { drift: findings.length, auditedMs: atMs }
+  async function judge(kind: keyof typeof current, { findings, atMs }: AuditReport): Promise<void> {
+    current[kind] = findings.map(({ key }) => key)
+    auditedMs = atMs
     for (const finding of findings) {
       await act(finding).catch(fault => log.error('cannot freeze', { fault: describeFault(fault) }))
     }
@@ -56,7 +59,7 @@ export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Audi
 
   async function look(): Promise<void> {
     try {
-      await judge(await pass())
+      await judge('look', await pass())
     } catch (fault) {
       if (!closed) log.error('audit failed', { fault: describeFault(fault) })
     }
@@ -67,12 +70,12 @@ export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Audi
   let timer: ReturnType<typeof setTimeout> | undefined
   return {
     get state() {
-      return state
+      return { drift: new Set([...current.look, ...current.whole]).size, auditedMs }
     },
     start() {
       if (everyMs > 0) timer = setTimeout(look, everyMs)
     },
-    judge,
+    judge: report => judge('whole', report),
     close() {
       closed = true
       clearTimeout(timer)

@@ -70,6 +70,15 @@ export async function judgeBackup(folder: string): Promise<AuditReport | undefin
   if (!existsSync(join(folder, NOTE)) || !existsSync(path)) {
     throw new FolderError(`There is no whole backup in ${folder}: ${NOTE} and ${DATABASE} must both be there.`)
   }
+  try {
+    return await judgeDatabase(path)
+  } catch (fault) {
+    if (fault instanceof FolderError) throw fault
+    throw new FolderError(`The database of the backup cannot be read: ${(fault as Error).message}.`)
+  }
+}
+
+async function judgeDatabase(path: string): Promise<AuditReport | undefined> {
   const schema = schemaOf(path)
   if (schema > readMigrations().length) {
     throw new FolderError(`The backup was made by a later version of Weir (schema ${schema}). Restore it with that.`)

@@ -7,8 +7,8 @@ export interface RecordFilter {
   readonly keyId?: number | undefined
   readonly accountId?: number | undefined
   readonly endUser?: string | undefined
-  readonly model?: string | undefined
-  readonly provider?: string | undefined
+  /** Of all providers together they would not be in the order of time. */
+  readonly model?: { readonly provider: string; readonly name: string } | undefined
   readonly outcome?: string | undefined
   /** From this id on. */
   readonly from?: number | undefined
@@ -34,8 +34,7 @@ const walks = {
   keyId: 'SELECT * FROM record INDEXED BY record_key WHERE key_id = ?1',
   endUser: 'SELECT * FROM record INDEXED BY record_end_user WHERE end_user = ?2',
   accountId: 'SELECT * FROM record INDEXED BY record_account WHERE account_id = ?3',
-  model: 'SELECT * FROM record INDEXED BY record_model WHERE model = ?4',
-  provided: 'SELECT * FROM record INDEXED BY record_model WHERE model = ?4 AND provider = ?5',
+  model: 'SELECT * FROM record INDEXED BY record_model WHERE model = ?4 AND provider = ?5',
   failed: "SELECT * FROM record INDEXED BY record_failure WHERE outcome = ?6 AND outcome <> 'completed'",
   none: 'SELECT * FROM record WHERE true',
 } as const
@@ -56,18 +55,18 @@ export const pageSql = (walk: Walk): string =>
 /** The last row that such a page looks at. */
 export const endSql = (walk: Walk): string => walks[walk].concat(RANGE, ' LIMIT 1 OFFSET ?10 - 1')
 
-function walkFor({ keyId, endUser, accountId, model, provider, outcome }: RecordFilter): Walk {
+function walkFor({ keyId, endUser, accountId, model, outcome }: RecordFilter): Walk {
   if (keyId !== undefined) return 'keyId'
   if (endUser !== undefined) return 'endUser'
   if (accountId !== undefined) return 'accountId'
-  if (model !== undefined) return provider === undefined ? 'model' : 'provided'
+  if (model !== undefined) return 'model'
   return outcome !== undefined && outcome !== 'completed' ? 'failed' : 'none'
 }
 
 export function findRecords(db: Database, filter: RecordFilter, limit: number): RecordPage {
   const walk = walkFor(filter)
-  const { keyId, endUser, accountId, model, provider, outcome, from, before } = filter
-  const named = [keyId, endUser, accountId, model, provider, outcome].map(value => value ?? null)
+  const { keyId, endUser, accountId, model, outcome, from, before } = filter
+  const named = [keyId, endUser, accountId, model?.name, model?.provider, outcome].map(value => value ?? null)
   const values = [...named, limit, from ?? 0, before ?? Number.MAX_SAFE_INTEGER, ROWS_A_PAGE]
   const rows = db.query<FullRecord, (string | number | null)[]>(pageSql(walk)).all(...values)
   if (rows.length === limit) return { rows, next: Number(rows.at(-1)!.call_id) }

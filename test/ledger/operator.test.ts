@@ -80,7 +80,7 @@ const steps: readonly Step[] = [
   ['refund req_00000000099', 1, /^weir: This call was not charged anything/],
   ['refund {account}', 1, /^weir: Name the call by its id \(req_…\)/],
 
-  ['codes create --count 3 --amount 2.5 --batch spring', 0, /^(wr(-[0-9A-HJKMNP-TV-Z]{4}){4}\n){3}$/, { code: /wr-\S+/ }],
+  ['codes create --count 3 --amount 2.5 --batch x', 0, /^(wr(-[0-9A-HJKMNP-TV-Z]{4}){4}\n){3}$/, { code: /wr-\S+/ }],
   ['codes redeem {code} {key}', 0, /redeemed +2\.50\naccount +{account}\nbalance +13\.99/],
   ['codes redeem {code} {account}', 1, /^weir: This code has been redeemed already/],
   ['codes redeem wr-0000-0000-0000-0000 {account}', 1, /^weir: There is no such code/],
@@ -126,6 +126,7 @@ const steps: readonly Step[] = [
   ['records --account {account}', 0, /^time .*\n.*{other} .*\n.*{call} .*\n$/],
   ['records --key {key} --model demo/echo --outcome completed --limit 1', 0, /{other}[^]*more from {other}\n$/],
   ['records --key {key} --before {other}', 0, /^time .*\n.*{call} /],
+  ['records --model echo', 1, /^weir: --model must be as callers name it/],
   ['records --outcome refused', 0, /^nothing found\n$/],
   ['records --day 2020-01-01', 0, /^nothing found\n$/],
   ['records --day 2026-02-30', 1, /^weir: --day must be a day such as/],

@@ -31,24 +31,22 @@ function filterOf(parts: OperatorParts, input: Input): RecordFilter {
   const before = input.before === undefined ? undefined : callIdOf(input.before)
   const day = input.day === undefined ? undefined : dayOf(input.day)
   const dayEnd = day === undefined ? undefined : idAtMs(day + DAY_MS)
-  const [provider, model] = modelOf(textOf(input.model, '--model'))
   return {
     accountId: input.account === undefined ? undefined : Number(accountOf(parts, input.account).id),
     keyId: input.key === undefined ? undefined : keyIdOf(parts, input.key),
     endUser: textOf(input.user, '--user'),
     outcome: textOf(input.outcome, '--outcome'),
-    provider,
-    model,
+    model: input.model === undefined ? undefined : modelOf(String(input.model)),
     from: day === undefined ? undefined : idAtMs(day),
     before: before !== undefined && dayEnd !== undefined ? Math.min(before, dayEnd) : (before ?? dayEnd),
   }
 }
 
 /** `<provider>/<model>`, as callers write it. */
-function modelOf(text: string | undefined): readonly [provider: string | undefined, model: string | undefined] {
-  if (text === undefined) return [undefined, undefined]
+function modelOf(text: string): NonNullable<RecordFilter['model']> {
   const slash = text.indexOf('/')
-  return slash < 0 ? [undefined, text] : [text.slice(0, slash), text.slice(slash + 1)]
+  if (slash < 1) throw new OperatorError('--model must be as callers name it: <provider>/<model>.')
+  return { provider: text.slice(0, slash), name: text.slice(slash + 1) }
 }
 
 function dayOf(given: unknown): number {
