@@ -26,6 +26,7 @@ const google: readonly Known[] = [
 ]
 
 const known: Readonly<Record<string, readonly Known[]>> = {
+  ark: [[/^doubao-seed-2/, 131_072]],
   openai,
   google,
   deepseek: [
@@ -43,8 +44,13 @@ const known: Readonly<Record<string, readonly Known[]>> = {
     [/^magistral-small-latest$/, 262_144],
     [/./, 'context'],
   ],
+  minimax: [[/^MiniMax-M2/, 131_072]],
   moonshot: [[/./, 'context']],
   xai: [[/./, 'context']],
+  zhipu: [
+    [/^glm-4\.5-air$/, 98_304],
+    [/^glm-(4\.7|5)/, 131_072],
+  ],
   openrouter: [
     ...under('openai', openai),
     ...under('google', google),
