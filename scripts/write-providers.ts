@@ -12,8 +12,8 @@ import { waitForUpdate } from '@pydantic/genai-prices'
 import { withClasses } from './providers/classes.ts'
 import { handPrices } from './providers/hand.ts'
 import { withLimits } from './providers/known-limits.ts'
-import type { Tariff } from './providers/prices.ts'
-import { dearer, filePrice, tariffOf } from './providers/prices.ts'
+import type { FilePrice, Tariff } from './providers/prices.ts'
+import { dearer, filePrice, tariffOf, withFullWrites } from './providers/prices.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
 
@@ -21,6 +21,8 @@ interface Candidate {
   readonly id: string
   readonly model: ModelInfo
   readonly tariff: Tariff | 'unknown'
+  /** Why it is not what the data says. */
+  readonly reason?: string
 }
 
 type PriceData = ReadonlyMap<string, Provider>
@@ -69,9 +71,9 @@ function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] 
   }
   const models = new Map<string, FileModel>()
   for (const candidate of mostRelevant([...candidates.values()], source)) {
-    const target = candidates.get(source.atLeast?.[candidate.id] ?? candidate.id)
-    if (!target) throw new Error(`"${candidate.id}" points to a model that is not there`)
-    models.set(candidate.id, fileModel(candidate, target === candidate ? target.tariff : both(candidate, target)))
+    const target = source.atLeast?.[candidate.id]
+    const priced = target === undefined ? candidate : asAlias(candidate, candidates.get(target))
+    models.set(candidate.id, fileModel(priced))
   }
   for (const model of source.hand ?? []) models.set(model.id, model)
   return [...models.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
@@ -127,8 +129,11 @@ function atMakersPrice(tariff: Candidate['tariff'], id: string, parts: Parts): C
   return makers && makers !== 'unknown' && tariff !== 'unknown' ? dearer(tariff, makers) : tariff
 }
 
-function both({ tariff: one }: Candidate, { tariff: other }: Candidate): Candidate['tariff'] {
-  return one === 'unknown' || other === 'unknown' ? 'unknown' : dearer(one, other)
+/** What it points to may change, and the data is late. */
+function asAlias(alias: Candidate, target: Candidate | undefined): Candidate {
+  if (!target) throw new Error(`"${alias.id}" points to a model that is not there`)
+  if (alias.tariff === 'unknown' || target.tariff === 'unknown') return { ...alias, tariff: 'unknown' }
+  return { ...alias, tariff: dearer(alias.tariff, target.tariff), reason: `an alias of ${target.id}, and not cheaper` }
 }
 
 /** An aggregator's list is cut: only known makers, in their order, up to a number. */
@@ -142,13 +147,20 @@ function mostRelevant(candidates: readonly Candidate[], { makers, modelsMax }: S
     .slice(0, modelsMax)
 }
 
-function fileModel({ id, model }: Candidate, tariff: Candidate['tariff']): FileModel {
+function fileModel({ id, model, tariff, reason }: Candidate): FileModel {
   return {
     id,
     ...(model.name !== undefined && model.name !== id && { name: model.name }),
     ...(model.context_window !== undefined && { contextTokens: model.context_window }),
-    ...(tariff !== 'unknown' && { price: filePrice(tariff) }),
+    ...(tariff !== 'unknown' && { price: reasonedPrice(tariff, reason) }),
   }
+}
+
+function reasonedPrice(tariff: Tariff, reason: string | undefined): FilePrice {
+  const price = filePrice(withFullWrites(tariff))
+  const isRaised = inline(price) !== inline(filePrice(tariff))
+  const source = reason ?? (isRaised ? "the price data; a cache write at the input's rate, of which it has a part" : '')
+  return { ...price, ...(source !== '' && { source }) }
 }
 
 function fileText(head: Record<string, unknown>, models: readonly FileModel[]): string {

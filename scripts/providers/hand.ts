@@ -55,6 +55,8 @@ const DEEPSEEK = 'api-docs.deepseek.com/quick_start/pricing; read 2026-11-15. We
 const HUGGING_FACE = 'the price that Hugging Face passes on, in @pydantic/genai-prices 0.1.8; read 2026-11-15'
 const MODELS_DEV = 'models.dev, as mastra.ai/models/providers/deepinfra lists it; read 2026-11-15'
 const SAMBANOVA = 'cloud.sambanova.ai/plans/pricing, transcribed 2026-10-07'
+const SILICONFLOW = 'siliconflow.cn/pricing, by public copies of 2026-02-09'
+const SILICONFLOW_OLD = 'siliconflow.cn/zh-cn/models, by a public copy of July 2025'
 const STEPFUN = 'platform.stepfun.com/docs/zh/guides/pricing/details, transcribed 2026-10-07'
 const ZAI = 'docs.z.ai/guides/overview/pricing: the list price; the price data has the half price of the launch weeks'
 
@@ -123,6 +125,12 @@ export const handPrices: Readonly<Record<string, Readonly<Record<string, FilePri
     'Meta-Llama-3.3-70B-Instruct': usd(HUGGING_FACE, 0, 0.6, 1.2),
     'MiniMax-M3': usd(SAMBANOVA, 0, 0.6, 2.4, 0.06),
     'gpt-oss-120b': usd(HUGGING_FACE, 0, 0.22, 0.59),
+  },
+  siliconflow: {
+    'Qwen/Qwen3-Coder-480B-A35B-Instruct': yuan(SILICONFLOW, [0, 8, 16]),
+    'baidu/ERNIE-4.5-300B-A47B': yuan(SILICONFLOW_OLD, [0, 2, 8]),
+    'deepseek-ai/DeepSeek-R1': yuan(SILICONFLOW, [0, 4, 16]),
+    'deepseek-ai/DeepSeek-V3.2': yuan(SILICONFLOW, [0, 2, 3]),
   },
   stepfun: {
     'step-3.5-flash': yuan(STEPFUN, [0, 0.7, 2.1, 0.14]),

@@ -4,10 +4,11 @@
 // the points where it changes. So two of them can be joined whatever their tiers are: the dearer at every point.
 
 import type { ConditionalPrice, ModelInfo, ModelPrice } from '@pydantic/genai-prices'
-import { formatUsd, parseUsd } from '../../src/base/money.ts'
-import type { Bucket } from '../../src/base/usage.ts'
+import { formatUsd, nanos } from '../../src/base/money.ts'
+import type { RateName } from '../../src/billing/price-check.ts'
+import { dataRates, listedRate } from '../../src/billing/price-check.ts'
+import { neighbours } from '../../src/billing/price.ts'
 
-export type RateName = Bucket | 'perRequest' | 'perSearch'
 export type FileRates = Readonly<Partial<Record<RateName, string>>>
 
 export interface FileCase extends FileRates {
@@ -46,41 +47,8 @@ export interface Tariff {
 // The day of the price data. A fixed day and never the clock, so that a run tomorrow writes the same files.
 export const PRICES_AS_OF = '2026-11-15'
 
-/** The price data's names; what a thousand cost is divided. */
-const names: Readonly<Record<string, readonly [rate: RateName, per: number]>> = {
-  input_mtok: ['input', 1],
-  output_mtok: ['output', 1],
-  cache_read_mtok: ['cacheRead', 1],
-  cache_write_mtok: ['cacheWrite', 1],
-  cache_write_1h_mtok: ['cacheWrite1h', 1],
-  input_audio_mtok: ['inputAudio', 1],
-  cache_audio_read_mtok: ['cacheReadAudio', 1],
-  input_image_mtok: ['inputImage', 1],
-  cache_image_read_mtok: ['cacheReadImage', 1],
-  output_reasoning_mtok: ['reasoning', 1],
-  output_audio_mtok: ['outputAudio', 1],
-  output_image_mtok: ['outputImage', 1],
-  requests_kcount: ['perRequest', 1000],
-  web_searches_kcount: ['perSearch', 1000],
-}
-
 /** Searches in stored files are a tool of another endpoint; the rest of these prices holds without them. */
 const ELSEWHERE = 'storage_searches_kcount'
-
-/** Whose rate a bucket without one of its own has. */
-const neighbours: Readonly<Partial<Record<RateName, RateName>>> = {
-  cacheRead: 'input',
-  cacheWrite: 'input',
-  cacheWrite1h: 'cacheWrite',
-  inputAudio: 'input',
-  cacheReadAudio: 'inputAudio',
-  inputImage: 'input',
-  cacheReadImage: 'inputImage',
-  toolUse: 'input',
-  reasoning: 'output',
-  outputAudio: 'output',
-  outputImage: 'output',
-}
 
 /** Undefined: not a model that reads and writes text. 'unknown': it costs what we cannot meter, or nothing is said. */
 export function tariffOf(model: ModelInfo): Tariff | 'unknown' | undefined {
@@ -123,7 +91,7 @@ function isWithin(minute: number, [from, to]: readonly [number, number]): boolea
 }
 
 const hasUnmetered = (price: ModelPrice): boolean =>
-  Object.keys(price).some(key => names[key] === undefined && key !== ELSEWHERE)
+  Object.keys(price).some(key => dataRates[key] === undefined && key !== ELSEWHERE)
 
 /** The price data has 0 for what is free to try, or not known; neither is a price. */
 const isFree = (price: ModelPrice): boolean => [price.input_mtok, price.output_mtok].some(of => rateAt(of, 0) === 0)
@@ -141,32 +109,49 @@ function ratesAt(price: ModelPrice, tokens: number): Rates {
   const rates: Rates = {}
   for (const [key, value] of Object.entries(price)) {
     const rate = rateAt(value, tokens)
-    const [name, per] = names[key] ?? []
+    const [name, per] = dataRates[key] ?? []
     if (name !== undefined && rate > 0) rates[name] = rate / per!
   }
   return rates
 }
 
-/** At every point the dearer of two, so that no call is undercharged. */
-export function dearer(one: Tariff, other: Tariff): Tariff {
+/**
+ * At every point the dearer of a model's own price and of another that it passes on, so that no call is undercharged.
+ * Where the input costs the same it is passed on in full, also what the own price does not name.
+ */
+export function dearer(own: Tariff, other: Tariff): Tariff {
   return {
-    tokens: [...one.tokens, ...other.tokens],
-    minutes: [...one.minutes, ...other.minutes],
-    days: [...one.days, ...other.days],
+    tokens: [...own.tokens, ...other.tokens],
+    minutes: [...own.minutes, ...other.minutes],
+    days: [...own.days, ...other.days],
     at(point) {
-      const [left, right] = [one.at(point), other.at(point)]
+      const [mine, theirs] = [own.at(point), other.at(point)]
+      const isPassedOn = mine.input === theirs.input
       const both: Rates = {}
-      for (const name of Object.keys({ ...left, ...right }) as RateName[]) {
-        both[name] = Math.max(filled(left, name) ?? 0, filled(right, name) ?? 0)
+      for (const name of Object.keys({ ...mine, ...theirs }) as RateName[]) {
+        const unnamed = isPassedOn ? undefined : filled(mine, name)
+        both[name] = Math.max(mine[name] ?? unnamed ?? 0, theirs[name] ?? 0)
       }
       return both
     },
   }
 }
 
+/** Some lists have only what storing adds to the input's rate. A token that is written to the cache is read as well. */
+export function withFullWrites(tariff: Tariff): Tariff {
+  return {
+    ...tariff,
+    at(point) {
+      const { cacheWrite, ...rates } = tariff.at(point)
+      return cacheWrite === undefined ? rates : { ...rates, cacheWrite: Math.max(cacheWrite, rates.input!) }
+    },
+  }
+}
+
+/** A rate, or that of the neighbour whose rate it then has. */
 function filled(rates: Rates, name: RateName): number | undefined {
-  const neighbour = neighbours[name]
-  return rates[name] ?? (neighbour && filled(rates, neighbour))
+  const others: readonly RateName[] = name === 'perRequest' || name === 'perSearch' ? [] : neighbours[name]
+  return rates[[name, ...others].find(one => rates[one] !== undefined) ?? name]
 }
 
 type Condition = Pick<FileCase, 'from' | 'hours' | 'inputAbove'>
@@ -182,9 +167,13 @@ export function filePrice(tariff: Tariff): FilePrice {
     const earlier = cases.filter(([when]) => isIn(when, point)).map(([, rates]) => rates)
     const before = Object.assign({}, base, ...earlier) as Rates
     const wanted = tariff.at(point)
-    const differing = stated.filter(name => (filled(wanted, name) ?? filled(before, name)) !== filled(before, name))
-    const rates = Object.fromEntries(differing.map(name => [name, filled(wanted, name)]))
-    if (differing.length > 0) cases.push([condition, rates])
+    const rates: Rates = {}
+    // In order, so that a neighbour comes first: what it states here changes what the unnamed have.
+    for (const name of stated) {
+      const rate = filled(wanted, name)
+      if (rate !== undefined && rate !== filled({ ...before, ...rates }, name)) rates[name] = rate
+    }
+    if (Object.keys(rates).length > 0) cases.push([condition, rates])
   }
   return {
     ...(texts(base, stated) as FileRates & { input: string; output: string }),
@@ -226,16 +215,10 @@ const clock = (minute: number): string =>
   [Math.floor(minute / 60), minute % 60].map(part => String(part).padStart(2, '0')).join(':')
 
 function orderedNames(found: readonly string[]): readonly RateName[] {
-  return [...new Set(Object.values(names).map(([name]) => name))].filter(name => found.includes(name))
+  return [...new Set(Object.values(dataRates).map(([name]) => name))].filter(name => found.includes(name))
 }
 
 function texts(rates: Rates, order: readonly RateName[]): FileRates {
-  return Object.fromEntries(order.flatMap(name => (rates[name] === undefined ? [] : [[name, decimal(rates[name]!)]])))
-}
-
-/** The price data holds binary fractions such as 0.18000000000000002; nine decimals give back what was meant. */
-function decimal(usd: number): string {
-  const exact = parseUsd(usd.toFixed(9))
-  if (exact === undefined || Math.abs(Number(exact) / 1e9 - usd) > 1e-12) throw new Error(`not a price: ${usd}`)
-  return formatUsd(exact)
+  const named = order.filter(name => rates[name] !== undefined)
+  return Object.fromEntries(named.map(name => [name, formatUsd(nanos(listedRate(rates[name]!)))]))
 }
