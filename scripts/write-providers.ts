@@ -32,7 +32,9 @@ interface Parts {
   readonly priceData: PriceData
 }
 
-const NOT_CHAT = /embed|whisper|-tts|transcribe|realtime|audio|image|moderation|-ocr|voxtral|voice|-live|lyria|^bge-/i
+// Those of one family answer on the same path as a chat.
+const NOT_CHAT =
+  /embed|whisper|-tts|transcribe|realtime|(?<!gpt-)audio|image|moderation|-ocr|voxtral|voice|-live|lyria|^bge-/i
 
 const folder = join(import.meta.dir, '..', 'providers')
 

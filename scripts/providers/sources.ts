@@ -94,7 +94,7 @@ export const sources: Readonly<Record<string, Source>> = {
     skip: anyOf(
       // Dated names of models that are listed without the date, and older or special models.
       /-20\d{6}$|-\d{4}-\d\d-\d\d$|-preview-\d|-0\d-\d\d$|-0\d-2024$|-beta$/,
-      /search|deep-research|customtools|multi-agent/,
+      /search|deep-research|customtools|multi-agent|audio/,
       /\/(gpt-(3\.5|4-|4$|4\.5|5.*-(chat|pro)|6.*-pro|oss-safe)|chatgpt|.*codex|o1|o3-pro|.*-high$)/,
       /\/(claude-(\d|opus-4$|sonnet-4$)|gemini-(flash|pro|2\.0|2.*-preview$|.*-lite-preview$)|gemma-[23]|palm|learnlm)/,
       /\/(deepseek-(chat|r1$|.*exp)|.*distill|qwen-|qwen2|qwq|qwen3-(8b|14b|30b|32b|vl|.*-25\d\d$)|kimi-k2(-0905)?$)/,

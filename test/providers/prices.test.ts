@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { handPrices } from '../../scripts/providers/hand.ts'
+import { PRICES_AS_OF } from '../../scripts/providers/prices.ts'
 import { formatUsd } from '../../src/base/money.ts'
 import type { Usage } from '../../src/base/usage.ts'
 import { billOf } from '../../src/billing/price.ts'
@@ -12,7 +13,6 @@ import type { Provider } from '../../src/upstreams/provider.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 
 const folder = join(import.meta.dir, '..', '..', 'providers')
-const AS_OF = '2026-11-15'
 
 const files = readdirSync(folder).map(name => ({ name, text: readFileSync(join(folder, name), 'utf8') }))
 const providers: readonly Provider[] = files.map(({ name, text }) => parseProvider(text, name))
@@ -33,7 +33,7 @@ interface Call {
   readonly serviceClass?: string
 }
 
-function cost(path: string, usage: Usage, { at = `${AS_OF}T12:00Z`, serviceClass }: Call = {}): string {
+function cost(path: string, usage: Usage, { at = `${PRICES_AS_OF}T12:00Z`, serviceClass }: Call = {}): string {
   const [provider = '', ...model] = path.split('/')
   const price = providers.find(({ id }) => id === provider)?.models.get(model.join('/'))?.price
   if (price === undefined) throw new Error(`${path} has no price`)
@@ -71,7 +71,7 @@ test('a Claude model has both ways to write to the cache, and its long prompts',
 
 test('DeepSeek is dearer in its two stretches of the day', () => {
   const usage = { input: 1_000_000, cacheRead: 1_000_000, output: 1_000_000 }
-  const at = (time: string): string => cost('deepseek/deepseek-flash', usage, { at: `${AS_OF}T${time}Z` })
+  const at = (time: string): string => cost('deepseek/deepseek-flash', usage, { at: `${PRICES_AS_OF}T${time}Z` })
   expect(['00:59', '04:00', '05:59', '10:00'].map(at)).toEqual(Array.from({ length: 4 }, () => '0.753'))
   expect(['01:00', '03:59', '06:00', '09:59'].map(at)).toEqual(Array.from({ length: 4 }, () => '1.506'))
 })
@@ -101,6 +101,7 @@ test('a price in yuan is converted at its pinned rate and rounded up', () => {
 test('a request can have a fee, and sounds a rate of their own', () => {
   expect(cost('perplexity/sonar', { input: 1000, output: 1000 })).toBe('0.014')
   expect(cost('google/gemini-2.5-flash', { input: 0, inputAudio: 1_000_000, output: 0 })).toBe('1.00')
+  expect(cost('openai/gpt-audio', { input: 0, output: 0, outputAudio: 1000 })).toBe('0.064')
 })
 
 test('what cannot be metered has no price', () => {
@@ -130,7 +131,7 @@ test('every price by hand is in its file and says where it was found', () => {
 test('no price differs from the public data without a reason', async () => {
   const lines: string[] = []
   const data = await loadPriceData()
-  const code = pricesCheck({ providers, data, nowMs: Date.parse(AS_OF) }, line => void lines.push(line))
+  const code = pricesCheck({ providers, data, nowMs: Date.parse(PRICES_AS_OF) }, line => void lines.push(line))
   expect(lines.filter(line => / ours /.test(line) && !/ reason: /.test(line))).toEqual([])
   expect(code).toBe(0)
 })
