@@ -9,10 +9,13 @@ import type { Clock } from './base/clock.ts'
 import { Deadlines } from './base/deadlines.ts'
 import { systemClock } from './base/clock.ts'
 import { Refusal } from './base/errors.ts'
-import { buildIdMinter } from './base/ids.ts'
+import { buildIdMinter, textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
+import { formatUsd } from './base/money.ts'
 import { buildLedger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { openPriceBook } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -106,7 +109,10 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, opened })
+    const { reader, writer } = store
+    const stamp = { author: `weir ${version}`, madeMs: world.clock.dateMs() }
+    const prices = await openPriceBook({ shipped: catalogue.prices(), reader, writer, stamp })
+    return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -127,18 +133,19 @@ interface GatewayParts {
   readonly world: World
   readonly store: Store
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly opened: readonly Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const underWay = new UnderWay(world.clock.nowMs)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const { settling, ...calls } = buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence })
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
     ...calls,
@@ -208,9 +215,12 @@ export async function openStore(config: Config, world: World = realWorld): Promi
   const folder = openFolder(config.dataFolder, config.env)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
-  const [writer, start] = await Writer.open(folder.database, world.onLedgerLost)
+  const [writer, start] = await Writer.open(
+    { path: folder.database, ballastBytes: config.ballastBytes, databaseBytesMax: config.databaseBytesMax },
+    world.onLedgerLost,
+  )
   const reader = new Reader(folder.database)
-  const mintId = buildIdMinter(world.clock.dateMs, start.lastCallId)
+  const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const keys = new KeyDirectory({
     find: digest => reader.findKey(digest),
     nowMs: world.clock.nowMs,
@@ -238,6 +248,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
@@ -245,15 +256,19 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
-  const { nowMs } = world.clock
-  const ledger = buildLedger(store.writer)
+function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence }: CallParts) {
+  const { nowMs, dateMs } = world.clock
+  const ledger = buildLedger({
+    writer: store.writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute(catalogue),
+    route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,
@@ -284,7 +299,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.busyMs < WRITER_MS_MAX
+    return writer.busyMs < WRITER_MS_MAX && !writer.full
   } catch {
     return false
   }

@@ -1,8 +1,10 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
-import type { RecordRow } from '../store/operations.ts'
+import { inputTokens, outputTokens } from '../base/usage.ts'
+import type { CostLine } from '../billing/price.ts'
+import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
-import type { Ending, Exchange, Permit } from './exchange.ts'
+import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -11,22 +13,49 @@ export interface Over {
 }
 
 export function record(exchange: Exchange, { permit, ending, cost }: Over): RecordRow {
-  const { caller } = permit
+  const { timings, attempts } = exchange
   return {
+    ...draftOf(exchange),
+    ...usageOf(cost),
     callId: exchange.callId,
-    keyId: caller.keyId,
-    accountId: caller.accountId,
-    provider: exchange.route?.provider.id ?? null,
-    model: exchange.route?.model.id ?? null,
-    channel: exchange.attempts.at(-1)?.channelId ?? null,
+    keyId: permit.caller.keyId,
+    accountId: permit.caller.accountId,
+    channel: attempts.at(-1)?.channelId ?? null,
     status: ending.status,
+    error: ending.error ?? null,
     outcome: ending.outcome,
+    rule: cost.rule,
     usageSource: cost.source,
-    inputTokens: cost.usage.input,
-    cacheReadTokens: cost.usage.cacheRead ?? 0,
-    outputTokens: cost.usage.output,
-    attempts: exchange.attempts.length,
-    streamed: exchange.call?.stream ?? false,
-    durationMs: Math.round(exchange.timings.nowMs() - exchange.startedMs),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(told)),
+    timings: JSON.stringify(timings.spent),
+    firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
+    durationMs: Math.round(timings.nowMs() - exchange.startedMs),
+  }
+}
+
+const lineOf = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, String(rate)]
+const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
+
+/** What is known of a call before it is forwarded. */
+export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
+  return {
+    dialect: protocol.name,
+    provider: route?.provider.id ?? null,
+    model: route?.model.id ?? null,
+    streamed: call?.stream ?? false,
+    priceVersion: route?.price?.version ?? null,
+    endUser: call?.endUser ?? null,
+    tags: call?.tags ?? null,
+  }
+}
+
+export function usageOf({ usage, lines }: Cost): RecordUsage {
+  return {
+    inputTokens: inputTokens(usage),
+    cacheReadTokens: (usage.cacheRead ?? 0) + (usage.cacheReadAudio ?? 0) + (usage.cacheReadImage ?? 0),
+    cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
+    outputTokens: outputTokens(usage),
+    reasoningTokens: usage.reasoning ?? 0,
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineOf)),
   }
 }

@@ -4,11 +4,10 @@
 // by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
 
 import type { Brand } from '../base/brand.ts'
-import type { Refusal } from '../base/errors.ts'
+import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
-import type { Usage } from '../base/usage.ts'
-import type { PriceOrFree } from '../billing/price.ts'
+import type { PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
@@ -16,6 +15,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Meter } from './meter.ts'
 import type { Timings } from './timings.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
@@ -40,7 +40,7 @@ export type Route = Brand<
     readonly permit: Permit
     readonly provider: Provider
     readonly model: Model
-    readonly price: PriceOrFree
+    readonly price: PricedOrFree
     /** In the order in which they are tried. */
     readonly channels: readonly Channel[]
   },
@@ -54,21 +54,11 @@ export interface Attempt extends Tried {
   readonly ms: number
 }
 
-/** What was seen of the answer while it passed. */
-export interface Meter {
-  usage?: Usage
-  outputChars: number
-  content: boolean
-  finishes: number
-  /** Every choice is done. */
-  finished: boolean
-}
-
-export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finishes: 0, finished: false })
-
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
+  /** The code of the refusal that ended it. */
+  readonly error?: ErrorCode
 }
 
 export interface Exchange {
@@ -92,6 +82,8 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
+  /** When the first content, or a whole plain answer, was in hand. */
+  firstMs?: number
   /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
   mayHold: boolean
   /** Set by the first ending; later ones get the same promise. */

@@ -3,6 +3,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from './database.ts'
+import type { PriceOrigin, PriceRow } from './operations.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -12,6 +13,9 @@ export interface KeyRow {
   readonly qpm: number
   readonly pricePerMille: number
   readonly revoked: boolean
+  /** A call that its funds do not cover is cut to what they cover. */
+  readonly clamps: boolean
+  readonly keepsBodies: boolean
 }
 
 export interface BalanceRow {
@@ -28,8 +32,9 @@ type Raw = Record<string, bigint | string | null>
 export class Reader {
   /** The one query that a call may wait for. */
   static readonly findKeySql = `
-    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms
-    FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.digest = ?1`
+    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms,
+      k.clamps, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
+    FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id WHERE k.digest = ?1`
 
   readonly #db: Database
   readonly #findKey
@@ -56,6 +61,8 @@ export class Reader {
       qpm: Number(row.qpm),
       pricePerMille: Number(row.price_per_mille),
       revoked: row.revoked_ms !== null,
+      clamps: row.clamps === 1n,
+      keepsBodies: row.keeps_bodies === 1n,
     }
   }
 
@@ -74,6 +81,19 @@ export class Reader {
 
   setting(name: string): string | undefined {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** Every price that ever held, oldest first. */
+  prices(): readonly PriceRow[] {
+    const rows = this.#db.query<Raw, []>('SELECT * FROM price ORDER BY version').all()
+    return rows.map(row => ({
+      version: Number(row.version),
+      model: row.model as string,
+      origin: row.origin as PriceOrigin,
+      price: row.price as string,
+      author: row.author as string,
+      madeMs: Number(row.made_ms),
+    }))
   }
 
   /** A real query, for the readiness check. */
