@@ -104,6 +104,12 @@ test('a request can have a fee, and sounds a rate of their own', () => {
   expect(cost('openai/gpt-audio', { input: 0, output: 0, outputAudio: 1000 })).toBe('0.064')
 })
 
+test('a replaced price is gone, an aggregator has its maker’s tiers, and an unnamed kind its neighbour', () => {
+  expect(cost('openai/o3', { input: 1_000_000, output: 0 })).toBe('2.00')
+  expect(cost('openrouter/google/gemini-2.5-pro', { input: 200_001, output: 0 })).toBe('0.5000025')
+  expect(cost('groq/llama-3.1-8b-instant', { input: 0, cacheRead: 1_000_000, output: 0 })).toBe('0.05')
+})
+
 test('what cannot be metered has no price', () => {
   expect(writtenPrice('perplexity', 'sonar-deep-research')).toBeUndefined()
   expect(written('google').filter(({ id }) => /image|omni|live/.test(id))).toEqual([])
