@@ -68,6 +68,17 @@ test('at every moment and length a file says what the data says', () => {
   )
 })
 
+test('what a case names keeps its rate, also where that is what the plain price has for it unnamed', () => {
+  const constraint = { type: 'time_of_date', start_time: '08:00:00Z', end_time: '16:30:00Z' }
+  const peak = { input_mtok: 2, output_mtok: 4, cache_read_mtok: 1 }
+  const all = [{ prices: { input_mtok: 1, output_mtok: 4 } }, { constraint, prices: peak }] as ConditionalPrice[]
+  const tariff = tariffOf({ id: 'one', match: { equals: 'one' }, prices: all }) as Tariff
+  expect(filePrice(tariff)).toEqual({
+    ...{ input: '1.00', output: '4.00' },
+    cases: [{ hours: ['08:00', '16:30'], input: '2.00', cacheRead: '1.00' }],
+  })
+})
+
 test('the dearer of two is never less than the own price, nor than what the other names', () => {
   fc.assert(
     fc.property(models, models, point, (own, other, at) => {
