@@ -47,6 +47,7 @@ const text = (price: number): string => String(Number(price.toFixed(6)))
 
 const ARK = 'volcengine.com/docs/82379/1544106 (Ark model prices), by public copies of it; read 2026-11-15'
 const BAILIAN = 'help.aliyun.com/zh/model-studio/model-pricing (Beijing), by public copies of it; read 2026-11-15'
+const QWEN_PLUS = `${BAILIAN}; output in thinking mode (8, 24, 64) as remembered, on no page that was read`
 const BAILIAN_DEARER = `${BAILIAN}; copies differ above 256k, the dearer taken`
 const BIGMODEL = 'docs.bigmodel.cn/cn/guide/start/pricing; read 2026-11-15'
 const BIGMODEL_COPIES = 'open.bigmodel.cn/pricing, by public copies of it; read 2026-11-15'
@@ -98,7 +99,7 @@ export const handPrices: Readonly<Record<string, Readonly<Record<string, FilePri
     'qwen-long': qwen(BAILIAN, [0, 0.5, 2]),
     'qwen-max': qwen(BAILIAN, [0, 2.4, 9.6]),
     // What it writes in thinking mode, which a price cannot tell from the rest.
-    'qwen-plus': qwen(BAILIAN, [0, 0.8, 8], [128_000, 2.4, 24], [256_000, 4.8, 64]),
+    'qwen-plus': qwen(QWEN_PLUS, [0, 0.8, 8], [128_000, 2.4, 24], [256_000, 4.8, 64]),
     'qwen-turbo': qwen(BAILIAN, [0, 0.3, 3]),
     'qwen-vl-plus': qwen(BAILIAN, [0, 0.8, 2]),
     'qwen3-coder-plus': qwen(BAILIAN, [0, 4, 16], [32_000, 6, 24], [128_000, 10, 40], [256_000, 20, 200]),
