@@ -4,11 +4,11 @@ import type { Ledger } from './ledger.ts'
 
 export function countedLedger(ledger: Ledger, count: (outcome: string) => void): Ledger {
   return {
-    hold: request => ledger.hold(request),
-    checkpoint: (callId, used, usage) => ledger.checkpoint(callId, used, usage),
+    ...ledger,
     async settle(record, cost, extras) {
-      await ledger.settle(record, cost, extras)
+      const done = await ledger.settle(record, cost, extras)
       count(record.outcome)
+      return done
     },
     async record(record) {
       await ledger.record(record)

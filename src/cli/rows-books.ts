@@ -1,6 +1,7 @@
 // Commands that look at the books or keep them safe: records, statements, prices, audit, backup, restore.
 
 import { existsSync, readFileSync } from 'node:fs'
+import { readConfig } from '../config.ts'
 import type { Fields } from './asking.ts'
 import { ask, folderOf, Problem } from './asking.ts'
 import { tableLines } from './printing.ts'
@@ -53,6 +54,14 @@ export const bookRows: Readonly<Record<string, Row>> = {
     command: 'prices-withdraw',
     places: ['model'],
   }),
+  'prices check': {
+    usage: 'prices check',
+    about: 'compare the prices of the provider files with public price data; exit code 1 if they disagree',
+    async run() {
+      const { checkInstalledPrices } = await import('./prices-check.ts')
+      process.exitCode = await checkInstalledPrices(readConfig(process.env).providerFolders, say)
+    },
+  },
   'audit': asking({
     usage: 'audit',
     about: 'prove the books: balances, holds, charges, records; ends with 1 if anything does not agree',
