@@ -5,7 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { Audit } from '../../src/store/audit.ts'
 import type { AuditReport } from '../../src/store/audit-findings.ts'
-import { auditWhole } from '../../src/store/auditing.ts'
+import { Auditing, auditWhole } from '../../src/store/auditing.ts'
+import type { MoneyText } from '../../src/store/operations.ts'
+import { Writer } from '../../src/store/writer.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, calls, freshCode, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
 import { spoil, usedCode } from './sample-books.ts'
@@ -206,13 +208,54 @@ test('a record that comes late, of a call that held for long, is looked at when 
   other.close()
 })
 
-test('sums of more than 64 bits are added up exactly', async () => {
-  const much = `${2n ** 60n}` as const
-  for (let ref = 8_000; ref < 8_020; ref++) {
-    // Back and forth: each balance stays in its bounds, and what has passed through does not.
-    books.run(run => run.post({ kind: 'adjustment', ref, accountId: bob, amount: much, reference: null, author: 'x' }))
-    const back = { kind: 'adjustment', ref: ref + 100, accountId: bob, amount: `-${much}` } as const
-    books.run(run => run.post({ ...back, reference: null, author: 'x' } as never))
+test('books that are being written to agree at every look', async () => {
+  const [writer] = await Writer.open({ path: books.path, ballastBytes: 0 }, fault => expect(fault).toBe(''))
+  const audits = [0, 1].map(lagMs => new Auditing({ ...options, lagMs, path: books.path }))
+  let [next, working] = [20_000_000, true]
+  const caller = async (owner: { accountId: number; keyId: number }): Promise<void> => {
+    while (working) {
+      const callId = next++
+      const ref = next++
+      await writer.run('hold', holdOf(callId, owner, '900'))
+      const posted = { kind: 'top_up', ref, accountId: owner.accountId, amount: '600', reference: null } as const
+      const cost = `${BigInt(callId % 1_000)}` as const
+      const settled = writer.run('settle', { record: recordOf(callId, owner), cost })
+      await Promise.all([settled, writer.run('post', { ...posted, author: 'cli' })])
+      if (callId % 7 === 0) {
+        const part = { kind: 'refund', ref: callId, amount: 'all', reference: null, author: 'cli' } as const
+        await writer.run('post', { ...part, accountId: owner.accountId })
+      }
+    }
   }
+  const owners = [{ accountId: alice, keyId: aliceKey }, { accountId: bob, keyId: bobKey }]
+  const callers = Array.from({ length: 8 }, (_, at) => caller(owners[at % 2]!))
+  let last: AuditReport | undefined
+  for (let look = 0; look < 60 || last!.transfers < 2_000; look++) {
+    for (const audit of audits) {
+      last = await audit.pass()
+      expect(last.findings).toEqual([])
+    }
+  }
+  working = false
+  await Promise.all(callers)
+  for (const audit of audits) await audit.close()
+  await writer.close()
+  const { findings, transfers } = await auditWhole(books.path, { deep: true })
+  expect(findings).toEqual([])
+  expect(transfers).toBeGreaterThanOrEqual(last!.transfers)
+})
+
+test('sums of more than 64 bits are added up exactly', async () => {
+  const post = (ref: number, amount: MoneyText): void => {
+    const posting = { kind: 'adjustment', ref, accountId: bob, amount, reference: null, author: 'cli' } as const
+    expect(books.run(run => run.post(posting)).done).toBe('posted')
+  }
+  const much = 2n ** 60n
+  // Back and forth: each balance stays in its bounds, and what has passed through does not.
+  for (let ref = 8_000; ref < 8_020; ref++) {
+    post(ref, `${much}`)
+    post(ref + 100, `${-much}`)
+  }
+  post(8_200, `${much + 1n}`)
   expect((await auditWhole(books.path)).findings).toEqual([])
 })

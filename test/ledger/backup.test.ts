@@ -58,6 +58,7 @@ describe('a backup under load', () => {
     expect(await stop()).toBeGreaterThanOrEqual(40)
     expect(answer).toMatchObject({ folder: backup, books: 'agree', findings: [] })
     expect((await harness.gateway.operator.audit!({})).findings).toEqual([])
+    expect(harness.logs.filter(line => line.includes('"error"'))).toEqual([])
     await harness.stop()
 
     expect(readdirSync(backup).sort()).toEqual(['backup.json', 'jwt-secret', 'pepper', 'weir.db'])
