@@ -10,6 +10,8 @@ export interface MeasuredParts {
   readonly books: Pick<BooksReader, 'totals'>
   ledgerState(): LedgerState
   callsUnderWay(): number
+  /** Bodies that were to be kept and were not. */
+  bodiesDropped?(): number
   dateMs(): number
 }
 
@@ -37,6 +39,9 @@ export function buildGatewayMetrics({ writer, books, ledgerState, ...parts }: Me
   metrics.gauge('weir_holds_open', 'Calls with money set aside.', () => books.totals().openHolds)
   metrics.gauge('weir_held_usd', 'Money set aside.', () => usd(books.totals().held))
   metrics.gauge('weir_shortfall_usd', 'Costs beyond what callers had.', () => usd(books.totals().shortfall))
+
+  const { bodiesDropped } = parts
+  if (bodiesDropped !== undefined) metrics.counted('weir_bodies_dropped_total', 'Bodies not kept.', bodiesDropped)
 
   metrics.gauge('weir_ledger_drift', 'Things in the books that do not agree.', () => ledgerState().drift)
   metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the auditor last looked.', () => {

@@ -8,7 +8,7 @@ import type { AuditReport } from './audit-findings.ts'
 import { auditWhole } from './auditing.ts'
 import type { CopyOrder, FromCopier } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
-import { FolderError } from './folder.ts'
+import { FolderError, restoringIn } from './folder.ts'
 import { schemaVersion } from './schema-check.ts'
 
 export interface BackupReport {
@@ -88,11 +88,14 @@ async function judgeDatabase(path: string): Promise<AuditReport | undefined> {
 
 /**
  * Puts a backup in place of the present data, which is moved into a folder of its own; gives that folder. The caller
- * holds the lock. Everything is copied before anything is moved, so that a disk that is full changes nothing.
+ * holds the lock. Everything is copied before anything is moved, so that a disk that is full changes nothing. Whoever
+ * is killed in the middle leaves the folder `restoring`, with which nothing starts, and can run it again.
  */
 export function putInPlace(backup: string, data: string): string | undefined {
-  const time = new Date().toISOString().replaceAll(':', '-')
-  const part = join(data, 'restoring')
+  const part = restoringIn(data)
+  const asideNote = join(part, 'aside')
+  const asideName = existsSync(asideNote) ? readFileSync(asideNote, 'utf8') : freshAside()
+  const aside = join(data, asideName)
   rmSync(part, { recursive: true, force: true })
   mkdirSync(part, { mode: 0o700 })
   const names = [...DATABASES, ...SECRETS].filter(name => existsSync(join(backup, name)))
@@ -101,15 +104,21 @@ export function putInPlace(backup: string, data: string): string | undefined {
     chmodSync(join(part, name), 0o600)
     syncFile(join(part, name))
   }
-  const aside = join(data, `before-restore-${time}`)
-  const present = presentFiles(data, names)
-  if (present.length > 0) mkdirSync(aside, { mode: 0o700 })
-  for (const name of present) renameSync(join(data, name), join(aside, name))
+  writeWhole(asideNote, asideName)
+  syncFolder(part)
+  for (const name of presentFiles(data, names)) {
+    mkdirSync(aside, { recursive: true, mode: 0o700 })
+    // What stands there already was moved before; then this one is of a restore that was cut off.
+    if (existsSync(join(aside, name))) rmSync(join(data, name))
+    else renameSync(join(data, name), join(aside, name))
+  }
   for (const name of names) renameSync(join(part, name), join(data, name))
   rmSync(part, { recursive: true })
   syncFolder(data)
-  return present.length > 0 ? aside : undefined
+  return existsSync(aside) ? aside : undefined
 }
+
+const freshAside = (): string => `before-restore-${new Date().toISOString().replaceAll(':', '-')}`
 
 /** The databases with their logs, which belong to them; and the secrets that are about to be replaced. */
 function presentFiles(data: string, coming: readonly string[]): readonly string[] {

@@ -25,6 +25,9 @@ export interface Secrets {
 
 const DATABASE = 'weir.db'
 
+/** Where a restore gathers what it is about to put in place. */
+export const restoringIn = (folder: string): string => join(folder, 'restoring')
+
 /** Whether a gateway has ever kept its data here. */
 export const hasData = (path: string): boolean => existsSync(join(resolve(path), DATABASE))
 
@@ -35,6 +38,9 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
     throw new FolderError(`The data folder's path is too long for a unix socket: move it with WEIR_DATA (${folder}).`)
   }
   makeFolder(folder)
+  if (existsSync(restoringIn(folder))) {
+    throw new FolderError(`A restore to ${folder} was cut off. Run it again: weir restore <backup folder>.`)
+  }
   return {
     path: folder,
     database: join(folder, DATABASE),

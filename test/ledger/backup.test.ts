@@ -3,7 +3,8 @@
 
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { openWriter } from '../../src/store/database.ts'
 import { bookFaults } from '../support/books.ts'
@@ -61,10 +62,10 @@ describe('a backup under load', () => {
     expect(harness.logs.filter(line => line.includes('"error"'))).toEqual([])
     await harness.stop()
 
-    expect(readdirSync(backup).sort()).toEqual(['backup.json', 'jwt-secret', 'pepper', 'weir.db'])
-    expect([modeOf(backup), ...readdirSync(backup).map(name => modeOf(join(backup, name)))]).toEqual(
-      ['700', '600', '600', '600', '600'],
-    )
+    const files = readdirSync(backup)
+    expect(files).toEqual(expect.arrayContaining(['backup.json', 'jwt-secret', 'pepper', 'weir.db']))
+    expect(modeOf(backup)).toBe('700')
+    for (const file of files) expect([file, modeOf(join(backup, file))]).toEqual([file, '600'])
     const note = JSON.parse(readFileSync(join(backup, 'backup.json'), 'utf8'))
     expect(note).toMatchObject({ version: expect.any(String), schema: 2, booksAgree: true })
     expect(note.rows).toMatchObject({ transfers: answer.transfers, records: answer.records })
@@ -110,6 +111,38 @@ describe('a backup under load', () => {
     const former = join(data, aside[0]!)
     expect(readdirSync(former)).toEqual(expect.arrayContaining(['weir.db', 'pepper', 'jwt-secret']))
     expect(await weirSays(former, `balance ${key}`)).toMatch(/balance +3\.00/)
+  })
+})
+
+describe('a restore that is killed', () => {
+  const place = freshFolder()
+  const [backup, data] = [join(place, 'backup'), join(place, 'data')]
+  const files = ['weir.db', 'pepper', 'jwt-secret']
+  let [kept, lost] = ['', '']
+
+  /** As a kill leaves the folder after so many of its moves. */
+  function killedAfter(moves: number): void {
+    const [part, aside] = [join(data, 'restoring'), join(data, 'before-restore-x')]
+    mkdirSync(part)
+    mkdirSync(aside)
+    for (const file of files) cpSync(join(backup, file), join(part, file))
+    writeFileSync(join(part, 'aside'), 'before-restore-x')
+    files.slice(0, moves).forEach(file => renameSync(join(data, file), join(aside, file)))
+    files.slice(0, Math.max(0, moves - files.length)).forEach(file => renameSync(join(part, file), join(data, file)))
+  }
+
+  test.each([0, 1, 3, 4])('after %i moves lets nothing start, and can be run again', async moves => {
+    rmSync(place, { recursive: true, force: true })
+    kept = await weirSays(join(place, 'first'), 'keys create --credit 3')
+    await weirSays(join(place, 'first'), `backup ${backup}`)
+    lost = await weirSays(data, 'keys create --credit 4')
+    killedAfter(moves)
+    expect((await weir(data, 'serve')).stderr).toMatch(/^weir: A restore to .* was cut off\. Run it again/)
+    await weirSays(data, `restore ${backup}`)
+    expect(await weirSays(data, `balance ${kept}`)).toMatch(/balance +3\.00/)
+    const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    expect(aside).toEqual(['before-restore-x'])
+    expect(await weirSays(join(data, aside[0]!), `balance ${lost}`)).toMatch(/balance +4\.00/)
   })
 })
 
