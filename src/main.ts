@@ -60,9 +60,6 @@ import { buildCatalogue } from './upstreams/catalogue.ts'
 
 const { version } = packageJson
 
-/** A ledger that takes longer than this for one operation is not well. */
-const WRITER_MS_MAX = 1_000
-
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
 
@@ -306,7 +303,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.busyMs < WRITER_MS_MAX && !writer.full
+    return writer.well
   } catch {
     return false
   }
