@@ -22,12 +22,12 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
-  /** The class of service, as the caller wrote it. */
-  readonly serviceClass?: string
   /** Whom the caller calls for, as the caller names them. */
   readonly endUser?: string
   /** JSON: what the caller wants its costs to be sorted by. */
   readonly tags?: string
+  /** The class of service, as the caller wrote it. */
+  readonly serviceClass?: string
 }
 
 const nothing = Buffer.alloc(0)

@@ -106,8 +106,10 @@ export interface KeyInsert {
 }
 
 export interface PriceInsert {
+  /** `<provider>/<model>`, as callers name it. */
   readonly model: string
   readonly origin: 'shipped' | 'operator' | 'withdrawn'
+  /** Canonical JSON; empty for a withdrawal. */
   readonly price: string
   readonly author: string
 }
