@@ -14,6 +14,8 @@ import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import { buildLedger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { buildPriceBook, shippedTexts, syncRows } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -137,9 +139,10 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const prices = shippedPrices(catalogue, world.clock.dateMs())
+  const { settling, ...calls } = buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence })
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
     ...calls,
@@ -242,6 +245,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
@@ -249,8 +253,8 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
-  const { nowMs } = world.clock
+function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence }: CallParts) {
+  const { nowMs, dateMs } = world.clock
   const ledger = buildLedger({
     writer: store.writer,
     onShortfall: (callId, amount) =>
@@ -261,7 +265,7 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute(catalogue),
+    route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,
@@ -274,6 +278,12 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
   const heard = world.silence ?? silence
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
   return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+}
+
+/** Every shipped price is a version of its own. */
+function shippedPrices(catalogue: Catalogue, madeMs: number): PriceBook {
+  const prices = catalogue.prices()
+  return buildPriceBook(prices, syncRows(shippedTexts(prices), [], { author: `weir ${version}`, madeMs }))
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {

@@ -34,9 +34,12 @@ export type UsageSource = 'reported' | 'estimated' | 'none'
 
 export const noUsage: Usage = { input: 0, output: 0 }
 
+/** A thousand times what any model reads or writes in one call. */
+const COUNT_MAX = 1e9
+
 /** A count as a provider should report it. Negative, fractional, absurd or textual ones are none. */
 export function tokenCount(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= 1e12
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= COUNT_MAX
     ? (value as number)
     : undefined
 }

@@ -1,18 +1,16 @@
 // Usage → cost, by who pays for this ending.
 
-import type { Nanos } from '../base/money.ts'
 import type { Usage, UsageSource } from '../base/usage.ts'
-import { costOf, estimateUsage } from '../billing/price.ts'
+import type { Bill } from '../billing/price.ts'
+import { billOf, estimateUsage } from '../billing/price.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
 
-export interface Cost {
+export interface Cost extends Bill {
   readonly usage: Usage
   readonly source: UsageSource
-  readonly amount: Nanos
   /** Of who pays. */
   readonly rule: string
-  readonly lines: readonly unknown[]
 }
 
 export function cost(exchange: Exchange, ending: Ending): Cost {
@@ -21,7 +19,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     outcome: ending.outcome,
     content: meter.content,
     reported: meter.usage,
-    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputChars),
+    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputBytes),
   })
-  return { usage, source, amount: costOf(usage, exchange.route?.price), rule: '', lines: [] }
+  return { usage, source, rule: '', ...billOf(usage, exchange.route?.price) }
 }

@@ -63,7 +63,7 @@ export class AnswerReader {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
       const reading = this.#protocol.readFrame(frameData(bytes))
-      this.#meter.outputChars += reading.outputChars
+      this.#meter.outputBytes += reading.outputBytes
       this.#meter.finishes += reading.finishes
       this.#meter.finished = this.#meter.finishes >= this.#choices
       this.#meter.content ||= reading.kind === 'content'

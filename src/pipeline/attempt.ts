@@ -133,9 +133,9 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
     const said = scrubbed(reading.error, channel).message.slice(0, 200)
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
   }
-  exchange.meter.content = reading.outputChars > 0
+  exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
-  exchange.meter.outputChars = reading.outputChars
+  exchange.meter.outputBytes = reading.outputBytes
   if (reading.usage !== undefined) exchange.meter.usage = reading.usage
   return { kind: 'plain', contentType, body }
 }

@@ -8,7 +8,7 @@ import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { Usage } from '../base/usage.ts'
-import type { PriceOrFree } from '../billing/price.ts'
+import type { PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
@@ -40,7 +40,7 @@ export type Route = Brand<
     readonly permit: Permit
     readonly provider: Provider
     readonly model: Model
-    readonly price: PriceOrFree
+    readonly price: PricedOrFree
     /** In the order in which they are tried. */
     readonly channels: readonly Channel[]
   },
@@ -57,14 +57,15 @@ export interface Attempt extends Tried {
 /** What was seen of the answer while it passed. */
 export interface Meter {
   usage?: Usage
-  outputChars: number
+  /** Written text in UTF-8, for where no usage came. */
+  outputBytes: number
   content: boolean
   finishes: number
   /** Every choice is done. */
   finished: boolean
 }
 
-export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finishes: 0, finished: false })
+export const freshMeter = (): Meter => ({ outputBytes: 0, content: false, finishes: 0, finished: false })
 
 export interface Ending {
   readonly outcome: Outcome

@@ -82,7 +82,7 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       timings.pass()
 
       timings.enter('Route')
-      exchange.route = stages.route(exchange.permit, name, protocol.name)
+      exchange.route = stages.route(exchange.permit, { name, dialect: protocol.name, serviceClass: call.serviceClass })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
       const holdSinceMs = nowMs()

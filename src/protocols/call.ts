@@ -22,6 +22,8 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
+  /** The class of service, as the caller wrote it. */
+  readonly serviceClass?: string
   /** Whom the caller calls for, as the caller names them. */
   readonly endUser?: string
   /** JSON: what the caller wants its costs to be sorted by. */
@@ -47,8 +49,8 @@ export interface CallTarget {
 /** What a plain answer says. */
 export interface AnswerReading {
   readonly usage?: Usage
-  /** Written text, counted in characters, for where no usage came. */
-  readonly outputChars: number
+  /** Written text, counted in bytes of UTF-8, for where no usage came. */
+  readonly outputBytes: number
   readonly error?: UpstreamWords
 }
 
@@ -67,7 +69,7 @@ export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 't
 export interface FrameReading {
   readonly kind: FrameKind
   readonly usage?: Usage
-  readonly outputChars: number
+  readonly outputBytes: number
   /** How many choices the model said are done; the terminal event may follow or be missing. */
   readonly finishes: number
   readonly error?: UpstreamWords

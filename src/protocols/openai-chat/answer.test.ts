@@ -13,10 +13,10 @@ describe('an answer', () => {
   test('tells what was written and what was used', () => {
     const message = { role: 'assistant', content: '1234' }
     expect(answerOf({ choices: [{ message }], usage: { prompt_tokens: 7, completion_tokens: 5 } })).toEqual({
-      outputChars: 4,
+      outputBytes: 4,
       usage: { input: 7, cacheRead: 0, output: 5 },
     })
-    expect(answerOf({ choices: [] })).toEqual({ outputChars: 0 })
+    expect(answerOf({ choices: [] })).toEqual({ outputBytes: 0 })
   })
 
   test.each(['hello', '{"choices":[', '', 'null', '5', '{"a":1}', '{"choices":{}}'])('is none: %p', body => {
@@ -36,9 +36,9 @@ describe('an answer', () => {
   test('counts everything that was written', () => {
     const call = { function: { name: 'four', arguments: '{}' } }
     const message = { content: '12', refusal: '3', reasoning_content: '4567', tool_calls: [call] }
-    expect(answerOf({ choices: [{ message }, { message: { content: '89' } }] })?.outputChars).toBe(15)
+    expect(answerOf({ choices: [{ message }, { message: { content: '89' } }] })?.outputBytes).toBe(15)
     const odd = [null, 5, {}, { message: null }, { message: { content: null, tool_calls: 5 } }]
-    expect(answerOf({ choices: odd })).toEqual({ outputChars: 0 })
+    expect(answerOf({ choices: odd })).toEqual({ outputBytes: 0 })
   })
 })
 
@@ -81,7 +81,7 @@ describe('an event', () => {
   })
 
   test('that opens it', () => {
-    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finishes: 0, outputChars: 0 })
+    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finishes: 0, outputBytes: 0 })
     expect(delta({ role: 'assistant', content: null })).toMatchObject({ kind: 'opening' })
     expect(delta({ tool_calls: [] })).toMatchObject({ kind: 'opening' })
     expect(frameOf({ choices: [] })).toMatchObject({ kind: 'opening' })
@@ -102,7 +102,7 @@ describe('an event', () => {
     ['text in parts', { content: [{ type: 'text', text: '1234' }] }, 4],
     ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '1234' }] }] }, 4],
   ])('of content: %s', (_name, fields, chars) => {
-    expect(delta(fields)).toMatchObject({ kind: 'content', outputChars: chars, finishes: 0 })
+    expect(delta(fields)).toMatchObject({ kind: 'content', outputBytes: chars, finishes: 0 })
   })
 
   test('that finishes', () => {
@@ -136,7 +136,7 @@ describe('an event', () => {
   test('of odd shapes does no harm', () => {
     const deltas = [5, { tool_calls: [null] }, { tool_calls: [{ function: 5 }] }, { content: 5 }, { refusal: [] }]
     const choices = [null, 5, ...deltas.map(fields => ({ delta: fields }))]
-    expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputChars: 0 })
-    expect(frameOf({ choices: {} })).toMatchObject({ kind: 'opening', outputChars: 0 })
+    expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputBytes: 0 })
+    expect(frameOf({ choices: {} })).toMatchObject({ kind: 'opening', outputBytes: 0 })
   })
 })

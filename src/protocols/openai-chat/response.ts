@@ -35,12 +35,12 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (typeof answer !== 'object' || answer === null) return undefined
   // Most name it `error`; some that call themselves compatible put its fields at the top.
   const error = answer.error ?? (answer.choices === undefined && answer.message !== undefined ? answer : undefined)
-  if (error) return { outputChars: 0, error: readError(error, 502) }
+  if (error) return { outputBytes: 0, error: readError(error, 502) }
   if (!Array.isArray(answer.choices)) return undefined
-  let outputChars = 0
-  for (const choice of answer.choices) outputChars += writtenChars(choice?.message)
+  let outputBytes = 0
+  for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
   const usage = readUsage(answer.usage)
-  return { outputChars, ...(usage !== undefined && { usage }) }
+  return { outputBytes, ...(usage !== undefined && { usage }) }
 }
 
 /**
@@ -60,25 +60,25 @@ export function readUsage(value: unknown): Usage | undefined {
   return { input: prompt - cacheRead, cacheRead, output }
 }
 
-export function writtenChars(message: ChatMessage | undefined): number {
+export function writtenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
-  let chars = textChars(message.content) + textChars(message.refusal) + callChars(message.function_call)
-  chars += textChars(message.reasoning_content) || textChars(message.reasoning)
+  let bytes = textBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
+  bytes += textBytes(message.reasoning_content) || textBytes(message.reasoning)
   if (Array.isArray(message.tool_calls)) {
-    for (const call of message.tool_calls) chars += callChars(call?.function) + callChars(call?.custom)
+    for (const call of message.tool_calls) bytes += callBytes(call?.function) + callBytes(call?.custom)
   }
-  return chars
+  return bytes
 }
 
 /** A text, or a list of parts that hold texts (or, for reasoning, lists of such parts). */
-function textChars(value: unknown): number {
-  if (typeof value === 'string') return value.length
+function textBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
   if (!Array.isArray(value)) return 0
-  let chars = 0
+  let bytes = 0
   for (const part of value as readonly ({ text?: unknown; thinking?: unknown } | null)[]) {
-    chars += textChars(part?.text) + textChars(part?.thinking)
+    bytes += textBytes(part?.text) + textBytes(part?.thinking)
   }
-  return chars
+  return bytes
 }
 
 interface WrittenCall {
@@ -87,8 +87,8 @@ interface WrittenCall {
   readonly input?: unknown
 }
 
-const callChars = (call: WrittenCall | null | undefined): number =>
-  call ? textChars(call.name) + textChars(call.arguments) + textChars(call.input) : 0
+const callBytes = (call: WrittenCall | null | undefined): number =>
+  call ? textBytes(call.name) + textBytes(call.arguments) + textBytes(call.input) : 0
 
 /** The error object of this dialect, as far as it has one. */
 export function readError(value: unknown, status: number): UpstreamWords {
