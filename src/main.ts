@@ -16,6 +16,7 @@ import { formatUsd } from './base/money.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { buildPriceBook, shippedTexts, syncRows } from './billing/price-book.ts'
+import { TokenCounter } from './billing/token-counter.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -31,6 +32,7 @@ import { listen } from './http/server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
 import { RateLimiter } from './limits/gcra.ts'
+import { buildKeyReport } from './management/key-report.ts'
 import type { Command } from './management/operator.ts'
 import { buildOperator } from './management/operator.ts'
 import { buildPublicData } from './management/public-data.ts'
@@ -140,11 +142,13 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const prices = shippedPrices(catalogue, world.clock.dateMs())
-  const { settling, ...calls } = buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence })
+  const parts = { catalogue, prices, store, underWay, deadlines, world, log, silence }
+  const { settling, counter, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, isReady }),
+    endpoints: buildEndpoints({ publicData, reportKey, isReady }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -172,6 +176,7 @@ function openGateway({ config, world, store, catalogue, opened }: GatewayParts):
     await server.kill()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     settling.close()
+    counter.close()
     await closeAll(opened)
     log.info('stopped')
   }
@@ -260,13 +265,14 @@ function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log,
     onShortfall: (callId, amount) =>
       log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
   })
+  const counter = new TokenCounter()
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
-    hold: buildHold(ledger),
+    hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
       send,
       deadlines,
@@ -277,7 +283,7 @@ function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log,
   const stallMs = world.attemptTimes.betweenChunksMs
   const heard = world.silence ?? silence
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
-  return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
 }
 
 /** Every shipped price is a version of its own. */

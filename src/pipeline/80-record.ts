@@ -33,7 +33,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
 }
 
 /** What is known of a call before it is forwarded. */
-export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
+export function draftOf({ protocol, route, call, tags }: Exchange): RecordDraft {
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
@@ -41,7 +41,7 @@ export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
     streamed: call?.stream ?? false,
     priceVersion: null,
     endUser: call?.endUser ?? null,
-    tags: call?.tags ?? null,
+    tags: tags ?? null,
   }
 }
 
@@ -52,6 +52,6 @@ export function usageOf({ usage, lines }: Cost): RecordUsage {
     cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
     outputTokens: outputTokens(usage),
     reasoningTokens: usage.reasoning ?? 0,
-    lines: lines.length === 0 ? null : JSON.stringify(lines),
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(line => ({ ...line, rate: String(line.rate) }))),
   }
 }
