@@ -112,7 +112,7 @@ describe('refuses', () => {
     ['a cap twice', `{"model":"a/b",${message},"max_tokens":1,"max_tokens":2}`, 'field_duplicate max_tokens'],
     ['a stream twice', `{"model":"a/b",${message},"stream":true,"stream":false}`, 'field_duplicate stream'],
     ['tools twice', `{"model":"a/b",${message},"tools":[],"tools":[{"type":"search"}]}`, 'field_duplicate tools'],
-    ['a class twice', `{"model":"a/b",${message},"service_tier":"a","service_tier":"b"}`, 'field_duplicate service_tier'],
+    ['a class twice', `{"model":"a/b",${message},"service_tier":1,"service_tier":2}`, 'field_duplicate service_tier'],
     ['n twice', `{"model":"a/b",${message},"n":1,"n":100}`, 'field_duplicate n'],
   ]
 
