@@ -13,9 +13,10 @@ import { buildIdMinter, textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
+import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
-import { buildPriceBook, shippedTexts, syncRows } from './billing/price-book.ts'
+import { openPriceBook } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
@@ -47,6 +48,7 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
+import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
@@ -111,7 +113,10 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, opened })
+    const { reader, writer } = store
+    const stamp = { author: `weir ${version}`, madeMs: world.clock.dateMs() }
+    const prices = await openPriceBook({ shipped: catalogue.prices(), reader, writer, stamp })
+    return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -132,17 +137,23 @@ interface GatewayParts {
   readonly world: World
   readonly store: Store
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly opened: readonly Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const underWay = new UnderWay(world.clock.nowMs)
+  const ledger = buildLedger({
+    writer: store.writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
+  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const prices = shippedPrices(catalogue, world.clock.dateMs())
-  const parts = { catalogue, prices, store, underWay, deadlines, world, log, silence }
+  const parts = { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence }
   const { settling, counter, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
@@ -248,6 +259,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 }
 
 interface CallParts {
+  readonly ledger: Ledger
   readonly silence: Silence
   readonly catalogue: Catalogue
   readonly prices: PriceBook
@@ -258,13 +270,9 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence }: CallParts) {
+function buildCalls(parts: CallParts) {
+  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const ledger = buildLedger({
-    writer: store.writer,
-    onShortfall: (callId, amount) =>
-      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
-  })
   const counter = new TokenCounter()
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -284,12 +292,6 @@ function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log,
   const heard = world.silence ?? silence
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
   return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
-}
-
-/** Every shipped price is a version of its own. */
-function shippedPrices(catalogue: Catalogue, madeMs: number): PriceBook {
-  const prices = catalogue.prices()
-  return buildPriceBook(prices, syncRows(shippedTexts(prices), [], { author: `weir ${version}`, madeMs }))
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Price } from '../base/price.ts'
 import { parsePrice, priceText } from '../base/price.ts'
-import type { PriceRow } from './price-book.ts'
+import type { PriceRow } from '../store/operations.ts'
 import { buildPriceBook, shippedTexts, syncRows } from './price-book.ts'
 
 const priceOf = (input: string): Price =>

@@ -5,20 +5,9 @@
 import { assert } from '../base/assert.ts'
 import type { Price } from '../base/price.ts'
 import { parsePrice, priceText } from '../base/price.ts'
-
-export type PriceOrigin = 'shipped' | 'operator' | 'withdrawn'
-
-/** A row of the price table. */
-export interface PriceRow {
-  readonly version: number
-  /** `<provider>/<model>`, as callers name it. */
-  readonly model: string
-  readonly origin: PriceOrigin
-  /** As priceText() writes it; empty for a withdrawal. */
-  readonly price: string
-  readonly author: string
-  readonly madeMs: number
-}
+import type { PriceRow } from '../store/operations.ts'
+import type { Reader } from '../store/reader.ts'
+import type { Writer } from '../store/writer.ts'
 
 export interface CurrentPrice {
   readonly version: number
@@ -58,6 +47,23 @@ export function syncRows(
     if (last.get(model) !== price) fresh.push({ version: ++version, model, origin: 'shipped', price, ...stamp })
   }
   return fresh
+}
+
+export interface OpenParts {
+  readonly shipped: ReadonlyMap<string, Price>
+  readonly reader: Pick<Reader, 'prices'>
+  readonly writer: Pick<Writer, 'run'>
+  readonly stamp: Stamp
+}
+
+/** Writes down what is new in what is shipped, durably, before any call can pin it. */
+export async function openPriceBook({ shipped, reader, writer, stamp }: OpenParts): Promise<PriceBook> {
+  const rows = reader.prices()
+  const fresh = syncRows(shippedTexts(shipped), rows, stamp)
+  if (fresh.length === 0) return buildPriceBook(shipped, rows)
+  const { versions } = await writer.run('addPrices', { prices: fresh })
+  const written = fresh.map((row, at) => ({ ...row, version: versions[at]! }))
+  return buildPriceBook(shipped, [...rows, ...written])
 }
 
 /** The texts that syncRows() compares. */

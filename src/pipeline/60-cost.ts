@@ -1,25 +1,29 @@
 // Usage → cost, by who pays for this ending.
 
-import type { Usage, UsageSource } from '../base/usage.ts'
+import type { Usage } from '../base/usage.ts'
 import type { Bill } from '../billing/price.ts'
 import { billOf, estimateUsage } from '../billing/price.ts'
+import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
 
-export interface Cost extends Bill {
-  readonly usage: Usage
-  readonly source: UsageSource
-  /** Of who pays. */
-  readonly rule: string
-}
+export interface Cost extends ChargedUsage, Bill {}
 
 export function cost(exchange: Exchange, ending: Ending): Cost {
-  const { meter, call } = exchange
-  const [usage, source] = chargedUsage({
+  const { meter, attempts } = exchange
+  const charged = chargedUsage({
     outcome: ending.outcome,
-    content: meter.content,
+    forwarded: meter.forwarded,
+    content: meter.outputBytes > 0,
+    fellBack: attempts.length > 1,
     reported: meter.usage,
-    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputBytes),
+    estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  return { usage, source, rule: '', ...billOf(usage, exchange.route?.price) }
+  return { ...charged, ...billOf(charged.usage, exchange.route?.price, meter.serviceClass) }
+}
+
+/** What a call used when it had written so much, as far as we can tell ourselves. */
+export function estimateOf({ call, hold }: Exchange, outputBytes: number): Usage {
+  const usage = estimateUsage(call?.inputBytes ?? 0, outputBytes)
+  return hold?.inputTokens === undefined ? usage : { ...usage, input: hold.inputTokens }
 }

@@ -1,9 +1,10 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
 import { inputTokens, outputTokens } from '../base/usage.ts'
+import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
-import type { Ending, Exchange, Permit } from './exchange.ts'
+import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -25,12 +26,15 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     outcome: ending.outcome,
     rule: cost.rule,
     usageSource: cost.source,
-    attempts: attempts.length === 0 ? null : JSON.stringify(attempts),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(told)),
     timings: JSON.stringify(timings.spent),
     firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
+
+const lineOf = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, String(rate)]
+const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
 
 /** What is known of a call before it is forwarded. */
 export function draftOf({ protocol, route, call, tags }: Exchange): RecordDraft {
@@ -39,19 +43,19 @@ export function draftOf({ protocol, route, call, tags }: Exchange): RecordDraft 
     provider: route?.provider.id ?? null,
     model: route?.model.id ?? null,
     streamed: call?.stream ?? false,
-    priceVersion: null,
+    priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
     tags: tags ?? null,
   }
 }
 
-export function usageOf({ usage, lines }: Cost): RecordUsage {
+export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): RecordUsage {
   return {
     inputTokens: inputTokens(usage),
     cacheReadTokens: (usage.cacheRead ?? 0) + (usage.cacheReadAudio ?? 0) + (usage.cacheReadImage ?? 0),
     cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
     outputTokens: outputTokens(usage),
     reasoningTokens: usage.reasoning ?? 0,
-    lines: lines.length === 0 ? null : JSON.stringify(lines.map(line => ({ ...line, rate: String(line.rate) }))),
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineOf)),
   }
 }

@@ -7,7 +7,6 @@ import type { Brand } from '../base/brand.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
-import type { Usage } from '../base/usage.ts'
 import type { PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
@@ -16,6 +15,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Meter } from './meter.ts'
 import type { Timings } from './timings.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
@@ -67,19 +67,6 @@ export interface Attempt extends Tried {
   readonly ms: number
 }
 
-/** What was seen of the answer while it passed. */
-export interface Meter {
-  usage?: Usage
-  /** Written text in UTF-8, for where no usage came. */
-  outputBytes: number
-  content: boolean
-  finishes: number
-  /** Every choice is done. */
-  finished: boolean
-}
-
-export const freshMeter = (): Meter => ({ outputBytes: 0, content: false, finishes: 0, finished: false })
-
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
@@ -114,6 +101,8 @@ export interface Exchange {
   firstMs?: number
   /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
   mayHold: boolean
+  /** The last note in the ledger of what has been delivered. */
+  checkpoint?: { readonly atMs: number; readonly bytes: number }
   /** Set by the first ending; later ones get the same promise. */
   settled?: Promise<void>
 }

@@ -5,7 +5,7 @@
 
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
-import type { Usage } from '../base/usage.ts'
+import type { UsageReport } from '../base/usage.ts'
 import type { Tags } from './tags.ts'
 
 export interface Call {
@@ -58,9 +58,11 @@ export type OutputCapField = 'max_tokens' | 'max_completion_tokens'
 
 /** What a plain answer says. */
 export interface AnswerReading {
-  readonly usage?: Usage
+  readonly usage?: UsageReport | undefined
   /** Written text, counted in bytes of UTF-8, for where no usage came. */
   readonly outputBytes: number
+  /** The class of service that it was served at, where the upstream says so. */
+  readonly serviceClass?: string | undefined
   readonly error?: UpstreamWords
 }
 
@@ -76,11 +78,8 @@ export interface AnswerReading {
  */
 export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'terminal' | 'garbage'
 
-export interface FrameReading {
+export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
-  readonly usage?: Usage
-  readonly outputBytes: number
   /** How many choices the model said are done; the terminal event may follow or be missing. */
   readonly finishes: number
-  readonly error?: UpstreamWords
 }

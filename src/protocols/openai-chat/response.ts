@@ -1,9 +1,8 @@
 // A plain chat completion: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
-import type { Usage } from '../../base/usage.ts'
-import { tokenCount } from '../../base/usage.ts'
 import type { AnswerReading } from '../call.ts'
+import { readUsage } from './usage.ts'
 
 export interface ChatMessage {
   readonly content?: unknown
@@ -18,6 +17,7 @@ export interface ChatAnswer {
   readonly error?: unknown
   readonly message?: unknown
   readonly usage?: unknown
+  readonly service_tier?: unknown
   readonly choices?: readonly {
     readonly message?: ChatMessage
     readonly delta?: ChatMessage
@@ -39,26 +39,11 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
-  const usage = readUsage(answer.usage)
-  return { outputBytes, ...(usage !== undefined && { usage }) }
+  return { outputBytes, usage: readUsage(answer.usage), serviceClass: readServiceClass(answer) }
 }
 
-/**
- * prompt_tokens includes what came from the cache. completion_tokens includes reasoning at most providers; where it
- * does not, total_tokens does, so the greater of the two is what was written.
- */
-export function readUsage(value: unknown): Usage | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const usage = value as Record<string, unknown>
-  const prompt = tokenCount(usage.prompt_tokens)
-  const completion = tokenCount(usage.completion_tokens)
-  if (prompt === undefined || completion === undefined) return undefined
-  const output = Math.max(completion, (tokenCount(usage.total_tokens) ?? 0) - prompt)
-  const details = usage.prompt_tokens_details as { cached_tokens?: unknown } | null | undefined
-  const cached = tokenCount(details?.cached_tokens ?? 0) ?? 0
-  const cacheRead = Math.min(cached, prompt)
-  return { input: prompt - cacheRead, cacheRead, output }
-}
+export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | undefined =>
+  typeof tier === 'string' ? tier : undefined
 
 export function writtenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0

@@ -2,7 +2,8 @@
 
 import type { FrameReading } from '../call.ts'
 import type { ChatAnswer } from './response.ts'
-import { readError, readUsage, writtenBytes } from './response.ts'
+import { readError, readServiceClass, writtenBytes } from './response.ts'
+import { readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -26,7 +27,6 @@ export function readFrame(data: string | undefined): FrameReading {
     outputBytes += writtenBytes(choice?.delta)
     if (typeof choice?.finish_reason === 'string') finishes++
   }
-  const usage = chunk.usage ? readUsage(chunk.usage) : undefined
   const kind = outputBytes > 0 || finishes > 0 ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
-  return usage === undefined ? { kind, outputBytes, finishes } : { kind, outputBytes, finishes, usage }
+  return { kind, outputBytes, finishes, usage: readUsage(chunk.usage), serviceClass: readServiceClass(chunk) }
 }
