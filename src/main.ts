@@ -273,7 +273,7 @@ interface CallParts {
 function buildCalls(parts: CallParts) {
   const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const counter = new TokenCounter()
+  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {

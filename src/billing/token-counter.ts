@@ -25,15 +25,24 @@ export interface FromCounter extends TokenCount {
   readonly id: number
 }
 
-export interface TokenCounterTimes {
+export interface TokenCounterOptions {
   readonly countMs: number
+  /** What is granted on top while the thread starts. */
+  readonly startMs: number
+  /** After so long without need, the thread is let go. */
   readonly idleMs: number
+  readonly thread: string
 }
 
-const defaultTimes: TokenCounterTimes = { countMs: bounds.tokenCountMsMax, idleMs: 60_000 }
+const defaults: TokenCounterOptions = {
+  countMs: bounds.tokenCountMsMax,
+  startMs: bounds.tokenCounterStartMsMax,
+  idleMs: 60_000,
+  thread: new URL('./token-counter-thread.ts', import.meta.url).href,
+}
 
 /** Later than the thread gives up, so that what it did until then is heard of. */
-const GRACE_MS = 250
+const GRACE_MS = 500
 
 interface Waiting {
   readonly bytes: number
@@ -42,15 +51,19 @@ interface Waiting {
 }
 
 export class TokenCounter {
-  readonly #times: TokenCounterTimes
+  readonly #onFault: (detail: string) => void
+  readonly #options: TokenCounterOptions
   #thread: Worker | undefined
+  #started = false
   #idle: ReturnType<typeof setTimeout> | undefined
   readonly #waiting = new Map<number, Waiting>()
   #waitingBytes = 0
   #lastId = 0
 
-  constructor(times: TokenCounterTimes = defaultTimes) {
-    this.#times = times
+  /** `onFault` hears when the thread died; the next need starts another. */
+  constructor(onFault: (detail: string) => void, options: Partial<TokenCounterOptions> = {}) {
+    this.#onFault = onFault
+    this.#options = { ...defaults, ...options }
   }
 
   get running(): boolean {
@@ -65,11 +78,13 @@ export class TokenCounter {
     const copy = new Uint8Array(text)
     this.#thread ??= this.#start()
     clearTimeout(this.#idle)
+    const { countMs, startMs } = this.#options
+    const withinMs = this.#started ? countMs : startMs + countMs
     return new Promise(resolve => {
-      const timer = setTimeout(() => this.#finish(id, undefined), this.#times.countMs + GRACE_MS)
+      const timer = setTimeout(() => this.#finish(id, undefined), withinMs + GRACE_MS)
       this.#waiting.set(id, { bytes, timer, resolve })
       this.#waitingBytes += bytes
-      const job: ToCounter = { id, text: copy, dueMs: Date.now() + this.#times.countMs }
+      const job: ToCounter = { id, text: copy, dueMs: Date.now() + withinMs }
       this.#thread!.postMessage(job, [copy.buffer])
     })
   }
@@ -79,14 +94,21 @@ export class TokenCounter {
     clearTimeout(this.#idle)
     this.#thread?.terminate()
     this.#thread = undefined
+    this.#started = false
     for (const id of this.#waiting.keys()) this.#finish(id, undefined)
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./token-counter-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<FromCounter>) => this.#finish(event.data.id, event.data)
-    thread.onerror = () => {
-      if (this.#thread === thread) this.close()
+    const thread = new Worker(this.#options.thread)
+    thread.onmessage = (event: MessageEvent<FromCounter>) => {
+      if (this.#thread !== thread) return
+      this.#started = true
+      this.#finish(event.data.id, event.data)
+    }
+    thread.onerror = event => {
+      if (this.#thread !== thread) return
+      this.close()
+      this.#onFault(event.message)
     }
     return thread
   }
@@ -99,7 +121,7 @@ export class TokenCounter {
     clearTimeout(waiting.timer)
     waiting.resolve(count)
     if (this.#waiting.size > 0 || this.#thread === undefined) return
-    this.#idle = setTimeout(() => this.close(), this.#times.idleMs)
+    this.#idle = setTimeout(() => this.close(), this.#options.idleMs)
     this.#idle.unref()
   }
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { answer } from '../../src/fake-upstream/answers.ts'
+import { answer, pausedStream } from '../../src/fake-upstream/answers.ts'
 import type { Funded } from '../support/funds.ts'
 import { fundKeys } from '../support/funds.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -274,5 +274,30 @@ describe('for the record', () => {
     expect(response.status).toBe(200)
     expect(JSON.parse((harness.records().at(-1)!.tags as string | null) ?? '{}')).toEqual({})
     expect(harness.records().at(-1)).toMatchObject({ end_user: null })
+  })
+
+  /** The record of a streamed call whose caller leaves after the first word, so that nobody reports its usage. */
+  async function leftRecord(key: string, body: string): Promise<Record<string, unknown>> {
+    harness.upstream.plan(pausedStream(['Hello', ' river'], new Promise(() => {})))
+    const caller = openCall(harness, key, body)
+    await caller.until(({ text }) => text.includes('Hello'), 'the first word is there', 20_000)
+    caller.leave()
+    await harness.idle()
+    return harness.records().at(-1)!
+  }
+
+  test('an image is estimated as an image, and not as the text that it came in', async () => {
+    const url = `data:image/png;base64,${'A'.repeat(400_000)}`
+    const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }]
+    const record = await leftRecord(funded.keys.rich, bodyOf({ messages, stream: true, max_tokens: 10 }))
+    expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+    expect(record.input_tokens).toBeWithin(1_000, 1_100)
+  })
+
+  test('what was counted for the hold is the estimate, too', async () => {
+    const body = prose(100_000, { max_tokens: 100, stream: true })
+    const record = await leftRecord(funded.keys.tenth, body)
+    expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+    expect((record.input_tokens as number) / countTokens(body)).toBeWithin(1, 1.05)
   })
 })

@@ -120,7 +120,8 @@ describe('budgets', () => {
     ends.resolve()
     expect((await calling).status).toBe(200)
     const usd = (nanos: bigint): string => `0.${String(nanos).padStart(9, '0').replace(/0{1,7}$/, '')}`
-    expect(during.account).toMatchObject({ balance: '10.00', held: usd(bound) })
+    const available = `9${usd(USD - bound).slice(1)}`
+    expect(during.account).toMatchObject({ balance: '10.00', held: usd(bound), available })
     expect(during.budgets).toMatchObject([
       { scope: 'key', span: 'day', cap: '0.001', spent: '0.00', held: usd(bound), left: usd(USD / 1_000n - bound) },
       { scope: 'key', span: 'total', cap: '7.00', spent: '0.00', held: usd(bound), ends_at: null },
