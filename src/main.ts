@@ -17,8 +17,9 @@ import type { Auditor } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
-import type { PriceBook } from './billing/price-book.ts'
+import type { PriceBook, PriceRow } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
+import { TokenCounter } from './billing/token-counter.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -37,6 +38,7 @@ import { RateLimiter } from './limits/gcra.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
+import { buildKeyReport } from './management/key-report.ts'
 import { buildOperator } from './management/operator.ts'
 import { buildPublicData } from './management/public-data.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
@@ -64,9 +66,6 @@ import type { Catalogue } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
 
 const { version } = packageJson
-
-/** A ledger that takes longer than this for one operation is not well. */
-const WRITER_MS_MAX = 1_000
 
 /** A call has its hold long before; a record that is younger is left to the auditor's next look. */
 const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
@@ -122,7 +121,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    store.usePrices(prices)
+    store.followPrices(row => prices.add(row))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
@@ -164,11 +163,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, ...calls } = buildCalls(parts)
+  const { settling, counter, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, isReady, ledgerState: () => store.auditor.state }),
+    endpoints: buildEndpoints({ publicData, reportKey, isReady, ledgerState: () => store.auditor.state }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -198,6 +198,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     await server.kill()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     settling.close()
+    counter.close()
     await closeAll(opened)
     log.info('stopped')
   }
@@ -231,9 +232,9 @@ export interface Store {
   readonly operator: Commands
   readonly books: BooksReader
   readonly auditor: Auditor
-  /** The book that is to hear of an operator's prices. */
-  usePrices(book: PriceBook): void
   mintId(): number
+  /** Calls with each price that an operator adds. */
+  followPrices(listener: (row: PriceRow) => void): void
   close(): Promise<void>
 }
 
@@ -261,7 +262,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     unknownMax: bounds.keysUnknownCachedMax,
     unknownMs: bounds.keyUnknownMsMax,
   })
-  let prices: PriceBook | undefined
+  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
     reader,
@@ -270,7 +271,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     mintId,
     dateMs: world.clock.dateMs,
     onKeyChanged: () => keys.forget(),
-    onPrice: row => prices?.add(row),
+    onPriceAdded: row => onPriceAdded(row),
     books,
     audit: watch.audit,
     backUp: watch.backUp,
@@ -282,8 +283,10 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     await writer.close()
     lock?.release()
   }
-  const usePrices = (book: PriceBook): void => void (prices = book)
-  return { folder, writer, reader, books, auditor: watch.auditor, keys, operator, usePrices, mintId, close }
+  return {
+    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, operator, mintId, close },
+    followPrices: listener => void (onPriceAdded = listener),
+  }
 }
 
 /** Undefined when nobody wants them: then nothing is counted either. */
@@ -315,13 +318,14 @@ interface CallParts {
 function buildCalls(parts: CallParts) {
   const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
+  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
-    hold: buildHold(ledger),
+    hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
       send,
       deadlines,
@@ -332,7 +336,7 @@ function buildCalls(parts: CallParts) {
   const stallMs = world.attemptTimes.betweenChunksMs
   const heard = world.silence ?? silence
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
-  return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
@@ -351,7 +355,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.busyMs < WRITER_MS_MAX && !writer.full
+    return writer.well
   } catch {
     return false
   }

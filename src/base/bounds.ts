@@ -33,6 +33,10 @@ export const bounds = {
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
   codesPerBatchMax: 10_000,
+  /** Text that waits to be counted, of all calls together. More would not be counted in time. */
+  tokenCountBytesMax: 8 * 1024 * 1024,
+  tokenCountMsMax: 2_000,
+  tokenCounterStartMsMax: 3_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -46,13 +46,14 @@ export const bookRows: Readonly<Record<string, Row>> = {
     about: 'put a price of your own before the one that is shipped',
     command: 'prices-set',
     places: ['model', 'price'],
-    prepare: ({ price, ...rest }) => ({ ...rest, price: textOrFile(String(price)) }),
+    prepare: ({ price, model }) => ({ model, price: textOrFile(String(price)), author: 'cli' }),
   }),
   'prices withdraw': asking({
     usage: 'prices withdraw <provider/model>',
     about: 'take your own price back',
     command: 'prices-withdraw',
     places: ['model'],
+    prepare: ({ model }) => ({ model, author: 'cli' }),
   }),
   'prices check': {
     usage: 'prices check',

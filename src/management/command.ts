@@ -19,7 +19,7 @@ export interface OperatorParts {
   /** Told after a key or its account has changed, durably. */
   onKeyChanged(): void
   /** Told of each price that has been written, durably. */
-  onPrice(row: PriceVersion): void
+  onPriceAdded(row: PriceVersion): void
   /** Looks at everything; what does not agree has been acted upon when it resolves. */
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>

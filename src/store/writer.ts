@@ -19,6 +19,8 @@ interface Waiting {
 /** What may be refused when the queue is full. */
 const SHED: ReadonlySet<OperationName> = new Set(['hold', 'record'])
 const LOOK_MS = 250
+/** A ledger that takes longer than this for one batch is not well, nor for this long after it could not write one. */
+const UNWELL_MS = 1_000
 
 export interface WriterOptions {
   readonly path: string
@@ -42,6 +44,7 @@ export class Writer {
   #sentMs = 0
   #full = false
   readonly #done = { batches: 0, operations: 0, ms: 0 }
+  #failedMs = Number.NEGATIVE_INFINITY
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -88,6 +91,12 @@ export class Writer {
   /** How long the batch under way has taken so far. */
   get busyMs(): number {
     return this.#busy ? performance.now() - this.#sentMs : 0
+  }
+
+  /** Whether it writes in time: not for long at one batch, and the last one not in vain. */
+  get well(): boolean {
+    if (this.#full || performance.now() < this.#failedMs + UNWELL_MS) return false
+    return this.busyMs < UNWELL_MS
   }
 
   /**
@@ -142,6 +151,7 @@ export class Writer {
     if (typeof message !== 'string') return
     const results = JSON.parse(message) as Done[]
     this.#full = results.some(([, fault]) => fault?.full === true)
+    if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
     this.#done.batches++
