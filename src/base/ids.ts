@@ -17,6 +17,9 @@ export function buildIdMinter(dateMs: () => number, last = 0): () => number {
   }
 }
 
+/** The least id that could be minted at this moment: ids below it are older. */
+export const idAt = (dateMs: number): number => Math.max(0, Math.floor(dateMs - EPOCH_MS) * SEQUENCE_SPAN)
+
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz' // no i, l, o, u
 
 export function textId(prefix: string, id: number): string {
