@@ -23,6 +23,8 @@ export interface Config {
   readonly ballastBytes: number
   /** How large the database may grow; undefined: as the disk allows. */
   readonly databaseBytesMax: number | undefined
+  /** How long bodies are kept, where they are; zero: not at all. */
+  readonly bodiesDays: number
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -58,6 +60,7 @@ export function readConfig(env: Environment): Config {
     silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
     ballastBytes: integer(env, 'WEIR_BALLAST_MB', { otherwise: 64, max: 65_536 }) * MEGABYTE,
     databaseBytesMax: integer(env, 'WEIR_DATABASE_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
+    bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })

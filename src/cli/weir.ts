@@ -44,6 +44,14 @@ const rows: Readonly<Record<string, Row>> = {
     about: 'make a short-lived management token (JWT) for /api/web/*',
     run: async () => say((await ask('token', {})).token as string),
   },
+  'bodies': {
+    usage: 'bodies <request id>',
+    about: 'print the request and the answer of a call whose bodies are kept',
+    async run(args) {
+      const { request, answer } = await ask('bodies', { request: args[0] })
+      say(`${String(request)}\n\n${String(answer)}`)
+    },
+  },
   'setup': {
     usage: 'setup',
     about: 'make a fresh one-time set-up token',

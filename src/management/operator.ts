@@ -9,12 +9,15 @@ import type { Secret } from '../base/secret.ts'
 import { digestKey, keySuffix, mintKey, parseKey } from '../identity/key-format.ts'
 import { mintToken } from '../identity/token.ts'
 import { moneyText } from '../store/operations.ts'
+import type { Bodies } from '../store/bodies.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
+import { showBodies } from './bodies.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
   readonly reader: Pick<Reader, 'balance' | 'findKey'>
+  readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: Secret
   readonly jwtSecret: Secret
   mintId(): number
@@ -38,6 +41,7 @@ export function buildOperator(parts: OperatorParts): Readonly<Record<string, Com
     'balance': input => balance(parts, input),
     'token': () => token(parts),
     'setup': () => setup(parts),
+    'bodies': input => bodies(parts, input),
   }
 }
 
@@ -94,6 +98,12 @@ function findKeyId(parts: OperatorParts, given: unknown): number {
   const id = key === undefined ? parseTextId('key', text) : parts.reader.findKey(digestKey(key, parts.pepper))?.id
   if (id === undefined) throw new OperatorError('There is no such key. Name it by itself (wk-…) or its id (key_…).')
   return id
+}
+
+async function bodies(parts: OperatorParts, input: Record<string, unknown>): Promise<Record<string, unknown>> {
+  const shown = await showBodies(parts.bodies, input.request)
+  if (shown === undefined) throw new OperatorError('No bodies are kept of such a call. Name it by its id (req_…).')
+  return shown
 }
 
 async function token(parts: OperatorParts): Promise<Record<string, unknown>> {
