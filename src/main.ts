@@ -11,8 +11,9 @@ import { systemClock } from './base/clock.ts'
 import { Refusal } from './base/errors.ts'
 import { buildIdMinter, textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
-import { buildLog } from './base/log.ts'
+import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
+import { Seal } from './base/seal.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
@@ -43,11 +44,16 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
+import { buildLookBack } from './pipeline/idempotency.ts'
+import { buildKeeping } from './pipeline/keeping.ts'
+import { Leaving } from './pipeline/leaving.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
+import { Bodies } from './store/bodies.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
+import { Housekeeping } from './store/housekeeping.ts'
 import { lockFolder } from './store/lock.ts'
 import { Reader } from './store/reader.ts'
 import { Writer } from './store/writer.ts'
@@ -102,7 +108,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   const opened: Closable[] = []
   try {
     const store = await openStore(config, world)
-    opened.push(store)
+    opened.push(store, keepHouse(store, config, world))
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
@@ -112,6 +118,13 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     await closeAll(opened)
     throw fault
   }
+}
+
+/** Runs beside the calls: what is kept only for a while goes. */
+function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+  const log = buildLog(logLevel, writeLog)
+  const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
+  return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
 }
 
 interface Closable {
@@ -199,6 +212,7 @@ export interface Store {
   readonly writer: Writer
   readonly reader: Reader
   readonly keys: KeyDirectory
+  readonly bodies: Bodies
   readonly operator: Readonly<Record<string, Command>>
   mintId(): number
   close(): Promise<void>
@@ -222,9 +236,18 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     unknownMax: bounds.keysUnknownCachedMax,
     unknownMs: bounds.keyUnknownMsMax,
   })
+  const log = buildLog(config.logLevel, world.writeLog)
+  const bodies = new Bodies({
+    path: folder.bodies,
+    secret: folder.secrets.encryption,
+    days: config.bodiesDays,
+    dateMs: world.clock.dateMs,
+    onTrouble: detail => log.warn('bodies dropped', { detail }),
+  })
   const operator = buildOperator({
     writer,
     reader,
+    bodies,
     pepper: folder.secrets.pepper,
     jwtSecret: folder.secrets.jwt,
     mintId,
@@ -232,11 +255,12 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     onKeyChanged: () => keys.forget(),
   })
   async function close(): Promise<void> {
+    await bodies.close()
     reader.close() // first: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
     lock?.release()
   }
-  return { folder, writer, reader, keys, operator, mintId, close }
+  return { folder, writer, reader, keys, bodies, operator, mintId, close }
 }
 
 interface CallParts {
@@ -250,17 +274,19 @@ interface CallParts {
 }
 
 function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
-  const { nowMs } = world.clock
+  const { nowMs, dateMs } = world.clock
   const ledger = buildLedger({
     writer: store.writer,
     onShortfall: (callId, amount) =>
       log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
   })
-  const settling = buildSettling(buildDeduct(ledger), log)
+  const seal = new Seal(store.folder.secrets.encryption)
+  const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
+    lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute(catalogue),
     hold: buildHold(ledger),
     forward: buildForward({
@@ -272,8 +298,9 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
   }
   const stallMs = world.attemptTimes.betweenChunksMs
   const heard = world.silence ?? silence
-  const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
-  return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+  const leaving = new Leaving(deadlines)
+  const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
+  return { settling, authenticate, runCall: buildPipeline({ stages, answering, leaving, underWay, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {

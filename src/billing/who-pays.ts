@@ -11,6 +11,7 @@ export type Outcome =
   | 'too_long' // cut by the bound on a whole call
   | 'drained' // cut by a shutdown that could not wait
   | 'gateway_fault'
+  | 'replayed' // answered again for its idempotency key
 
 type Charge = 'nothing' | 'reported' | 'reported_or_estimated'
 
@@ -23,6 +24,7 @@ const rules: Readonly<Record<Outcome, readonly [withoutContent: Charge, withCont
   too_long: ['nothing', 'reported_or_estimated'],
   drained: ['nothing', 'reported'],
   gateway_fault: ['nothing', 'nothing'],
+  replayed: ['nothing', 'nothing'],
 }
 
 export interface Delivered {

@@ -8,6 +8,7 @@ import { upperBound } from '../billing/price.ts'
 import type { Call } from '../protocols/call.ts'
 import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route } from './exchange.ts'
+import { throwIfTaken } from './idempotency.ts'
 
 /** For a model whose own limit nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
@@ -19,6 +20,9 @@ const PLAIN_REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'account_frozen',
   'overloaded',
   'storage_full',
+  'idempotency_running',
+  'idempotency_mismatch',
+  'idempotency_not_kept',
 ])
 
 export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
@@ -37,9 +41,11 @@ export function buildHold(ledger: Ledger): HoldCall {
     const amount = upperBound(size, route.price)
     exchange.mayHold = true
     try {
-      const { callId } = exchange
+      const { callId, claim } = exchange
+      const idempotency = claim && { idempotency: claim.key }
       const { accountId, keyId } = route.permit.caller
-      const held = await ledger.hold({ callId, accountId, keyId, amount, draft: draftOf(exchange) })
+      const held = await ledger.hold({ callId, accountId, keyId, amount, draft: draftOf(exchange), ...idempotency })
+      throwIfTaken(held)
       const refusal = refusalOfHold(held, amount)
       if (refusal !== undefined) throw refusal
     } catch (fault) {

@@ -16,6 +16,8 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Claim } from './idempotency.ts'
+import type { Recorder } from './recorder.ts'
 import type { Timings } from './timings.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
@@ -27,6 +29,8 @@ export type Caller = Brand<
     readonly qpm: number
     /** The tier's price multiplier. */
     readonly perMille: bigint
+    /** Requests and answers of this key are kept. */
+    readonly keepsBodies: boolean
   },
   'Caller'
 >
@@ -91,6 +95,10 @@ export interface Exchange {
   /** The call is over and answered; nobody need wait for it. */
   close(): void
   call?: Call
+  /** It came with an idempotency key. */
+  claim?: Claim
+  /** Of a call of which something is kept. */
+  recorder?: Recorder
   permit?: Permit
   route?: Route
   hold?: Hold

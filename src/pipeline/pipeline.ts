@@ -13,7 +13,11 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft, freshMeter } from './exchange.ts'
+import { freshMeter } from './exchange.ts'
+import type { LookBack } from './idempotency.ts'
+import { AnsweredBefore, readClaim } from './idempotency.ts'
+import { recorderFor } from './keeping.ts'
+import type { Leaving } from './leaving.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
@@ -33,6 +37,7 @@ export const stageOrder = [
 export interface Stages {
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
+  readonly lookBack: LookBack
   readonly route: RouteCall
   readonly hold: HoldCall
   readonly forward: Forward
@@ -40,6 +45,7 @@ export interface Stages {
 
 /** A call as it comes in from the socket. */
 export interface Ingress extends Carriers {
+  readonly path: string
   readonly callId: number
   readonly requestId: string
   /** Where the caller is, for the log. */
@@ -56,6 +62,7 @@ export interface Ingress extends Carriers {
 export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
+  readonly leaving: Leaving
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
@@ -63,23 +70,29 @@ export interface PipelineParts {
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, underWay, nowMs }: PipelineParts): RunCall {
+export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
-    ingress.onLeft(() => exchange.stop.stop(callerLeft))
+    ingress.onLeft(() => leaving.left(exchange))
     try {
       timings.enter('Auth')
       const caller = await stages.authenticate(ingress)
       timings.pass(`tier=${caller.tier}`)
 
-      const call = protocol.readCall(await exchange.stop.during(ingress.readBody()))
+      const body = await exchange.stop.during(ingress.readBody())
+      const call = protocol.readCall(body)
       exchange.call = call
+      const claim = readClaim(ingress, body)
+      const recorder = recorderFor(caller, claim, body)
+      if (claim !== undefined) exchange.claim = claim
+      if (recorder !== undefined) exchange.recorder = recorder
       const name = parseModelName(call.model)
 
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller)
       timings.pass()
+      if (claim !== undefined) stages.lookBack.check(caller.keyId, claim)
 
       timings.enter('Route')
       exchange.route = stages.route(exchange.permit, name, protocol.name)
@@ -91,6 +104,8 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
 
       return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
     } catch (fault) {
+      const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
+      if (kept !== undefined) return await answering.replay(exchange, kept)
       timings.fail(fault instanceof Refusal ? fault.code : 'overloaded')
       return await answering.refuse(exchange, fault)
     }
@@ -112,6 +127,7 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       close() {
         if (place !== undefined) underWay.remove(place)
         place = undefined
+        leaving.over(exchange)
         ingress.done()
       },
     }
