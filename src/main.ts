@@ -14,7 +14,10 @@ import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import { Seal } from './base/seal.ts'
+import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { openPriceBook } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -44,6 +47,7 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
+import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
 import { Leaving } from './pipeline/leaving.ts'
@@ -112,8 +116,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
+    const prices = await openPriceBook({
+      ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
+      ...{ writer: store.writer, author: `weir ${version}` },
+    })
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, opened })
+    return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -141,18 +149,26 @@ interface GatewayParts {
   readonly world: World
   readonly store: Store
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly opened: readonly Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const underWay = new UnderWay(world.clock.nowMs)
+  const ledger = buildLedger({
+    writer: store.writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
+  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const parts = { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence }
+  const { settling, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
     ...calls,
@@ -264,8 +280,10 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 }
 
 interface CallParts {
+  readonly ledger: Ledger
   readonly silence: Silence
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
@@ -273,13 +291,9 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
+function buildCalls(parts: CallParts) {
+  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const ledger = buildLedger({
-    writer: store.writer,
-    onShortfall: (callId, amount) =>
-      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
-  })
   const seal = new Seal(store.folder.secrets.encryption)
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -287,7 +301,7 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
-    route: buildRoute(catalogue),
+    route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,

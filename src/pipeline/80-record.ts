@@ -1,9 +1,11 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
+import { formatUsd } from '../base/money.ts'
 import { inputTokens, outputTokens } from '../base/usage.ts'
+import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
-import type { Ending, Exchange, Permit } from './exchange.ts'
+import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -25,12 +27,17 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     outcome: ending.outcome,
     rule: cost.rule,
     usageSource: cost.source,
-    attempts: attempts.length === 0 ? null : JSON.stringify(attempts),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(told)),
     timings: JSON.stringify(timings.spent),
     firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
+
+const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
+
+/** What, how many, and USD for a million of it. */
+const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
 
 /** What is known of a call before it is forwarded. */
 export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
@@ -39,19 +46,19 @@ export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
     provider: route?.provider.id ?? null,
     model: route?.model.id ?? null,
     streamed: call?.stream ?? false,
-    priceVersion: null,
+    priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
     tags: call?.tags ?? null,
   }
 }
 
-export function usageOf({ usage, lines }: Cost): RecordUsage {
+export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): RecordUsage {
   return {
     inputTokens: inputTokens(usage),
     cacheReadTokens: (usage.cacheRead ?? 0) + (usage.cacheReadAudio ?? 0) + (usage.cacheReadImage ?? 0),
     cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
     outputTokens: outputTokens(usage),
     reasoningTokens: usage.reasoning ?? 0,
-    lines: lines.length === 0 ? null : JSON.stringify(lines),
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineTold)),
   }
 }

@@ -13,11 +13,11 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import type { Exchange } from './exchange.ts'
-import { freshMeter } from './exchange.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
 import type { Leaving } from './leaving.ts'
+import { freshMeter } from './meter.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
@@ -95,7 +95,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
       if (claim !== undefined) stages.lookBack.check(caller.keyId, claim)
 
       timings.enter('Route')
-      exchange.route = stages.route(exchange.permit, name, protocol.name)
+      exchange.route = stages.route(exchange.permit, { name, dialect: protocol.name, serviceClass: call.serviceClass })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
       const holdSinceMs = nowMs()

@@ -3,6 +3,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from './database.ts'
+import type { PriceInsert } from './operations.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -31,6 +32,10 @@ export interface BalanceRow {
   readonly balance: bigint
   readonly held: bigint
   readonly revoked: boolean
+}
+
+export interface PriceVersion extends PriceInsert {
+  readonly version: number
 }
 
 type Raw = Record<string, bigint | string | null>
@@ -107,6 +112,12 @@ export class Reader {
 
   setting(name: string): string | undefined {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** All rows of the price table, oldest first. For the start. */
+  prices(): PriceVersion[] {
+    const rows = this.#db.query('SELECT version, model, origin, price, author FROM price ORDER BY version').all()
+    return (rows as (PriceInsert & { version: bigint })[]).map(row => ({ ...row, version: Number(row.version) }))
   }
 
   /** A real query, for the readiness check. */

@@ -2,8 +2,9 @@
 // been delivered at its last checkpoint, the rest is given back, and its record is written. Done in one transaction
 // before anybody is served, so it may itself be killed and run again. Tasks outlive a crash and stay.
 
+import type { Books } from './books.ts'
 import { buildSettle } from './ledger-operations.ts'
-import type { Books, RecordDraft, RecordRow, RecordUsage } from './operations.ts'
+import type { RecordDraft, RecordRow, RecordUsage } from './operations.ts'
 
 interface OpenHold {
   readonly call_id: bigint
@@ -55,7 +56,7 @@ function recordOf(hold: OpenHold, freed: boolean): RecordRow {
     status: CRASH_STATUS,
     error: null,
     outcome: crashOutcome,
-    rule: charged ? 'crash_delivered' : 'crash_undelivered',
+    rule: crashOutcome,
     usageSource: charged ? 'estimated' : 'none',
     attempts: null,
     timings: null,
