@@ -48,6 +48,8 @@ function open(options: { days?: number; secret?: string; atMs?: number } = {}): 
 const part = (text: string, truncated = false): BodyPart => ({ bytes: Buffer.from(text), truncated })
 const textOf = (kept: BodyPart | undefined): string => Buffer.from(kept!.bytes).toString()
 
+const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
+
 function count(): number {
   const db = new Database(path, { readonly: true })
   try {
@@ -99,7 +101,7 @@ describe('bodies', () => {
     const bodies = open()
     bodies.keep(callId, { request: part('a'), answer: part('b') })
     await bodies.close()
-    await expect(open({ secret: 't'.repeat(43) }).read(callId)).rejects.toThrow('another encryption key')
+    expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain('another encryption key')
   })
 
   test('are cut where they are too long, each, and compressed', async () => {
@@ -154,6 +156,6 @@ describe('bodies', () => {
     bodies.keep(callId, { request: part('a'), answer: part('b') })
     await until(() => bodies.dropped === 1, 'it is counted')
     expect(troubles).toHaveLength(1)
-    await expect(bodies.read(callId)).rejects.toThrow('not a database')
+    expect(await refusal(bodies.read(callId))).toContain('not a database')
   })
 })

@@ -7,6 +7,7 @@ import { bounds } from '../base/bounds.ts'
 import { idAt } from '../base/ids.ts'
 import type { Secret } from '../base/secret.ts'
 import type { FromBodies, ToBodies } from './bodies-thread.ts'
+import { StoreError } from './database.ts'
 
 export interface BodyPart {
   readonly bytes: Uint8Array
@@ -120,7 +121,7 @@ export class Bodies {
     if ('closed' in message) return this.#onClosed?.()
     if ('read' in message) {
       const asked = this.#asked.shift()
-      if (typeof message.read === 'string') asked?.reject(new Error(message.read))
+      if (typeof message.read === 'string') asked?.reject(new StoreError(`The bodies do not open. ${message.read}`))
       else asked?.resolve(message.read ?? undefined)
       return
     }
@@ -141,7 +142,7 @@ export class Bodies {
     this.#thread?.terminate()
     this.#thread = undefined
     this.#parts.onTrouble(detail)
-    for (const { reject } of this.#asked.splice(0)) reject(new Error(detail))
+    for (const { reject } of this.#asked.splice(0)) reject(new StoreError(detail))
     this.#onClosed?.()
   }
 }
