@@ -9,7 +9,10 @@ import type { Cost } from './60-cost.ts'
 export type Deduct = (row: RecordRow, cost: Cost, extras: SettleExtras | undefined) => Promise<void>
 
 export function buildDeduct(ledger: Ledger): Deduct {
-  return function deduct(row, cost, extras) {
-    return extras === undefined ? ledger.record(row) : ledger.settle(row, cost.amount, extras)
+  return async function deduct(row, cost, extras) {
+    if (extras === undefined) return await ledger.record(row)
+    const done = await ledger.settle(row, cost.amount, extras)
+    // It was durable after all, later than we could wait: by then the caller had been told that the call failed.
+    if (done === 'exists' && row.outcome === 'gateway_fault') await ledger.takeBack(row)
   }
 }

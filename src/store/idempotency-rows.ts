@@ -49,7 +49,6 @@ export class IdempotencyRows {
     if (row === null) return undefined
     const callId = Number(row.call_id)
     if (row.done === 1n && callId < forgottenBefore(this.#nowMs())) {
-      this.#drop.run(callId)
       this.release(callId)
       return undefined
     }
@@ -66,8 +65,11 @@ export class IdempotencyRows {
     if (sealed !== null) this.#keep.run(callId, Buffer.from(sealed, 'base64'))
   }
 
+  /** Whether there was something to give back. */
   release(callId: number): boolean {
-    return this.#release.run(callId).changes > 0
+    if (this.#release.run(callId).changes === 0) return false
+    this.#drop.run(callId)
+    return true
   }
 
   forget(before: number): number {
