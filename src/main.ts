@@ -16,8 +16,9 @@ import { formatUsd } from './base/money.ts'
 import { Seal } from './base/seal.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
-import type { PriceBook } from './billing/price-book.ts'
+import type { PriceBook, PriceRow } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
+import { TokenCounter } from './billing/token-counter.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -33,8 +34,10 @@ import { listen } from './http/server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
 import { RateLimiter } from './limits/gcra.ts'
+import { buildKeyReport } from './management/key-report.ts'
 import type { Command } from './management/operator.ts'
 import { buildOperator } from './management/operator.ts'
+import { buildPriceCommands } from './management/price-commands.ts'
 import { buildPublicData } from './management/public-data.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
 import { buildLimitRate } from './pipeline/20-limit-rate.ts'
@@ -65,9 +68,6 @@ import type { Catalogue } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
 
 const { version } = packageJson
-
-/** A ledger that takes longer than this for one operation is not well. */
-const WRITER_MS_MAX = 1_000
 
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
@@ -120,6 +120,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
+    store.followPrices(row => prices.add(row))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
@@ -166,11 +167,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const parts = { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence }
-  const { settling, ...calls } = buildCalls(parts)
+  const { settling, counter, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, isReady }),
+    endpoints: buildEndpoints({ publicData, reportKey, isReady }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -198,6 +200,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     await server.kill()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     settling.close()
+    counter.close()
     await closeAll(opened)
     log.info('stopped')
   }
@@ -231,6 +234,8 @@ export interface Store {
   readonly bodies: Bodies
   readonly operator: Readonly<Record<string, Command>>
   mintId(): number
+  /** Calls with each price that an operator adds. */
+  followPrices(listener: (row: PriceRow) => void): void
   close(): Promise<void>
 }
 
@@ -260,6 +265,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     dateMs: world.clock.dateMs,
     onTrouble: detail => log.warn('bodies dropped', { detail }),
   })
+  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
     reader,
@@ -276,7 +282,11 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     await writer.close()
     lock?.release()
   }
-  return { folder, writer, reader, keys, bodies, operator, mintId, close }
+  return {
+    ...{ folder, writer, reader, keys, bodies, mintId, close },
+    operator: { ...operator, ...buildPriceCommands({ writer, onPriceAdded: row => onPriceAdded(row) }) },
+    followPrices: listener => void (onPriceAdded = listener),
+  }
 }
 
 interface CallParts {
@@ -294,6 +304,7 @@ interface CallParts {
 function buildCalls(parts: CallParts) {
   const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
+  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const seal = new Seal(store.folder.secrets.encryption)
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -302,7 +313,7 @@ function buildCalls(parts: CallParts) {
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
-    hold: buildHold(ledger),
+    hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
       send,
       deadlines,
@@ -314,7 +325,7 @@ function buildCalls(parts: CallParts) {
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
-  return { settling, authenticate, runCall: buildPipeline({ stages, answering, leaving, underWay, nowMs }) }
+  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, leaving, underWay, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
@@ -333,7 +344,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.busyMs < WRITER_MS_MAX && !writer.full
+    return writer.well
   } catch {
     return false
   }

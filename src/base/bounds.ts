@@ -43,6 +43,10 @@ export const bounds = {
   keptBodyBytesMax: 1024 * 1024,
   /** Bodies on their way to the disk; beyond that they are dropped. */
   bodiesWaitingBytesMax: 16 * 1024 * 1024,
+  /** Text that waits to be counted, of all calls together. More would not be counted in time. */
+  tokenCountBytesMax: 8 * 1024 * 1024,
+  tokenCountMsMax: 2_000,
+  tokenCounterStartMsMax: 3_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

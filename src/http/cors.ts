@@ -7,6 +7,7 @@ const EXPOSED = [
   'X-Pipeline-Route',
   'X-Pipeline-Adapter',
   'X-Pipeline-Breakdown',
+  'X-Weir-Cap',
   'X-Weir-Replayed',
   'x-request-id',
   'request-id',

@@ -4,7 +4,9 @@ import { Refusal } from '../base/errors.ts'
 import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
+import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import { tagText } from '../protocols/tags.ts'
 import { parseModelName } from '../routing/model-name.ts'
 import type { Authenticate } from './10-authenticate.ts'
 import type { LimitRate } from './20-limit-rate.ts'
@@ -12,7 +14,7 @@ import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
-import type { Exchange } from './exchange.ts'
+import type { Caller, Exchange } from './exchange.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
@@ -83,19 +85,18 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
       const body = await exchange.stop.during(ingress.readBody())
       const call = protocol.readCall(body)
       exchange.call = call
-      const claim = readClaim(ingress, body)
-      const recorder = recorderFor(caller, claim, body)
-      if (claim !== undefined) exchange.claim = claim
-      if (recorder !== undefined) exchange.recorder = recorder
+      takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller)
       timings.pass()
-      if (claim !== undefined) stages.lookBack.check(caller.keyId, claim)
+      if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
 
       timings.enter('Route')
-      exchange.route = stages.route(exchange.permit, { name, dialect: protocol.name, serviceClass: call.serviceClass })
+      const { serviceClass, searchesMax } = call
+      const asked = { name, dialect: protocol.name, serviceClass, searches: searchesMax > 0 }
+      exchange.route = stages.route(exchange.permit, asked)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
       const holdSinceMs = nowMs()
@@ -134,4 +135,20 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
     let place: Place<Exchange> | undefined = underWay.add(exchange)
     return exchange
   }
+}
+
+/** What else the caller said of its call, and what is to be kept of it; mostly nothing. */
+function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }: Asked): void {
+  const tags = tagText(call.tags, ingress.header('x-weir-tags'))
+  const claim = readClaim(ingress, body)
+  const recorder = recorderFor(caller, claim, body)
+  if (tags !== undefined) exchange.tags = tags
+  if (claim !== undefined) exchange.claim = claim
+  if (recorder !== undefined) exchange.recorder = recorder
+}
+
+interface Asked {
+  readonly call: Call
+  readonly caller: Caller
+  readonly body: Buffer
 }
