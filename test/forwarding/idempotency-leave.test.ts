@@ -74,6 +74,28 @@ describe('a caller that leaves', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
+  test('finds the whole stream, after a head that left in silence', async () => {
+    const quiet = await startHasty({ world: { silence: { headMs: 50, heartbeatMs: 20 } } })
+    try {
+      const asking = { harness: quiet, key: await quiet.key(), name }
+      const opens = Promise.withResolvers<void>()
+      const stream = role() + piece('Hello') + finish()
+      quiet.upstream.plan(script(streamHead, gate(opens.promise), chunk(stream + usageOnly(7, 5) + done), end))
+      const caller = openOne(asking, { stream: true })
+      await caller.until(({ text }) => text.includes(': \n\n: \n\n'), 'heartbeats are here')
+      caller.leave()
+      await caller.closed
+      expect((await askOne(asking, { stream: true })).status).toBe(409)
+      opens.resolve()
+      await quiet.idle()
+      const again = await askOne(asking, { stream: true })
+      expect(again.headers.get('content-type')).toBe(caller.header('content-type')!)
+      expect(await again.text()).toBe(stream + done)
+    } finally {
+      await quiet.stop()
+    }
+  })
+
   test('and does not read is let go, and its call goes on', async () => {
     const hasty = await startHasty({ world: { attemptTimes: { firstContentMs: 5_000, betweenChunksMs: 300 } } })
     try {
