@@ -1,5 +1,5 @@
-// npm run bench [-- --quick] [-- --only plain|threads|stream|slow|start|ledger|idle]: measures Weir beside a bare nginx and
-// a bare Bun proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
+// npm run bench [-- --quick] [-- --only plain|threads|stream|slow|start|ledger|idle]: measures Weir beside a bare nginx
+// and a bare Bun proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
 
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'

@@ -29,6 +29,8 @@ export interface Config {
   readonly auditMs: number
   /** Where metrics are told; undefined: nowhere. */
   readonly metrics: { readonly host: string; readonly port: number } | undefined
+  /** How long bodies are kept, where they are; zero: not at all. */
+  readonly bodiesDays: number
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -67,6 +69,7 @@ export function readConfig(env: Environment): Config {
     databaseBytesMax: integer(env, 'WEIR_DATABASE_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
     auditMs: integer(env, 'WEIR_AUDIT_SECONDS', { otherwise: 60, max: 86_400 }) * 1_000,
     metrics: metricsAddress(env),
+    bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })

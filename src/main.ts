@@ -1,93 +1,50 @@
-// Reads config, builds the parts, listens. The only file that knows everything: time, chance, network and storage
-// enter the gateway here.
+// Reads config, builds the parts, listens. The only file that knows everything.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../package.json'
-import { bounds } from './base/bounds.ts'
-import type { Clock } from './base/clock.ts'
 import { Deadlines } from './base/deadlines.ts'
-import { systemClock } from './base/clock.ts'
 import { Refusal } from './base/errors.ts'
-import { buildIdMinter, textId } from './base/ids.ts'
-import type { Log } from './base/log.ts'
-import { buildLog } from './base/log.ts'
+import { textId } from './base/ids.ts'
+import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
-import type { Auditor } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
-import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
-import type { PriceBook, PriceRow } from './billing/price-book.ts'
+import type { PriceBook } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
-import { TokenCounter } from './billing/token-counter.ts'
+import type { CallParts } from './build-calls.ts'
+import { buildCalls } from './build-calls.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
 import { startFakeUpstream } from './fake-upstream/server.ts'
 import { buildFrontDoor } from './front-door.ts'
-import type { BodyBounds } from './http/body.ts'
-import { defaultBodyBounds } from './http/body.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
-import { send } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
 import { listenText } from './http/text-server.ts'
-import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
-import { RateLimiter } from './limits/gcra.ts'
-import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
-import { buildOperator } from './management/operator.ts'
 import { buildPublicData } from './management/public-data.ts'
-import { buildAuthenticate } from './pipeline/10-authenticate.ts'
-import { buildLimitRate } from './pipeline/20-limit-rate.ts'
-import { buildRoute } from './pipeline/30-route.ts'
-import { buildHold } from './pipeline/35-hold.ts'
-import { buildForward } from './pipeline/50-forward.ts'
-import { buildDeduct } from './pipeline/70-deduct.ts'
-import type { Silence } from './pipeline/answer-stream.ts'
+import type { Store } from './open-store.ts'
+import { openStore } from './open-store.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
-import { buildAnswering } from './pipeline/answering.ts'
-import type { AttemptTimes } from './pipeline/attempt.ts'
-import { defaultAttemptTimes } from './pipeline/attempt.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
-import { buildPipeline } from './pipeline/pipeline.ts'
-import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
-import { BooksReader } from './store/books-reader.ts'
-import type { DataFolder } from './store/folder.ts'
-import { openFolder } from './store/folder.ts'
-import { lockFolder } from './store/lock.ts'
-import { Reader } from './store/reader.ts'
-import { Writer } from './store/writer.ts'
+import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
+import type { World } from './world.ts'
+import { realWorld } from './world.ts'
 
 const { version } = packageJson
-
-/** A call has its hold long before; a record that is younger is left to the auditor's next look. */
-const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
 
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
 
 const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
-
-/** What a test may replace. */
-export interface World {
-  readonly clock: Clock
-  readonly attemptTimes: AttemptTimes
-  /** Else as the settings say. */
-  readonly silence?: Silence
-  readonly bodyBounds: BodyBounds
-  /** How long a connection may be idle after an answer. */
-  readonly answeredSeconds: number
-  writeLog(line: string): void
-  /** The ledger's thread is gone: nothing can be promised any more. */
-  onLedgerLost(detail: string): void
-}
 
 export interface Gateway {
   readonly url: string
@@ -99,21 +56,12 @@ export interface Gateway {
   drain(): Promise<void>
 }
 
-const realWorld: World = {
-  clock: systemClock,
-  attemptTimes: defaultAttemptTimes,
-  bodyBounds: defaultBodyBounds,
-  answeredSeconds: 30,
-  writeLog: line => void process.stderr.write(line),
-  onLedgerLost: () => process.exit(1),
-}
-
 export async function startGateway(config: Config, replaced: Partial<World> = {}): Promise<Gateway> {
   const world: World = { ...realWorld, ...replaced }
   const opened: Closable[] = []
   try {
     const store = await openStore(config, world)
-    opened.push(store)
+    opened.push(store, keepHouse(store, config, world))
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
@@ -128,6 +76,13 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     await closeAll(opened)
     throw fault
   }
+}
+
+/** Runs beside the calls: what is kept only for a while goes. */
+function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+  const log = buildLog(logLevel, writeLog)
+  const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
+  return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
 }
 
 interface Closable {
@@ -224,77 +179,12 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-export interface Store {
-  readonly folder: DataFolder
-  readonly writer: Writer
-  readonly reader: Reader
-  readonly keys: KeyDirectory
-  readonly operator: Commands
-  readonly books: BooksReader
-  readonly auditor: Auditor
-  mintId(): number
-  /** Calls with each price that an operator adds. */
-  followPrices(listener: (row: PriceRow) => void): void
-  close(): Promise<void>
-}
-
-/** Takes the data folder for this process alone, brings it up to date and recovers what a crash left. */
-export async function openStore(config: Config, replaced: Partial<World> = {}): Promise<Store> {
-  const world: World = { ...realWorld, ...replaced }
-  const folder = openFolder(config.dataFolder, config.env)
-  const lock = lockFolder(folder.path)
-  if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
-  const [writer, start] = await Writer.open(
-    { path: folder.database, ballastBytes: config.ballastBytes, databaseBytesMax: config.databaseBytesMax },
-    world.onLedgerLost,
-  )
-  const reader = new Reader(folder.database)
-  const books = new BooksReader(folder.database)
-  const watch = buildBooksWatch({
-    ...{ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS },
-    log: buildLog(config.logLevel, world.writeLog),
-  })
-  const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
-  const keys = new KeyDirectory({
-    find: digest => reader.findKey(digest),
-    nowMs: world.clock.nowMs,
-    knownMax: bounds.keysCachedMax,
-    unknownMax: bounds.keysUnknownCachedMax,
-    unknownMs: bounds.keyUnknownMsMax,
-  })
-  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
-  const operator = buildOperator({
-    writer,
-    reader,
-    pepper: folder.secrets.pepper,
-    jwtSecret: folder.secrets.jwt,
-    mintId,
-    dateMs: world.clock.dateMs,
-    onKeyChanged: () => keys.forget(),
-    onPriceAdded: row => onPriceAdded(row),
-    books,
-    audit: watch.audit,
-    backUp: watch.backUp,
-  })
-  async function close(): Promise<void> {
-    await watch.close()
-    books.close()
-    reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
-    await writer.close()
-    lock?.release()
-  }
-  return {
-    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, operator, mintId, close },
-    followPrices: listener => void (onPriceAdded = listener),
-  }
-}
-
 /** Undefined when nobody wants them: then nothing is counted either. */
 function openMetrics({ metrics: at }: Config, { store, world, log, underWay, opened }: MetricsParts) {
   if (at === undefined) return undefined
   const { writer, books, auditor } = store
   const read = { ledgerState: () => auditor.state, callsUnderWay: () => underWay.size, dateMs: world.clock.dateMs }
-  const built = buildGatewayMetrics({ writer, books, ...read })
+  const built = buildGatewayMetrics({ writer, books, ...read, bodiesDropped: () => store.bodies.dropped })
   const server = orSay(at, () => listenText({ ...at, path: '/metrics', write: () => built.metrics.write() }))
   opened.push(server)
   log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
@@ -302,42 +192,6 @@ function openMetrics({ metrics: at }: Config, { store, world, log, underWay, ope
 }
 
 type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay'> & Pick<GatewayParts, 'opened'>
-
-interface CallParts {
-  readonly ledger: Ledger
-  readonly silence: Silence
-  readonly catalogue: Catalogue
-  readonly prices: PriceBook
-  readonly store: Store
-  readonly underWay: UnderWay
-  readonly deadlines: Deadlines
-  readonly world: World
-  readonly log: Log
-}
-
-function buildCalls(parts: CallParts) {
-  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
-  const { nowMs, dateMs } = world.clock
-  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
-  const settling = buildSettling(buildDeduct(ledger), log)
-  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const stages = {
-    authenticate,
-    limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute({ catalogue, prices, dateMs }),
-    hold: buildHold({ ledger, countTokens: counter.count }),
-    forward: buildForward({
-      send,
-      deadlines,
-      times: world.attemptTimes,
-      onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
-    }),
-  }
-  const stallMs = world.attemptTimes.betweenChunksMs
-  const heard = world.silence ?? silence
-  const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
-  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
-}
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
   const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {

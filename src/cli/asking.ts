@@ -27,7 +27,7 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
     if (typeof answer.problem === 'string') throw new Problem(answer.problem)
     return answer
   }
-  const { openStore } = await import('../main.ts')
+  const { openStore } = await import('../open-store.ts')
   const store = await openStore(config, { writeLog: () => {} })
   try {
     return await store.operator[command]!(input)

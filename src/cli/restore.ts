@@ -37,7 +37,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   } finally {
     lock.release()
   }
-  const { openStore } = await import('../main.ts')
+  const { openStore } = await import('../open-store.ts')
   const store = await openStore(config, { writeLog: () => {} })
   try {
     const { findings, ...seen } = await store.operator.audit!({})

@@ -35,6 +35,13 @@ export const bookRows: Readonly<Record<string, Row>> = {
     command: 'record',
     places: ['call'],
   }),
+  'bodies': asking({
+    usage: 'bodies <call id>',
+    about: 'print the request and the answer of a call whose bodies are kept',
+    command: 'bodies',
+    places: ['call'],
+    print: ({ request, answer }) => [String(request), '', String(answer)],
+  }),
   'prices show': asking({
     usage: 'prices show [<provider/model>]',
     about: 'show the newest price of each model, or every version of one',

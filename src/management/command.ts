@@ -4,6 +4,7 @@
 import type { Secret } from '../base/secret.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { BackupReport } from '../store/backup.ts'
+import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
@@ -12,6 +13,7 @@ export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
   readonly reader: Pick<Reader, 'balance' | 'findKey'>
   readonly books: BooksReader
+  readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: Secret
   readonly jwtSecret: Secret
   mintId(): number

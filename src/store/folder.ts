@@ -12,6 +12,8 @@ const SOCKET_PATH_BYTES_MAX = 100 // the kernel allows 107
 export interface DataFolder {
   readonly path: string
   readonly database: string
+  /** Made when the first body is kept. */
+  readonly bodies: string
   readonly socket: string
   readonly secrets: Secrets
 }
@@ -21,6 +23,8 @@ export interface Secrets {
   readonly pepper: Secret
   /** Signs management tokens. */
   readonly jwt: Secret
+  /** Closes what is kept of callers' words. */
+  readonly encryption: Secret
 }
 
 const DATABASE = 'weir.db'
@@ -44,10 +48,12 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
   return {
     path: folder,
     database: join(folder, DATABASE),
+    bodies: join(folder, 'bodies.db'),
     socket,
     secrets: {
       pepper: readSecret(env.WEIR_PEPPER, join(folder, 'pepper')),
       jwt: readSecret(env.WEIR_JWT_SECRET, join(folder, 'jwt-secret')),
+      encryption: readSecret(env.WEIR_ENCRYPTION_KEY, join(folder, 'encryption-key')),
     },
   }
 }
@@ -78,7 +84,7 @@ function readSecret(given: string | undefined, file: string): Secret {
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
   const value = readFileSync(file, 'utf8').trim()
   if (value.length < 32) {
-    throw new FolderError(`The secret in ${file} is damaged. Restore it from a backup: without it no key is valid.`)
+    throw new FolderError(`The secret in ${file} is damaged. Restore it from a backup: what was made with it needs it.`)
   }
   return new Secret(value)
 }

@@ -2,6 +2,7 @@
 
 import { idAtMs, msOfId, parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
+import type { BodyPart } from '../../store/bodies.ts'
 import type { StatementCursor, StatementLine } from '../../store/books-reader.ts'
 import type { FullRecord, RecordFilter } from '../../store/record-search.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
@@ -13,6 +14,7 @@ export function recordCommands(parts: OperatorParts): Commands {
     'records': async input => listRecords(parts, input),
     'record': async input => showRecord(parts, callIdOf(input.call)),
     'statement': async input => listStatement(parts, input),
+    'bodies': input => showBodies(parts, callIdOf(input.call)),
   }
 }
 
@@ -97,6 +99,15 @@ function showRecord(parts: OperatorParts, callId: number): Answer {
     transfers: parts.books.transfersOf(callId).map(line => shortTransfer(line, Number(row.account_id))),
   }
 }
+
+async function showBodies({ bodies }: OperatorParts, callId: number): Promise<Answer> {
+  const kept = await bodies.read(callId)
+  if (kept === undefined) throw new OperatorError('No bodies are kept of this call.')
+  return { request: bodyText(kept.request), answer: bodyText(kept.answer) }
+}
+
+const bodyText = ({ bytes, truncated }: BodyPart): string =>
+  Buffer.from(bytes).toString('utf8') + (truncated ? '\n[cut here]' : '')
 
 /** Kept as JSON; shown as it is where it is none. */
 function parsed(text: FullRecord[string] | undefined): unknown {
