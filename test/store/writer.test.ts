@@ -127,6 +127,19 @@ describe('an operation that fails', () => {
     ])
   })
 
+  test('has moved nothing, also not in the next commit', async () => {
+    const writer = await openWriter()
+    await writer.run('createKey', keyOf(11))
+    await writer.run('hold', holdOf(7, 11, '400'))
+    // It fails when its money has been moved: the call has no key that an answer could be kept for.
+    const settle = { record: recordOf(7, 11), cost: '150', idempotency: { sealed: null } } as const
+    const fault = await writer.run('settle', settle).catch((thrown: Error) => thrown)
+    expect((fault as Error).message).toContain('assertion failed')
+    await writer.run('createKey', keyOf(12))
+    expect(read('SELECT sum(balance) AS sum FROM account')).toEqual([{ sum: 0 }])
+    expect(read('SELECT balance FROM account WHERE id = 1')).toEqual([{ balance: 0 }])
+  })
+
   test('leaves the writer able to work', async () => {
     const writer = await openWriter()
     const fault = await writer.run('createKey', keyOf(12, { digest: '' })).catch((thrown: Error) => thrown)
