@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { rules } from '../../src/billing/who-pays.ts'
+import { crashRules } from '../../src/store/recovery.ts'
 import { fail, jsonAnswer, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
 import { chunk, close, gate, script } from '../../src/fake-upstream/script.ts'
@@ -16,7 +17,7 @@ import { model, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 /** A crash is made to happen by the crash tests, a replay by those of idempotency, a ledger's silence in endings. */
-const elsewhere = ['gateway_fault', 'replayed', 'crash_delivered', 'crash_undelivered']
+const elsewhere = ['gateway_fault', 'replayed', ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
 const bodyOf = (stream: boolean): string => JSON.stringify({ model, messages: hello, stream })
