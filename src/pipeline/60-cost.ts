@@ -18,6 +18,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     content: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
     reported: meter.usage,
+    stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
   const usage = withSearch(charged.usage, exchange)

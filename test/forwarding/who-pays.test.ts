@@ -73,6 +73,18 @@ const rows: readonly Row[] = [
   row('completed', 'a plain answer that reports', {
     ...{ plan: [plainly('hi', counts(7, 5))], stream: false, leave: toTheEnd, charged: ['reported', money(7, 5)] },
   }),
+  row('completed', 'a stream that reports only before it speaks', {
+    ...{ plan: [sends(role(counts(7, 1)) + said + finish() + done)], stream: true, leave: toTheEnd },
+    charged: ['estimated', money(7, 2)],
+  }),
+  row('completed', 'a stream that reports with each word', {
+    plan: [sends(role(counts(7, 0)) + piece('four', counts(7, 3)) + piece('more', counts(7, 9)) + finish() + done)],
+    ...{ stream: true, leave: toTheEnd, charged: ['reported', money(7, 9)] },
+  }),
+  row('completed', 'a plain answer whose report knows of no output', {
+    ...{ plan: [plainly('eight by', counts(7, 0))], stream: false, leave: toTheEnd },
+    charged: ['estimated', money(7, 2)],
+  }),
   row('completed_unreported', 'a stream that reports nothing', {
     ...{ plan: [whole('')], stream: true, leave: toTheEnd, charged: ['estimated', estimate] },
   }),
