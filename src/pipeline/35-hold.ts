@@ -15,7 +15,7 @@ import { affordableOutput, inputBound, upperBound } from '../billing/price.ts'
 import type { CountTokens, TokenCount } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/call.ts'
 import { readMoney } from '../store/operations.ts'
-import type { Model } from '../upstreams/provider.ts'
+import type { Capabilities, Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './idempotency.ts'
@@ -23,6 +23,8 @@ import { throwIfTaken } from './idempotency.ts'
 /** For a model whose own limits nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
 const CONTEXT_TOKENS_UNKNOWN = 131_072
+/** What a model thinks at most before it answers, where its cap does not say. */
+const THOUGHT_TOKENS_MAX = 32_768
 
 /** Below this a count costs more than it could free. */
 const COUNTED_BYTES_MIN = 1_024
@@ -102,7 +104,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   }
 
   return async function hold(route, call, exchange) {
-    const size = sizeOf(call, route.model)
+    const size = sizeOf(call, route.model, route.provider.can)
     const coarse = isCountable(call) ? inputBound(size, route.price) : noMoney
     const held = await reserve(exchange, route, { size, coarse })
     if (held.done !== 'held') return await holdLess(exchange, route, { call, size, held })
@@ -122,17 +124,20 @@ interface Refused {
   readonly held: Held
 }
 
+type Capped = Pick<Capabilities, 'capsThought'>
+
 /**
  * A provider refuses what does not fit into its context, so no input is larger. Text that is in the body is no more
  * tokens than bytes, either; what is fetched or measured elsewhere (an image, a file, a search) may be anything.
  */
-export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model): CallSize {
+export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
   const { bodyBytes, textOnly, choices, searchesMax, outputTokensMax: asked } = call
   return {
     inputTokensMax: textOnly
       ? Math.min(bodyBytes, contextTokens ?? bodyBytes)
       : (contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
+    thoughtTokensMax: can.capsThought ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
     choices,
     searchesMax,
     textOnly,
