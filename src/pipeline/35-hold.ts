@@ -78,9 +78,9 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     let last = held
     let inputTokens: number | undefined
     const holdOf = (cap?: number): Hold => {
-      const amount = upperBound(cap === undefined ? finer : { ...finer, outputTokensMax: cap }, route.price)
+      const sized = cap === undefined ? finer : { ...finer, outputTokensMax: cap }
       return {
-        ...{ route, call, amount },
+        ...{ route, call, size: sized, amount: upperBound(sized, route.price) },
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -108,7 +108,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     const coarse = isCountable(call) ? inputBound(size, route.price) : noMoney
     const held = await reserve(exchange, route, { size, coarse })
     if (held.done !== 'held') return await holdLess(exchange, route, { call, size, held })
-    return { route, call, amount: upperBound(size, route.price) } as Hold
+    return { route, call, size, amount: upperBound(size, route.price) } as Hold
   }
 }
 
