@@ -99,6 +99,15 @@ describe('group commit', () => {
     expect(read('SELECT value FROM setting')).toEqual([{ value: '499' }])
   })
 
+  test('ends calls before it begins others, so that their money is there', async () => {
+    const writer = await openWriter()
+    await writer.run('createKey', keyOf(11))
+    await writer.run('hold', holdOf(7, 11, '1000'))
+    const next = writer.run('hold', holdOf(8, 11, '900'))
+    await writer.run('settle', { record: recordOf(7, 11), cost: '100' })
+    expect(await next).toEqual({ done: 'held' })
+  })
+
   test('resolves what is durable: another connection sees it', async () => {
     const writer = await openWriter()
     for (let at = 1; at <= 20; at++) {
