@@ -1,0 +1,103 @@
+// The gateway's database as the checker reads it: every statement about its tables stands here. The file is opened
+// by a connection of the checker's own, and none of the gateway's code is used.
+
+import { Database } from 'bun:sqlite'
+
+export interface AccountRow {
+  readonly id: number
+  readonly kind: string
+  readonly balance: bigint
+  readonly held: bigint
+  readonly creditLimit: bigint
+  readonly frozen: boolean
+  /** What came in less what went out, by the transfers. */
+  readonly entries: bigint
+  /** Of its open holds. */
+  readonly open: bigint
+}
+
+export interface RecordRow {
+  readonly callId: number
+  readonly accountId: number
+  readonly tag: string
+  readonly outcome: string
+  readonly source: string
+  readonly cost: bigint
+  readonly shortfall: bigint
+}
+
+export interface Transfer {
+  readonly seq: number
+  readonly call: number
+  readonly kind: string
+  readonly debit: number
+  readonly credit: number
+  readonly amount: bigint
+}
+
+export interface Books {
+  readonly accounts: readonly AccountRow[]
+  /** Of calls after the one given. */
+  readonly records: readonly RecordRow[]
+  /** After the one given, those of calls only. */
+  readonly transfers: readonly Transfer[]
+  readonly openCalls: number
+  /** Calls of all times with more than one charge, or with a charge and no record. */
+  readonly chargedTwice: readonly number[]
+  readonly chargedAlone: readonly number[]
+  readonly recordsInAll: number
+  readonly transfersInAll: number
+}
+
+const ACCOUNTS = `
+  SELECT id, kind, balance, held, credit_limit AS creditLimit, frozen_ms IS NOT NULL AS frozen,
+    coalesce((SELECT sum(amount) FROM transfer WHERE credit = account.id), 0)
+      - coalesce((SELECT sum(amount) FROM transfer WHERE debit = account.id), 0) AS entries,
+    coalesce((SELECT sum(amount) FROM hold WHERE account_id = account.id), 0) AS open
+  FROM account`
+
+const RECORDS = `
+  SELECT call_id AS callId, account_id AS accountId, end_user AS tag, outcome, usage_source AS source, cost, shortfall
+  FROM record WHERE call_id > ?1 ORDER BY call_id`
+
+const TRANSFERS = `
+  SELECT seq, ref AS call, kind, debit, credit, amount FROM transfer
+  WHERE seq > ?1 AND kind IN ('charge', 'shortfall') ORDER BY seq`
+
+const CHARGED_TWICE = `SELECT ref FROM transfer WHERE kind = 'charge' GROUP BY ref HAVING count(*) > 1`
+const CHARGED_ALONE = `
+  SELECT ref FROM transfer WHERE kind = 'charge' AND NOT EXISTS (SELECT 1 FROM record WHERE call_id = transfer.ref)`
+
+type Raw = Record<string, bigint | string | null>
+
+/** What is integer by its nature becomes a number; money stays as it is. */
+const numbered = <Row>(row: Raw, ...names: readonly string[]): Row => {
+  const numbers = Object.fromEntries(names.map(name => [name, Number(row[name])]))
+  return { ...row, ...numbers } as Row
+}
+
+export interface Seen {
+  readonly call: number
+  readonly seq: number
+}
+
+/** One state of the database, read in one transaction. */
+export function readBooks(path: string, after: Seen): Books {
+  const db = new Database(path, { readonly: true, safeIntegers: true })
+  const all = (sql: string, ...values: number[]): Raw[] => db.query<Raw, number[]>(sql).all(...values)
+  const one = (sql: string): number => Number(Object.values(all(sql)[0]!)[0])
+  try {
+    return db.transaction(() => ({
+      accounts: all(ACCOUNTS).map(row => ({ ...numbered<AccountRow>(row, 'id'), frozen: row.frozen === 1n })),
+      records: all(RECORDS, after.call).map(row => numbered<RecordRow>(row, 'callId', 'accountId')),
+      transfers: all(TRANSFERS, after.seq).map(row => numbered<Transfer>(row, 'seq', 'call', 'debit', 'credit')),
+      openCalls: one(`SELECT count(*) FROM hold WHERE kind = 'call'`),
+      chargedTwice: all(CHARGED_TWICE).map(row => Number(row.ref)),
+      chargedAlone: all(CHARGED_ALONE).map(row => Number(row.ref)),
+      recordsInAll: one('SELECT count(*) FROM record'),
+      transfersInAll: one('SELECT count(*) FROM transfer'),
+    }))()
+  } finally {
+    db.close()
+  }
+}

@@ -1,0 +1,124 @@
+// The callers: each sends one call after the other as long as there is a gateway, and writes down what it saw of
+// each answer. They live in the harness's process, which is not killed.
+
+import type { Ending, EventLog } from './event-log.ts'
+import type { CallPlan } from './plan.ts'
+import { planCall } from './plan.ts'
+
+export interface CallersOptions {
+  readonly seed: number
+  readonly count: number
+  readonly keys: readonly string[]
+  readonly model: string
+  readonly log: EventLog
+}
+
+const DONE = 'data: [DONE]'
+const ERROR_EVENT = 'data: {"error"'
+
+export class Callers {
+  readonly #options: CallersOptions
+  readonly #running: Promise<void>[] = []
+  #open = Promise.withResolvers<string>()
+  #isOpen = false
+  #stopped = false
+  #sent = 0
+  #underWay = 0
+
+  constructor(options: CallersOptions) {
+    this.#options = options
+    for (let caller = 0; caller < options.count; caller++) this.#running.push(this.#callOnAndOn())
+  }
+
+  get sent(): number {
+    return this.#sent
+  }
+
+  get underWay(): number {
+    return this.#underWay
+  }
+
+  /** From now on calls go there. */
+  open(url: string): void {
+    this.#isOpen = true
+    this.#open.resolve(url)
+  }
+
+  /** No new calls until it is opened again. */
+  shut(): void {
+    if (!this.#isOpen) return
+    this.#isOpen = false
+    this.#open = Promise.withResolvers<string>()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#open.resolve('')
+    await Promise.all(this.#running)
+  }
+
+  async #callOnAndOn(): Promise<void> {
+    for (;;) {
+      const url = await this.#open.promise
+      if (this.#stopped) return
+      this.#underWay++
+      await call(url, planCall(this.#options.seed, this.#sent++), this.#options)
+      this.#underWay--
+    }
+  }
+}
+
+async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOptions): Promise<void> {
+  const { tag } = plan
+  const leaving = new AbortController()
+  const timer = plan.leavesMs === undefined ? undefined : setTimeout(() => leaving.abort(), plan.leavesMs)
+  log.write({ kind: 'sent', tag, key: plan.key, stream: plan.stream, ms: Date.now() })
+  const received: Received = { status: 0, text: '' }
+  try {
+    const response = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'authorization': `Bearer ${keys[plan.key]}`, 'content-type': 'application/json' },
+      body: JSON.stringify(bodyOf(plan, model)),
+      signal: leaving.signal,
+    })
+    received.status = response.status
+    log.write({ kind: 'head', tag, status: response.status, request: response.headers.get('x-request-id') ?? '' })
+    const decoder = new TextDecoder()
+    for await (const chunk of response.body!) received.text += decoder.decode(chunk, { stream: true })
+  } catch {
+    // How far it came is judged below: clients differ in what they call an error.
+  }
+  clearTimeout(timer)
+  log.write({ kind: 'ended', tag, ...judge(received, plan, leaving.signal.aborted) })
+}
+
+interface Received {
+  status: number
+  text: string
+}
+
+function judge({ status, text }: Received, plan: CallPlan, left: boolean): { how: Ending; said?: string } {
+  if (status === 0) return { how: left ? 'left' : 'broken' }
+  if (status !== 200) return { how: 'refused', said: text.slice(0, 300) }
+  if (plan.stream ? text.includes(DONE) && !text.includes(ERROR_EVENT) : isJson(text)) return { how: 'whole' }
+  if (text.includes(ERROR_EVENT)) return { how: 'error_event', said: text.slice(text.indexOf(ERROR_EVENT)) }
+  return { how: left ? 'left' : 'broken' }
+}
+
+function isJson(text: string): boolean {
+  try {
+    return JSON.parse(text) !== undefined
+  } catch {
+    return false
+  }
+}
+
+function bodyOf(plan: CallPlan, model: string): unknown {
+  return {
+    model: `openai/${model}`,
+    user: plan.tag,
+    max_tokens: plan.outputMax,
+    messages: [{ role: 'user', content: 'Which way does the river run, and how fast?' }],
+    ...(plan.stream && { stream: true, stream_options: { include_usage: true } }),
+  }
+}

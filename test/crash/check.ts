@@ -1,0 +1,125 @@
+// Holds the logs against the database, from where the last look ended, and counts which phase each kill hit.
+
+import { parseTextId } from './request-id.ts'
+import type { Books, RecordRow, Transfer } from './books.ts'
+import { readBooks } from './books.ts'
+import { followEventLog } from './event-log.ts'
+import type { SeenCall } from './history.ts'
+import { History } from './history.ts'
+import type { Case } from './laws.ts'
+import { judgeBooks, judgeCall } from './laws.ts'
+
+/** Where a call under way stood when its gateway was killed. */
+export const phases = ['reserve', 'dispatch', 'relay', 'settle', 'terminal'] as const
+export type Phase = (typeof phases)[number]
+
+export interface Verdict {
+  readonly violations: readonly string[]
+  readonly calls: number
+  /** How many kills found at least one call in this phase, and how many calls in all. */
+  readonly kills: Readonly<Record<Phase, number>>
+  readonly cut: Readonly<Record<Phase, number>>
+  readonly outcomes: Readonly<Record<string, number>>
+}
+
+export interface CheckOptions {
+  readonly database: string
+  readonly log: string
+  readonly checkpointMs: number
+}
+
+const zero = (): Record<Phase, number> => ({ reserve: 0, dispatch: 0, relay: 0, settle: 0, terminal: 0 })
+
+export class Checker {
+  readonly #options: CheckOptions
+  readonly #readOn: ReturnType<typeof followEventLog>
+  readonly #history = new History()
+  readonly #kills = zero()
+  readonly #cut = zero()
+  readonly #outcomes: Record<string, number> = {}
+  #calls = 0
+  #after = { call: 0, seq: 0 }
+  #recordsInAll = 0
+  #transfersInAll = 0
+
+  constructor(options: CheckOptions) {
+    this.#options = options
+    this.#readOn = followEventLog(options.log)
+  }
+
+  /** Everything since the last look, which must be over: the gateway has recovered and nobody calls. */
+  look(): Verdict {
+    for (const event of this.#readOn()) this.#history.take(event)
+    const books = readBooks(this.#options.database, this.#after)
+    const violations = [...this.#history.faults, ...judgeBooks(books), ...this.#judgeGrowth(books)]
+    const cases = this.#casesOf(books)
+    for (const found of cases) violations.push(...judgeCall(found))
+    violations.push(...judgeNames(cases))
+    this.#count(cases)
+    this.#history.forget()
+    this.#after = {
+      call: books.records.at(-1)?.callId ?? this.#after.call,
+      seq: books.transfers.at(-1)?.seq ?? this.#after.seq,
+    }
+    const { kills, cut, outcomes } = { kills: { ...this.#kills }, cut: { ...this.#cut }, outcomes: this.#outcomes }
+    return { violations, calls: this.#calls, kills, cut, outcomes: { ...outcomes } }
+  }
+
+  /** Nothing that was once on the disk is gone. */
+  #judgeGrowth(books: Books): string[] {
+    const said: string[] = []
+    if (books.recordsInAll !== this.#recordsInAll + books.records.length) {
+      said.push(`G16: ${this.#recordsInAll} records and ${books.records.length} new ones are ${books.recordsInAll}`)
+    }
+    if (books.transfersInAll < this.#transfersInAll) said.push('G3: there are fewer transfers than there were')
+    this.#recordsInAll = books.recordsInAll
+    this.#transfersInAll = books.transfersInAll
+    return said
+  }
+
+  #casesOf(books: Books): Case[] {
+    const records = Map.groupBy(books.records, record => record.tag)
+    const transfers = Map.groupBy(books.transfers, transfer => transfer.call)
+    return [...this.#history.calls.values()].map(call => {
+      const own = records.get(call.tag) ?? []
+      const moved = own.flatMap(record => transfers.get(record.callId) ?? [])
+      const { checkpointMs } = this.#options
+      return { call, records: own, charged: sumOf(moved, 'charge'), shortfall: sumOf(moved, 'shortfall'), checkpointMs }
+    })
+  }
+
+  #count(cases: readonly Case[]): void {
+    const hit = new Set<string>()
+    for (const { call, records } of cases) {
+      this.#calls++
+      const outcome = records[0]?.outcome ?? 'unknown to the gateway'
+      this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1
+      const phase = phaseOf(call, records[0])
+      if (phase === undefined) continue
+      this.#cut[phase]++
+      hit.add(`${call.kill} ${phase}`)
+    }
+    for (const phase of phases) this.#kills[phase] += [...hit].filter(name => name.endsWith(phase)).length
+  }
+}
+
+const sumOf = (transfers: readonly Transfer[], kind: string): bigint =>
+  transfers.reduce((sum, transfer) => (transfer.kind === kind ? sum + transfer.amount : sum), 0n)
+
+function phaseOf(call: SeenCall, record: RecordRow | undefined): Phase | undefined {
+  if (call.kill === undefined) return undefined
+  if (record === undefined) return call.upstreamRequests === 0 ? 'reserve' : 'dispatch'
+  if (record.outcome !== 'gateway_crash') return call.ended === 'broken' ? 'terminal' : undefined
+  if (call.upstreamRequests === 0) return 'dispatch'
+  return call.usage === undefined ? 'relay' : 'settle'
+}
+
+/** The id that a caller read is the id of its own record. */
+function judgeNames(cases: readonly Case[]): string[] {
+  return cases.flatMap(({ call, records }) => {
+    const [record] = records
+    if (record === undefined || call.request === undefined) return []
+    const callId = parseTextId(call.request)
+    return callId === record.callId ? [] : [`G16: ${call.tag} was told ${call.request}, its record is ${record.callId}`]
+  })
+}

@@ -1,0 +1,223 @@
+// Kills a gateway under load again and again on one data folder, and lets the checker look after each recovery.
+
+import type { Subprocess } from 'bun'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { until } from '../support/gateway.ts'
+import { Callers } from './callers.ts'
+import type { Phase, Verdict } from './check.ts'
+import type { EventLog } from './event-log.ts'
+import { openEventLog } from './event-log.ts'
+import type { ChildOptions } from './gateway-child.ts'
+import { GatewayChild, ROOT, runWeir, StartFailed } from './gateway-child.ts'
+import { defaultCheckpointMs } from './laws.ts'
+import { buildRandom, credits } from './plan.ts'
+import { MODEL, startUpstream } from './upstream.ts'
+
+export interface CrashOptions {
+  readonly kills: number
+  readonly seed: number
+  /** The working copy whose gateway is killed. */
+  readonly root?: string
+  readonly callers?: number
+  onKill?(kills: number, verdict: Verdict): void
+}
+
+export interface CrashReport {
+  readonly seed: number
+  readonly kills: number
+  /** Of them, while it started, and of those, with calls left to recover. */
+  readonly starts: number
+  readonly recoveries: number
+  readonly calls: number
+  readonly hits: Readonly<Record<Phase, number>>
+  readonly cut: Readonly<Record<Phase, number>>
+  readonly outcomes: Readonly<Record<string, number>>
+  readonly violations: readonly string[]
+  readonly seconds: number
+}
+
+const CALLERS = 50
+const LOAD_MS_MIN = 20
+const LOAD_MS_MAX = 220
+/** One kill in five falls into a start. */
+const START_KILLS_MILLE = 200
+const VIOLATIONS_KEPT = 20
+const QUIET_MS_MAX = 10_000
+
+/** Ends at the first violation, or after so many kills. */
+export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-crash-'))
+  const run = new Run(options, folder)
+  try {
+    await run.prepare()
+    await run.killOften()
+    return run.report()
+  } finally {
+    await run.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+class Run {
+  readonly #options: CrashOptions
+  readonly #folder: string
+  readonly #random: () => number
+  readonly #log: EventLog
+  readonly #sinceMs = performance.now()
+  #upstream!: FakeUpstream
+  #callers!: Callers
+  #child!: ChildOptions
+  #checker!: Looker
+  #gateway: GatewayChild | undefined
+  #startMs = 150
+  #kills = 0
+  #starts = 0
+  #recoveries = 0
+  #verdict: Verdict | undefined
+  #violations: readonly string[] = []
+
+  constructor(options: CrashOptions, folder: string) {
+    this.#options = options
+    this.#folder = folder
+    this.#random = buildRandom(options.seed)
+    this.#log = openEventLog(join(folder, 'events.jsonl'))
+  }
+
+  async prepare(): Promise<void> {
+    const { seed, root = ROOT, callers: count = CALLERS } = this.#options
+    this.#upstream = await startUpstream(seed, this.#log)
+    const data = join(this.#folder, 'data')
+    this.#child = {
+      root,
+      env: {
+        PORT: '0',
+        WEIR_DATA: data,
+        WEIR_DEMO: 'off',
+        LOG_LEVEL: 'error',
+        OPENAI_API_KEY: 'sk-crash',
+        OPENAI_BASE_URL: `${this.#upstream.url}/v1`,
+      },
+    }
+    await this.#killFirstStarts()
+    const keys: string[] = []
+    for (const [key, credit] of credits.entries()) {
+      const flags = ['--tier', 'pro', '--qpm', '100000', '--credit', credit]
+      keys.push(await runWeir(['keys', 'create', ...flags], this.#child))
+      this.#log.write({ kind: 'key', key, credit })
+    }
+    this.#callers = new Callers({ seed, count, keys, model: MODEL, log: this.#log })
+    this.#checker = new Looker(join(data, 'weir.db'), join(this.#folder, 'events.jsonl'))
+  }
+
+  /** The schema is made in these, or half of it. */
+  async #killFirstStarts(): Promise<void> {
+    for (let start = 0; start < 2 && this.#kills < this.#options.kills; start++) await this.#killAtStart()
+  }
+
+  async killOften(): Promise<void> {
+    await this.#startAndLook()
+    while (this.#kills < this.#options.kills && this.#violations.length === 0) {
+      await this.#killUnderLoad()
+      while (this.#random() * 1_000 < START_KILLS_MILLE && this.#kills < this.#options.kills) await this.#killAtStart()
+      await this.#startAndLook()
+    }
+  }
+
+  async #killUnderLoad(): Promise<void> {
+    const loadMs = LOAD_MS_MIN + this.#random() * (LOAD_MS_MAX - LOAD_MS_MIN)
+    this.#callers.open(await this.#gateway!.started())
+    await Bun.sleep(loadMs)
+    this.#callers.shut()
+    this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
+    this.#kills++
+    await this.#gateway!.kill()
+    await until(() => this.#callers.underWay === 0, 'every caller has heard of the end', QUIET_MS_MAX)
+  }
+
+  /** Most of a start is the runtime's; what touches the data is its last third. */
+  async #killAtStart(): Promise<void> {
+    const gateway = new GatewayChild(this.#child)
+    await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
+    this.#kills++
+    this.#starts++
+    await gateway.kill()
+  }
+
+  async #startAndLook(): Promise<void> {
+    const sinceMs = performance.now()
+    this.#gateway = new GatewayChild(this.#child)
+    try {
+      await this.#gateway.started()
+    } catch (fault) {
+      if (!(fault instanceof StartFailed)) throw fault
+      this.#violations = [`the gateway does not start again: ${fault.message}`]
+      return
+    }
+    this.#startMs = this.#startMs * 0.8 + (performance.now() - sinceMs) * 0.2
+    this.#verdict = await this.#checker.look()
+    this.#violations = this.#verdict.violations.slice(0, VIOLATIONS_KEPT)
+    this.#options.onKill?.(this.#kills, this.#verdict)
+  }
+
+  report(): CrashReport {
+    const none = { reserve: 0, dispatch: 0, relay: 0, settle: 0, terminal: 0 }
+    return {
+      seed: this.#options.seed,
+      kills: this.#kills,
+      starts: this.#starts,
+      recoveries: this.#recoveries,
+      calls: this.#verdict?.calls ?? 0,
+      hits: this.#verdict?.kills ?? none,
+      cut: this.#verdict?.cut ?? none,
+      outcomes: this.#verdict?.outcomes ?? {},
+      violations: this.#violations,
+      seconds: (performance.now() - this.#sinceMs) / 1_000,
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#callers?.shut()
+    await this.#gateway?.kill()
+    await this.#callers?.stop()
+    this.#checker?.close()
+    await this.#upstream?.stop()
+    this.#log.close()
+  }
+}
+
+/** The checker's process, from outside. */
+class Looker {
+  readonly #process: Subprocess<'pipe', 'pipe', 'inherit'>
+  readonly #lines: AsyncIterator<string>
+
+  constructor(database: string, log: string) {
+    const args = [process.execPath, join(import.meta.dir, 'checker.ts'), database, log, String(defaultCheckpointMs)]
+    this.#process = Bun.spawn(args, { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+    this.#lines = linesOf(this.#process.stdout)
+  }
+
+  async look(): Promise<Verdict> {
+    this.#process.stdin.write('look\n')
+    this.#process.stdin.flush()
+    const { value, done } = await this.#lines.next()
+    if (done) throw new Error('the checker has ended')
+    return JSON.parse(value) as Verdict
+  }
+
+  close(): void {
+    this.#process.kill()
+  }
+}
+
+async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of output) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop()!
+    yield* lines
+  }
+}

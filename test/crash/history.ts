@@ -1,0 +1,85 @@
+// What the callers and the upstream saw, call by call, from the log that they wrote.
+
+import type { Ending, Event } from './event-log.ts'
+import type { Counts } from './plan.ts'
+
+export interface SeenCall {
+  readonly tag: string
+  readonly key: number
+  readonly stream: boolean
+  readonly sentMs: number
+  /** As the caller read it from the head of its answer. */
+  request?: string
+  status?: number
+  ended?: Ending
+  said?: string
+  /** The kill that found it under way, counted from 1. */
+  kill?: number
+  killedMs?: number
+  /** Requests that reached the upstream, and how long each was. */
+  upstreamRequests: number
+  upstreamBytes: number
+  /** Of content that the upstream sent. */
+  chars: number
+  /** What the upstream reported before it sent its last byte. */
+  usage?: Counts
+}
+
+export class History {
+  /** Of the calls since the last look. */
+  readonly calls = new Map<string, SeenCall>()
+  readonly #underWay = new Map<string, SeenCall>()
+  readonly credits: string[] = []
+  kills = 0
+  /** What the log itself cannot mean. */
+  readonly faults: string[] = []
+
+  forget(): void {
+    this.calls.clear()
+  }
+
+  take(event: Event): void {
+    switch (event.kind) {
+      case 'key': return void (this.credits[event.key] = event.credit)
+      case 'killed': return this.#killed(event.ms)
+      case 'sent': return this.#sent(event)
+      default: return this.#about(event)
+    }
+  }
+
+  #sent({ tag, key, stream, ms }: Extract<Event, { kind: 'sent' }>): void {
+    const call = { tag, key, stream, sentMs: ms, upstreamRequests: 0, upstreamBytes: 0, chars: 0 }
+    this.calls.set(tag, call)
+    this.#underWay.set(tag, call)
+  }
+
+  #killed(ms: number): void {
+    this.kills++
+    for (const call of this.#underWay.values()) {
+      call.kill ??= this.kills
+      call.killedMs ??= ms
+    }
+  }
+
+  #about(event: Exclude<Event, { kind: 'key' | 'killed' | 'sent' }>): void {
+    const call = this.calls.get(event.tag)
+    if (call === undefined) return void this.faults.push(`the log tells of ${event.tag}, which nobody sent`)
+    switch (event.kind) {
+      case 'head':
+        call.status = event.status
+        call.request = event.request
+        return
+      case 'ended':
+        call.ended = event.how
+        if (event.said !== undefined) call.said = event.said
+        return void this.#underWay.delete(event.tag)
+      case 'seen':
+        call.upstreamRequests++
+        call.upstreamBytes = Math.max(call.upstreamBytes, event.bytes)
+        return
+      case 'piece': return void (call.chars = event.chars)
+      case 'said': return void (call.usage = event.usage)
+      default: event satisfies never
+    }
+  }
+}

@@ -1,0 +1,78 @@
+// What each call of the crash harness does, all of it decided by a seed and the call's number. Caller and upstream
+// work out the same plan by themselves, so nothing need travel between them but the call's tag.
+
+/** Sixty-four bits of state are plenty for load; the sequence depends on the seed alone. */
+export function buildRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return function next() {
+    state = (state + 0x9e3779b9) >>> 0
+    let mixed = state
+    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+    return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Tokens as the upstream reports them: `input` includes what was cached. */
+export interface Counts {
+  readonly input: number
+  readonly cached: number
+  readonly output: number
+}
+
+export interface CallPlan {
+  /** Travels as the end user's name, through the gateway's record and to the upstream. */
+  readonly tag: string
+  /** Which of the harness's keys pays. */
+  readonly key: number
+  readonly stream: boolean
+  readonly outputMax: number
+  readonly pieces: readonly string[]
+  readonly usage: Counts
+  /** Before the first byte of the answer, and between its pieces. */
+  readonly firstMs: number
+  readonly pieceMs: number
+  /** The caller gives up after this long. */
+  readonly leavesMs?: number
+  /** The upstream refuses every attempt. */
+  readonly fails: boolean
+}
+
+export const keysOf = (credit: readonly string[]): number => credit.length
+
+/** One account for most, so that calls meet; one that half a run empties; one that never had enough. */
+export const credits = ['500', '200', '0.02', '0.00005'] as const
+const keyOfMille = (mille: number): number => (mille < 700 ? 0 : mille < 900 ? 1 : mille < 990 ? 2 : 3)
+
+const TAG = /^c(\d+)$/
+export const tagOf = (call: number): string => `c${call}`
+
+export function planOfTag(seed: number, tag: string): CallPlan | undefined {
+  const call = TAG.exec(tag)?.[1]
+  return call === undefined ? undefined : planCall(seed, Number(call))
+}
+
+export function planCall(seed: number, call: number): CallPlan {
+  const next = buildRandom(Math.imul(seed, 0x01000193) ^ Math.imul(call, 0x9e3779b1))
+  const below = (bound: number): number => Math.floor(next() * bound)
+  const chance = (mille: number): boolean => below(1_000) < mille
+  const stream = chance(500)
+  const outputMax = 16 + below(48)
+  const input = 5 + below(60)
+  // A provider that ignores the cap is rare, and its excess is the operator's loss.
+  const output = chance(20) ? outputMax * 100 : 1 + below(outputMax)
+  const slow = stream && chance(300)
+  const pieces = Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
+  return {
+    tag: tagOf(call),
+    key: keyOfMille(below(1_000)),
+    stream,
+    outputMax,
+    pieces,
+    usage: { input, cached: chance(300) ? below(input) : 0, output },
+    firstMs: chance(300) ? below(30) : 0,
+    pieceMs: slow ? 5 + below(60) : 0,
+    ...(chance(120) && { leavesMs: below(60) }),
+    fails: chance(30),
+  }
+}
