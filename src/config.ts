@@ -19,8 +19,14 @@ export interface Config {
   /** After this long without content a stream's head leaves all the same. */
   readonly silenceMs: number
   readonly siteName: string
+  /** Kept free on the disk for settling what is under way when it is full. */
+  readonly ballastBytes: number
+  /** How large the database may grow; undefined: as the disk allows. */
+  readonly databaseBytesMax: number | undefined
   readonly env: Readonly<Record<string, string | undefined>>
 }
+
+const MEGABYTE = 1024 * 1024
 
 /** A setting that cannot be used; its text says what to do. */
 export class ConfigError extends Error {}
@@ -50,6 +56,8 @@ export function readConfig(env: Environment): Config {
     demo: text('WEIR_DEMO', 'on') !== 'off',
     drainMs: integer(env, 'WEIR_DRAIN_SECONDS', { otherwise: 120, max: 86_400 }) * 1_000,
     silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
+    ballastBytes: integer(env, 'WEIR_BALLAST_MB', { otherwise: 64, max: 65_536 }) * MEGABYTE,
+    databaseBytesMax: integer(env, 'WEIR_DATABASE_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })

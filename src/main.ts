@@ -9,9 +9,10 @@ import type { Clock } from './base/clock.ts'
 import { Deadlines } from './base/deadlines.ts'
 import { systemClock } from './base/clock.ts'
 import { Refusal } from './base/errors.ts'
-import { buildIdMinter } from './base/ids.ts'
+import { buildIdMinter, textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
+import { formatUsd } from './base/money.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
@@ -208,9 +209,12 @@ export async function openStore(config: Config, world: World = realWorld): Promi
   const folder = openFolder(config.dataFolder, config.env)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
-  const [writer, start] = await Writer.open(folder.database, world.onLedgerLost)
+  const [writer, start] = await Writer.open(
+    { path: folder.database, ballastBytes: config.ballastBytes, databaseBytesMax: config.databaseBytesMax },
+    world.onLedgerLost,
+  )
   const reader = new Reader(folder.database)
-  const mintId = buildIdMinter(world.clock.dateMs, start.lastCallId)
+  const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const keys = new KeyDirectory({
     find: digest => reader.findKey(digest),
     nowMs: world.clock.nowMs,
@@ -247,7 +251,11 @@ interface CallParts {
 
 function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
   const { nowMs } = world.clock
-  const ledger = buildLedger(store.writer)
+  const ledger = buildLedger({
+    writer: store.writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
@@ -284,7 +292,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.busyMs < WRITER_MS_MAX
+    return writer.busyMs < WRITER_MS_MAX && !writer.full
   } catch {
     return false
   }

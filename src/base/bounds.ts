@@ -27,6 +27,8 @@ export const bounds = {
   qpmMax: 100_000,
   ledgerQueueMax: 10_000,
   ledgerBatchMax: 256,
+  /** How long the oldest operation may wait before new calls are refused. */
+  ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
 } as const
 

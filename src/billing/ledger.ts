@@ -2,34 +2,71 @@
 
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
-import { formatUsd } from '../base/money.ts'
-import type { RecordRow } from '../store/operations.ts'
+import { formatUsd, noMoney } from '../base/money.ts'
+import type { HoldInput, HoldResult, Input, RecordRow, RecordUsage } from '../store/operations.ts'
 import { moneyText, readMoney } from '../store/operations.ts'
 import type { Writer } from '../store/writer.ts'
 
+export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'> {
+  readonly amount: Nanos
+  /** The part that a count of tokens could make smaller; none if they are counted. */
+  readonly coarse?: Nanos
+}
+
+export type Held = Exclude<HoldResult, { done: 'account_unknown' }>
+
+export interface SettleExtras {
+  readonly idempotency?: Input<'settle'>['idempotency']
+}
+
 export interface Ledger {
-  hold(callId: number, accountId: number, amount: Nanos): Promise<void>
-  settle(record: RecordRow, cost: Nanos): Promise<void>
+  hold(request: HoldRequest): Promise<Held>
+  settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<void>
+  /** What has been delivered so far: a crash charges no more than that. */
+  checkpoint(callId: number, used: Nanos, usage: RecordUsage): Promise<void>
   /** Writes down a call that holds nothing. */
   record(record: RecordRow): Promise<void>
 }
 
-export function buildLedger(writer: Pick<Writer, 'run'>): Ledger {
+/** A coarse bound may take up to this share of what is there before its tokens are counted. */
+const COARSE_SHARE = 10n
+
+export interface LedgerParts {
+  readonly writer: Pick<Writer, 'run'>
+  /** A provider went beyond the bound, and the caller could not pay for it. */
+  onShortfall(callId: number, amount: Nanos): void
+}
+
+export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold(callId, accountId, amount) {
-      const result = await writer.run('hold', { callId, accountId, amount: moneyText(amount) })
-      if (result.done === 'held') return
-      if (result.done === 'balance_too_low') {
-        const needs = `It may cost up to $${formatUsd(amount)}; $${formatUsd(readMoney(result.available))} is there.`
-        throw new Refusal('balance_too_low', `account ${accountId}`, { hint: needs })
-      }
-      throw new Error(`hold of call ${callId}: ${result.done}`)
+    async hold({ amount, coarse = noMoney, ...rest }) {
+      const wants = `${coarse * COARSE_SHARE}` as const
+      const result = await writer.run('hold', { ...rest, kind: 'call', amount: moneyText(amount), wants })
+      if (result.done === 'account_unknown') throw new Error(`call ${rest.callId}: no account ${rest.accountId}`)
+      return result
     },
-    async settle(record, cost) {
-      await writer.run('settle', { record, cost: moneyText(cost) })
+    async settle(record, cost, { idempotency } = {}) {
+      const input = { record, cost: moneyText(cost) }
+      const result = await writer.run('settle', idempotency === undefined ? input : { ...input, idempotency })
+      if (result.done === 'settled' && result.shortfall !== '0') onShortfall(record.callId, readMoney(result.shortfall))
+    },
+    async checkpoint(callId, used, usage) {
+      await writer.run('checkpoint', { callId, used: moneyText(used), usage })
     },
     async record(record) {
       await writer.run('record', { record })
     },
   }
+}
+
+/** Why nothing was held, for the caller; `hint` says what would help. */
+export function refusalOfHold(held: Held, amount: Nanos, hint = ''): Refusal | undefined {
+  if (held.done === 'account_frozen') return new Refusal('account_frozen', 'hold')
+  if (held.done !== 'balance_too_low' && held.done !== 'budget_too_low' && held.done !== 'count_first') return undefined
+  const available = readMoney(held.available)
+  const there = formatUsd(available > 0n ? available : noMoney)
+  const of = held.done === 'budget_too_low' ? ` of the budget (${held.budget})` : ''
+  const needs = `It may cost up to $${formatUsd(amount)}; $${there}${of} is there.`
+  const code = held.done === 'budget_too_low' ? 'budget_too_low' : 'balance_too_low'
+  return new Refusal(code, `needs ${amount}`, { hint: hint === '' ? needs : `${needs} ${hint}` })
 }

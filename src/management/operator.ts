@@ -54,7 +54,8 @@ async function createKey(parts: OperatorParts, input: Record<string, unknown>): 
   const [id, accountId] = [parts.mintId(), parts.mintId()]
   const digest = digestKey(key, parts.pepper).toString('hex')
   const stored = { digest, suffix: keySuffix(key), name, tier, qpm, credit: moneyText(credit) }
-  const created = parts.writer.run('createKey', { id, accountId, ...stored, nowMs: parts.dateMs() })
+  const account = { accountId, existing: false, creditRef: parts.mintId() }
+  const created = parts.writer.run('createKey', { id, ...account, ...stored })
   if (typeof input.setting === 'string') {
     // Queued in the same turn, so that both are in one commit.
     parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
@@ -66,7 +67,7 @@ async function createKey(parts: OperatorParts, input: Record<string, unknown>): 
 
 async function revokeKey(parts: OperatorParts, input: Record<string, unknown>): Promise<Record<string, unknown>> {
   const id = findKeyId(parts, input.key)
-  const { done } = await parts.writer.run('revokeKey', { id, nowMs: parts.dateMs() })
+  const { done } = await parts.writer.run('revokeKey', { id })
   if (done === 'unknown') throw new OperatorError('There is no such key.')
   parts.onKeyChanged()
   return { id: textId('key', id), state: 'revoked' }

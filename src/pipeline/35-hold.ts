@@ -3,15 +3,23 @@
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Ledger } from '../billing/ledger.ts'
+import { refusalOfHold } from '../billing/ledger.ts'
 import { upperBound } from '../billing/price.ts'
 import type { Call } from '../protocols/call.ts'
+import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route } from './exchange.ts'
 
 /** For a model whose own limit nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
 
 /** After these nothing was reserved; after anything else something may have been. */
-const PLAIN_REFUSALS: ReadonlySet<ErrorCode> = new Set(['balance_too_low', 'overloaded'])
+const PLAIN_REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'balance_too_low',
+  'budget_too_low',
+  'account_frozen',
+  'overloaded',
+  'storage_full',
+])
 
 export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
 
@@ -29,7 +37,11 @@ export function buildHold(ledger: Ledger): HoldCall {
     const amount = upperBound(size, route.price)
     exchange.mayHold = true
     try {
-      await ledger.hold(exchange.callId, route.permit.caller.accountId, amount)
+      const { callId } = exchange
+      const { accountId, keyId } = route.permit.caller
+      const held = await ledger.hold({ callId, accountId, keyId, amount, draft: draftOf(exchange) })
+      const refusal = refusalOfHold(held, amount)
+      if (refusal !== undefined) throw refusal
     } catch (fault) {
       exchange.mayHold = !(fault instanceof Refusal && PLAIN_REFUSALS.has(fault.code))
       throw fault

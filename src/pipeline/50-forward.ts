@@ -31,6 +31,7 @@ export function buildForward(parts: ForwardParts): Forward {
       try {
         const opened = await attempt(parts, { hold, exchange, channel })
         note('answered')
+        exchange.firstMs = timings.nowMs()
         releaseBody(hold.call)
         return opened
       } catch (fault) {

@@ -10,6 +10,9 @@ export interface Cost {
   readonly usage: Usage
   readonly source: UsageSource
   readonly amount: Nanos
+  /** Of who pays. */
+  readonly rule: string
+  readonly lines: readonly unknown[]
 }
 
 export function cost(exchange: Exchange, ending: Ending): Cost {
@@ -20,5 +23,5 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     reported: meter.usage,
     estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputChars),
   })
-  return { usage, source, amount: costOf(usage, exchange.route?.price) }
+  return { usage, source, amount: costOf(usage, exchange.route?.price), rule: '', lines: [] }
 }

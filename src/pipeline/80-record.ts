@@ -1,6 +1,7 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
-import type { RecordRow } from '../store/operations.ts'
+import { inputTokens, outputTokens } from '../base/usage.ts'
+import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
 import type { Ending, Exchange, Permit } from './exchange.ts'
 
@@ -11,22 +12,46 @@ export interface Over {
 }
 
 export function record(exchange: Exchange, { permit, ending, cost }: Over): RecordRow {
-  const { caller } = permit
+  const { timings, attempts } = exchange
   return {
+    ...draftOf(exchange),
+    ...usageOf(cost),
     callId: exchange.callId,
-    keyId: caller.keyId,
-    accountId: caller.accountId,
-    provider: exchange.route?.provider.id ?? null,
-    model: exchange.route?.model.id ?? null,
-    channel: exchange.attempts.at(-1)?.channelId ?? null,
+    keyId: permit.caller.keyId,
+    accountId: permit.caller.accountId,
+    channel: attempts.at(-1)?.channelId ?? null,
     status: ending.status,
+    error: ending.error ?? null,
     outcome: ending.outcome,
+    rule: cost.rule,
     usageSource: cost.source,
-    inputTokens: cost.usage.input,
-    cacheReadTokens: cost.usage.cacheRead ?? 0,
-    outputTokens: cost.usage.output,
-    attempts: exchange.attempts.length,
-    streamed: exchange.call?.stream ?? false,
-    durationMs: Math.round(exchange.timings.nowMs() - exchange.startedMs),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts),
+    timings: JSON.stringify(timings.spent),
+    firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
+    durationMs: Math.round(timings.nowMs() - exchange.startedMs),
+  }
+}
+
+/** What is known of a call before it is forwarded. */
+export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
+  return {
+    dialect: protocol.name,
+    provider: route?.provider.id ?? null,
+    model: route?.model.id ?? null,
+    streamed: call?.stream ?? false,
+    priceVersion: null,
+    endUser: call?.endUser ?? null,
+    tags: call?.tags ?? null,
+  }
+}
+
+export function usageOf({ usage, lines }: Cost): RecordUsage {
+  return {
+    inputTokens: inputTokens(usage),
+    cacheReadTokens: (usage.cacheRead ?? 0) + (usage.cacheReadAudio ?? 0) + (usage.cacheReadImage ?? 0),
+    cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
+    outputTokens: outputTokens(usage),
+    reasoningTokens: usage.reasoning ?? 0,
+    lines: lines.length === 0 ? null : JSON.stringify(lines),
   }
 }

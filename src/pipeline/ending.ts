@@ -15,6 +15,7 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
   gateway_fault: 'gateway_fault',
   settle_failed: 'gateway_fault',
   storage_away: 'gateway_fault',
+  storage_full: 'gateway_fault',
   upstream_failed: 'upstream_failed',
   upstream_unusable: 'upstream_failed',
   upstream_rate_limited: 'upstream_failed',
@@ -28,11 +29,13 @@ export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
   return fault instanceof Refusal ? fault : new Refusal('gateway_fault', describeFault(fault))
 }
 
+const leftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
+
 /** `status` is the one that was sent. */
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
   const { reason } = exchange.stop
-  if (reason === callerLeft) return { outcome: 'client_left', status: LEFT_STATUS }
-  return { outcome: reason?.outcome ?? outcomes[refusal.code] ?? 'refused', status }
+  if (reason === callerLeft) return leftEnding
+  return { outcome: reason?.outcome ?? outcomes[refusal.code] ?? 'refused', status, error: refusal.code }
 }
 
 /** A refusal is an ordinary day; anything else is ours to mend. */

@@ -4,7 +4,7 @@
 // by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
 
 import type { Brand } from '../base/brand.ts'
-import type { Refusal } from '../base/errors.ts'
+import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { Usage } from '../base/usage.ts'
@@ -69,6 +69,8 @@ export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finish
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
+  /** The code of the refusal that ended it. */
+  readonly error?: ErrorCode
 }
 
 export interface Exchange {
@@ -92,6 +94,8 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
+  /** When the first content, or a whole plain answer, was in hand. */
+  firstMs?: number
   /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
   mayHold: boolean
   /** Set by the first ending; later ones get the same promise. */

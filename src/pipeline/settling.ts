@@ -45,7 +45,7 @@ export function buildSettling(deduct: Deduct, log: Log): Settling {
 
   function owe(exchange: Exchange, ending: Ending): void {
     const delivered = exchange.call?.stream && exchange.meter.content
-    owing.set(exchange, delivered ? ending : { outcome: 'gateway_fault', status: 500 })
+    owing.set(exchange, delivered ? ending : { outcome: 'gateway_fault', status: 500, error: 'settle_failed' })
     timer ??= setInterval(() => void again(), AGAIN_MS)
   }
 

@@ -18,6 +18,7 @@ export interface Breakdown {
   bodies: number
 }
 
+const tenths = (ms: number): number => Math.round(ms * 10) / 10
 const wholeMs = (ms: number): number => Math.max(0, Math.round(ms))
 
 export class Timings {
@@ -26,6 +27,8 @@ export class Timings {
   #open: TimedStage | undefined
   #openedMs = 0
   readonly breakdown: Breakdown = { fwd: 0, cost: 0, deduct: 0, record: 0, bodies: 0 }
+  /** Milliseconds of each stage, for the record. */
+  readonly spent: Record<string, number> = {}
   /** Breakdown appears once forwarding began. */
   forwarding = false
 
@@ -50,6 +53,7 @@ export class Timings {
 
   say(stage: TimedStage, word: 'pass' | 'done' | 'fail', took: { ms: number; note?: string | undefined }): void {
     const note = took.note === undefined ? '' : `, ${took.note}`
+    this.spent[stage] = tenths(took.ms)
     this.#said[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
   }
 
@@ -61,6 +65,7 @@ export class Timings {
   /** Times one step of the breakdown. */
   add(step: keyof Breakdown, sinceMs: number): void {
     this.breakdown[step] += this.nowMs() - sinceMs
+    this.spent[step] = tenths(this.breakdown[step])
   }
 
   breakdownText(): string {

@@ -22,6 +22,10 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
+  /** Whom the caller calls for, as the caller names them. */
+  readonly endUser?: string
+  /** JSON: what the caller wants its costs to be sorted by. */
+  readonly tags?: string
 }
 
 const nothing = Buffer.alloc(0)

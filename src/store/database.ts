@@ -4,7 +4,7 @@
 // a trigger. A third is closed in operations.ts: an integer beyond 64 bits would be wrapped when it is bound.
 
 import { Database } from 'bun:sqlite'
-import { readdirSync, readFileSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { assert } from '../base/assert.ts'
 
@@ -17,7 +17,7 @@ export function openWriter(path: string): Database {
   db.run('PRAGMA foreign_keys = ON')
   db.run('PRAGMA recursive_triggers = ON')
   db.run('PRAGMA busy_timeout = 5000')
-  db.run('PRAGMA cache_size = -16384')
+  db.run('PRAGMA cache_size = -65536')
   db.run('PRAGMA journal_size_limit = 67108864')
   return db
 }
@@ -46,8 +46,14 @@ export function readMigrations(folder = MIGRATIONS): readonly Migration[] {
 
 export class StoreError extends Error {}
 
+export interface MigrateOptions {
+  readonly migrations?: readonly Migration[]
+  /** Called before anything is changed in a database that holds data. */
+  backUp?(version: number): void
+}
+
 /** Runs what is missing, each file in a transaction of its own. Refuses a schema from a later version of Weir. */
-export function migrate(db: Database, migrations = readMigrations()): void {
+export function migrate(db: Database, { migrations = readMigrations(), backUp }: MigrateOptions = {}): void {
   const row = db.query('PRAGMA user_version').get() as { user_version: bigint }
   const at = Number(row.user_version)
   if (at > migrations.length) {
@@ -56,6 +62,7 @@ export function migrate(db: Database, migrations = readMigrations()): void {
         'Start that version, or restore a backup made before it.',
     )
   }
+  if (at > 0 && at < migrations.length) backUp?.(at)
   for (const migration of migrations.slice(at)) {
     db.transaction(() => {
       db.run(migration.sql)
@@ -63,4 +70,15 @@ export function migrate(db: Database, migrations = readMigrations()): void {
       db.run('PRAGMA user_version = '.concat(String(migration.version)))
     }).immediate()
   }
+}
+
+/** A whole and consistent copy, on the disk when this returns, while others read and write. */
+export function copyDatabase(db: Database, to: string): void {
+  const part = `${to}.part`
+  rmSync(part, { force: true })
+  db.run('VACUUM INTO ?1', [part])
+  const file = openSync(part, 'r+')
+  fsyncSync(file)
+  closeSync(file)
+  renameSync(part, to)
 }

@@ -12,6 +12,9 @@ export interface KeyRow {
   readonly qpm: number
   readonly pricePerMille: number
   readonly revoked: boolean
+  /** A call that its funds do not cover is cut to what they cover. */
+  readonly clamps: boolean
+  readonly keepsBodies: boolean
 }
 
 export interface BalanceRow {
@@ -28,8 +31,9 @@ type Raw = Record<string, bigint | string | null>
 export class Reader {
   /** The one query that a call may wait for. */
   static readonly findKeySql = `
-    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms
-    FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.digest = ?1`
+    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms,
+      k.clamps, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
+    FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id WHERE k.digest = ?1`
 
   readonly #db: Database
   readonly #findKey
@@ -56,6 +60,8 @@ export class Reader {
       qpm: Number(row.qpm),
       pricePerMille: Number(row.price_per_mille),
       revoked: row.revoked_ms !== null,
+      clamps: row.clamps === 1n,
+      keepsBodies: row.keeps_bodies === 1n,
     }
   }
 

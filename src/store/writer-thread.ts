@@ -1,9 +1,15 @@
 // The thread that owns the only writing connection. Each message is a batch; a batch is one transaction, and its
 // results go back when it is on the disk.
 
-import { migrate, openWriter } from './database.ts'
-import type { Input, OperationName } from './operations.ts'
-import { buildOperations, recoverHolds } from './operations.ts'
+import type { Database } from 'bun:sqlite'
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { Ballast } from './ballast.ts'
+import { copyDatabase, migrate, openWriter } from './database.ts'
+import type { Input, Operating, OperationName } from './operations.ts'
+import { buildOperations, openBooks } from './operations.ts'
+import { recoverHolds } from './recovery.ts'
+import type { WriterOptions, WriterStart } from './writer.ts'
 
 export interface Job {
   readonly name: OperationName
@@ -12,51 +18,90 @@ export interface Job {
   readonly dueMs: number
 }
 
-export type Done = readonly [result: unknown, fault?: string]
+export type Fault = { readonly message: string; readonly full: boolean }
+export type Done = readonly [result: unknown, fault?: Fault]
 
 /** A text is a batch: Job[] as JSON, answered by Done[] as JSON, in the same order. */
-export type ToWriter = string | { readonly open: string } | { readonly close: true }
+export type ToWriter = string | { readonly open: WriterOptions } | { readonly close: true }
 export type FromWriter =
   | string
-  | { readonly ready: { readonly recovered: number; readonly lastCallId: number } }
+  | { readonly ready: WriterStart }
   | { readonly failed: string }
   | { readonly closed: true }
 
 declare const self: Worker
 
-let db: ReturnType<typeof openWriter>
-let operations: ReturnType<typeof buildOperations>
+let db: Database
+let ballast: Ballast
+let operations: Operating
 
 const answer = (message: FromWriter): void => postMessage(message)
 
-function open(path: string): void {
+function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
   db = openWriter(path)
-  migrate(db)
-  const recovered = recoverHolds(db)
-  operations = buildOperations(db)
-  const last = db.query('SELECT coalesce(max(call_id), 0) AS last FROM record').get() as { last: bigint }
-  answer({ ready: { recovered, lastCallId: Number(last.last) } })
+  migrate(db, { backUp: version => backUpBefore(path, version) })
+  const books = openBooks(db)
+  const recovered = recoverHolds(books)
+  operations = buildOperations(books)
+  ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
+  const last = db
+    .query(
+      `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),
+         (SELECT coalesce(max(ref), 0) FROM transfer), (SELECT coalesce(max(id), 0) FROM api_key),
+         (SELECT coalesce(max(id), 0) FROM account), (SELECT coalesce(max(id), 0) FROM code)) AS last`,
+    )
+    .get() as { last: bigint }
+  answer({ ready: { recovered, lastId: Number(last.last) } })
 }
 
+/** An upgrade that goes wrong must not be the end of the books. */
+function backUpBefore(path: string, version: number): void {
+  const folder = join(dirname(path), 'backups')
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const time = new Date().toISOString().replaceAll(':', '-')
+  copyDatabase(db, join(folder, `schema-${version}-${time}.db`))
+}
+
+/** What takes room on the disk for a call that has not begun; all else ends something. */
+const isNew = (name: OperationName): boolean => name === 'hold' || name === 'record'
+
 function runJob(job: Job): Done {
-  if (Date.now() >= job.dueMs) return [null, 'too late']
+  if (Date.now() >= job.dueMs) return [null, { message: 'too late', full: false }]
+  if (isNew(job.name) && ballast.full) return [null, { message: 'no room on the disk', full: true }]
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
-  const run = operations[job.name] as (input: Input<OperationName>) => unknown
+  const run = operations.run[job.name] as (input: Input<OperationName>) => unknown
   return [run(job.input)]
+}
+
+/** What ends a hold goes first, so that its money is there for those that begin. */
+function runAll(jobs: readonly Job[]): readonly Done[] {
+  const done = new Array<Done>(jobs.length)
+  for (let at = 0; at < jobs.length; at++) if (jobs[at]!.name !== 'hold') done[at] = runJob(jobs[at]!)
+  for (let at = 0; at < jobs.length; at++) if (jobs[at]!.name === 'hold') done[at] = runJob(jobs[at]!)
+  operations.balance()
+  return done
 }
 
 function runBatch(jobs: readonly Job[]): readonly Done[] {
   try {
-    return db.transaction(() => jobs.map(runJob)).immediate()
+    return db.transaction(() => runAll(jobs)).immediate()
   } catch {
     // One of them failed in a way we did not foresee. Alone, each gets its own verdict.
-    return jobs.map(job => {
-      try {
-        return db.transaction(() => runJob(job)).immediate()
-      } catch (fault) {
-        return [null, fault instanceof Error ? fault.message : 'unknown fault'] as const
-      }
-    })
+    return jobs.map(runAlone)
+  }
+}
+
+function runAlone(job: Job): Done {
+  operations.reset()
+  try {
+    return db.transaction(() => runAll([job])).immediate()[0]!
+  } catch (fault) {
+    const full = (fault as { code?: string }).code === 'SQLITE_FULL'
+    if (full && !ballast.full) {
+      ballast.giveUp()
+      return runAlone(job)
+    }
+    return [null, { message: fault instanceof Error ? fault.message : 'unknown fault', full }]
   }
 }
 

@@ -20,9 +20,17 @@ interface Waiting {
 const SHED: ReadonlySet<OperationName> = new Set(['hold', 'record'])
 const LOOK_MS = 250
 
+export interface WriterOptions {
+  readonly path: string
+  /** Kept free on the disk, so that calls under way can still be settled when it is full. */
+  readonly ballastBytes: number
+  readonly databaseBytesMax?: number | undefined
+}
+
 export interface WriterStart {
   readonly recovered: number
-  readonly lastCallId: number
+  /** The greatest id that was ever used. */
+  readonly lastId: number
 }
 
 export class Writer {
@@ -32,6 +40,7 @@ export class Writer {
   #batch: readonly Waiting[] = []
   #busy = false
   #sentMs = 0
+  #full = false
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -40,7 +49,7 @@ export class Writer {
   }
 
   /** Opens, migrates and recovers; nothing else may be using the file. */
-  static async open(path: string, onFault: (detail: string) => void): Promise<[Writer, WriterStart]> {
+  static async open(options: WriterOptions, onFault: (detail: string) => void): Promise<[Writer, WriterStart]> {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
     const writer = new Writer(thread)
     const start = await new Promise<WriterStart>((resolve, reject) => {
@@ -51,7 +60,7 @@ export class Writer {
         else if ('failed' in message) reject(new StoreError(message.failed))
       }
       thread.onerror = event => reject(new Error(event.message))
-      thread.postMessage({ open: path } satisfies ToWriter)
+      thread.postMessage({ open: options } satisfies ToWriter)
     }).catch(fault => {
       thread.terminate()
       throw fault
@@ -65,6 +74,11 @@ export class Writer {
     return this.#queue.length
   }
 
+  /** The disk was full when something was last written. */
+  get full(): boolean {
+    return this.#full
+  }
+
   /** How long the batch under way has taken so far. */
   get busyMs(): number {
     return this.#busy ? performance.now() - this.#sentMs : 0
@@ -76,11 +90,11 @@ export class Writer {
    * holds and mere records are refused, without having queued anything; what ends a hold always has a place.
    */
   run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
-    if (SHED.has(name) && this.#queue.length >= bounds.ledgerQueueMax) {
+    const sinceMs = performance.now()
+    if (SHED.has(name) && this.#isBehind(sinceMs)) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
-      const sinceMs = performance.now()
       const job = { name, input, dueMs: Date.now() + bounds.settleMsMax }
       this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), LOOK_MS)
@@ -89,6 +103,12 @@ export class Writer {
       this.#sentMs = sinceMs
       queueMicrotask(() => this.#send())
     })
+  }
+
+  #isBehind(nowMs: number): boolean {
+    const oldest = this.#queue[0]
+    if (oldest === undefined) return false
+    return this.#queue.length >= bounds.ledgerQueueMax || nowMs - oldest.sinceMs > bounds.ledgerQueueMsMax
   }
 
   /** Waits for everything queued, within bounds, then closes the file. */
@@ -115,6 +135,7 @@ export class Writer {
   #receive(message: FromWriter): void {
     if (typeof message !== 'string') return
     const results = JSON.parse(message) as Done[]
+    this.#full = results.some(([, fault]) => fault?.full === true)
     const batch = this.#batch
     this.#batch = []
     if (this.#queue.length > 0) this.#send()
@@ -143,5 +164,5 @@ export class Writer {
 function finish(waiting: Waiting, [result, fault]: Done): void {
   if (waiting.late) return
   if (fault === undefined) waiting.resolve(result)
-  else waiting.reject(new Refusal('storage_away', fault, { retryAfterMs: 1_000 }))
+  else waiting.reject(new Refusal(fault.full ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }))
 }

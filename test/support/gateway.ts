@@ -48,6 +48,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     PORT: '0',
     WEIR_DATA: folder,
     LOG_LEVEL: 'debug',
+    WEIR_BALLAST_MB: '0',
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
     OPENAI_BASE_URL: `${upstream.url}/v1`,
     ...options.env,
