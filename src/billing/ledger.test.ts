@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import { nanos } from '../base/money.ts'
 import type { RecordRow } from '../store/operations.ts'
-import { buildLedger } from './ledger.ts'
+import { buildLedger, refusalOfHold } from './ledger.ts'
 
 /** A writer that gives one answer and remembers what it was asked. */
 function writerOf(result: unknown) {
@@ -13,28 +13,51 @@ function writerOf(result: unknown) {
     asked.push(args)
     return result instanceof Error ? Promise.reject(result) : Promise.resolve(result as never)
   }
-  return { asked, ledger: buildLedger({ run }) }
+  const shortfalls: unknown[] = []
+  const onShortfall = (...args: readonly unknown[]): void => void shortfalls.push(args)
+  return { asked, shortfalls, ledger: buildLedger({ writer: { run }, onShortfall }) }
 }
 
 const faultOf = (work: Promise<unknown>): Promise<unknown> => work.then(() => undefined, (fault: unknown) => fault)
 
-test('a hold that was made is silent', async () => {
+const draft = {
+  ...{ dialect: 'd', provider: 'p', model: 'm', streamed: false, priceVersion: null, endUser: null, tags: null },
+}
+const asks = (amount: bigint) => ({ callId: 7, accountId: 1, keyId: 2, amount: nanos(amount), draft })
+
+test('a hold passes what it needs, and ten times what a count could make smaller', async () => {
   const { asked, ledger } = writerOf({ done: 'held' })
-  await ledger.hold(7, 1, nanos(9_007_199_254_740_993n))
-  expect(asked).toEqual([['hold', { callId: 7, accountId: 1, amount: '9007199254740993' }]])
+  expect(await ledger.hold(asks(9_007_199_254_740_993n))).toEqual({ done: 'held' })
+  await ledger.hold({ ...asks(5n), coarse: nanos(3n) })
+  const common = { callId: 7, accountId: 1, keyId: 2, kind: 'call', draft }
+  expect(asked).toEqual([
+    ['hold', { ...common, amount: '9007199254740993', wants: '0' }],
+    ['hold', { ...common, amount: '5', wants: '30' }],
+  ])
 })
 
-test('one that does not fit tells what it needs and what is there', async () => {
-  const { ledger } = writerOf({ done: 'balance_too_low', available: '1500000' })
-  const fault = await faultOf(ledger.hold(7, 1, nanos(2_000_000_000n)))
-  expect(fault).toBeInstanceOf(Refusal)
-  expect(fault).toMatchObject({ code: 'balance_too_low' })
-  expect((fault as Refusal).extras.hint).toBe('It may cost up to $2.00; $0.0015 is there.')
+test.each([
+  [{ done: 'balance_too_low', available: '1500000' }, 'balance_too_low', '$0.0015 is there.'],
+  [{ done: 'count_first', available: '1500000' }, 'balance_too_low', '$0.0015 is there.'],
+  [
+    { done: 'budget_too_low', available: '-5', budget: 'key, day' },
+    'budget_too_low',
+    '$0.00 of the budget (key, day) is there.',
+  ],
+] as const)('%p tells what it needs and what is there', (held, code, there) => {
+  const refusal = refusalOfHold(held, nanos(2_000_000_000n), 'Try less.')
+  expect(refusal).toMatchObject({ code })
+  expect(refusal!.extras.hint).toBe(`It may cost up to $2.00; ${there} Try less.`)
+})
+
+test('a frozen account is refused, and what is held is not', () => {
+  expect(refusalOfHold({ done: 'account_frozen' }, nanos(1n))).toMatchObject({ code: 'account_frozen' })
+  expect(refusalOfHold({ done: 'held' }, nanos(1n))).toBeUndefined()
 })
 
 test('an account that is not there is our own mistake, and no refusal', async () => {
   const { ledger } = writerOf({ done: 'account_unknown' })
-  const fault = await faultOf(ledger.hold(7, 1, nanos(1n)))
+  const fault = await faultOf(ledger.hold(asks(1n)))
   expect(fault).toBeInstanceOf(Error)
   expect(fault).not.toBeInstanceOf(Refusal)
 })
@@ -42,13 +65,18 @@ test('an account that is not there is our own mistake, and no refusal', async ()
 test('what the writer throws is passed on', async () => {
   const lost = new Error('gone')
   const { ledger } = writerOf(lost)
-  expect(await faultOf(ledger.hold(7, 1, nanos(1n)))).toBe(lost)
+  expect(await faultOf(ledger.hold(asks(1n)))).toBe(lost)
   expect(await faultOf(ledger.settle({} as RecordRow, nanos(1n)))).toBe(lost)
 })
 
-test('a settle passes the record and its cost', async () => {
-  const { asked, ledger } = writerOf({ done: 'settled', charged: '5' })
+test('a settle passes the record and its cost, and tells of a shortfall', async () => {
   const record = { callId: 7 } as RecordRow
-  await ledger.settle(record, nanos(5n))
-  expect(asked).toEqual([['settle', { record, cost: '5' }]])
+  const whole = writerOf({ done: 'settled', charged: '5', shortfall: '0' })
+  await whole.ledger.settle(record, nanos(5n))
+  expect(whole.asked).toEqual([['settle', { record, cost: '5' }]])
+  expect(whole.shortfalls).toEqual([])
+  const short = writerOf({ done: 'settled', charged: '5', shortfall: '3' })
+  await short.ledger.settle(record, nanos(8n), { idempotency: 'release' })
+  expect(short.asked).toEqual([['settle', { record, cost: '8', idempotency: 'release' }]])
+  expect(short.shortfalls).toEqual([[7, nanos(3n)]])
 })

@@ -11,6 +11,8 @@ const row = (id: number, revoked = false): KeyRow => ({
   qpm: 60,
   pricePerMille: 1000,
   revoked,
+  clamps: false,
+  keepsBodies: false,
 })
 const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32))
 

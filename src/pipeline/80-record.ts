@@ -3,7 +3,7 @@
 import { inputTokens, outputTokens } from '../base/usage.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
-import type { Ending, Exchange, Permit } from './exchange.ts'
+import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -25,12 +25,14 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     outcome: ending.outcome,
     rule: cost.rule,
     usageSource: cost.source,
-    attempts: attempts.length === 0 ? null : JSON.stringify(attempts),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(told)),
     timings: JSON.stringify(timings.spent),
     firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
+
+const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
 
 /** What is known of a call before it is forwarded. */
 export function draftOf({ protocol, route, call }: Exchange): RecordDraft {

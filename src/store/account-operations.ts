@@ -1,7 +1,8 @@
 // Accounts, keys, budgets, codes, prices and settings: what an operator changes, seldom, and never in the way of calls.
 
+import type { Books } from './books.ts'
 import { accountReader, transferInserter } from './ledger-operations.ts'
-import type { Books, Run } from './operations.ts'
+import type { Run } from './operations.ts'
 import { amountOf } from './operations.ts'
 import { PROMO } from './operator-accounts.ts'
 

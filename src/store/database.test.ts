@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate, openReader, openWriter, readMigrations, StoreError } from './database.ts'
+import { copyDatabase, migrate, openReader, openWriter, readMigrations, StoreError } from './database.ts'
 
 let folder: string
 let db: Database
@@ -84,16 +84,59 @@ describe('migrations', () => {
   test('run only what is missing, in order', () => {
     const sqlOf = (version: number): string => 'CREATE TABLE t'.concat(String(version), ' (id INTEGER)')
     const steps = [1, 2, 3].map(version => ({ version, name: String(version), sql: sqlOf(version) }))
-    migrate(db, steps.slice(0, 1))
-    migrate(db, steps)
+    migrate(db, { migrations: steps.slice(0, 1) })
+    migrate(db, { migrations: steps })
     expect(tables()).toEqual(['t1', 't2', 't3'])
     expect(pragma('user_version')).toBe(3n)
+  })
+
+  test('are preceded by a backup, but not of an empty file, nor when there is nothing to do', () => {
+    const sql = 'CREATE TABLE first (id INTEGER)'
+    const steps = [{ version: 1, name: 'first', sql }, { version: 2, name: 'second', sql: 'DROP TABLE first' }]
+    const copies: string[] = []
+    const backUp = (version: number): void => {
+      copies.push(join(folder, `${version}.db`))
+      copyDatabase(db, copies.at(-1)!)
+    }
+    migrate(db, { migrations: steps.slice(0, 1), backUp })
+    expect(copies).toEqual([])
+    db.run('INSERT INTO first VALUES (7)')
+    migrate(db, { migrations: steps, backUp })
+    migrate(db, { migrations: steps, backUp })
+    expect(copies).toEqual([join(folder, '1.db')])
+    const copy = openReader(copies[0]!)
+    expect(copy.query('SELECT id FROM first').get()).toEqual({ id: 7n })
+    expect(copy.query('PRAGMA user_version').get()).toEqual({ user_version: 1n })
+    copy.close()
+  })
+
+  test('carry the books of the first schema over, in balance', () => {
+    migrate(db, { migrations: readMigrations().slice(0, 1) })
+    db.run("INSERT INTO account VALUES (11, 'a', 700, 100, 5), (12, 'b', 0, 0, 6)")
+    db.run("INSERT INTO api_key VALUES (21, zeroblob(32), 'x', 'k', 11, 'pro', NULL, 7, NULL)")
+    db.run('INSERT INTO hold VALUES (31, 11, 100)')
+    db.run(
+      `INSERT INTO record VALUES
+         (30, 21, 11, 'p', 'm', 'p#1', 200, 'completed', 'reported', 1, 2, 3, 50, 1, 0, 9)`,
+    )
+    migrate(db)
+    expect(db.query('SELECT id, balance, held FROM account WHERE id > 4').values()).toEqual([
+      [11n, 700n, 0n],
+      [12n, 0n, 0n],
+    ])
+    expect(db.query('SELECT sum(balance) AS off FROM account').get()).toEqual({ off: 0n })
+    expect(db.query('SELECT ref, kind, debit, credit, amount FROM transfer').values()).toEqual([
+      [11n, 'opening', 4n, 11n, 700n],
+    ])
+    expect(db.query('SELECT id, account_id FROM api_key').values()).toEqual([[21n, 11n]])
+    expect(db.query('SELECT call_id, cost, rule FROM record').values()).toEqual([[30n, 50n, 'house']])
+    expect(db.query('PRAGMA foreign_key_check').all()).toEqual([])
   })
 
   test('that fail leave nothing of themselves', () => {
     const good = { version: 1, name: 'good', sql: 'CREATE TABLE good (id INTEGER)' }
     const bad = { version: 2, name: 'bad', sql: 'CREATE TABLE half (id INTEGER); CREATE TABLE half (id INTEGER)' }
-    expect(() => migrate(db, [good, bad])).toThrow('already exists')
+    expect(() => migrate(db, { migrations: [good, bad] })).toThrow('already exists')
     expect(tables()).toEqual(['good'])
     expect(pragma('user_version')).toBe(1n)
   })

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { migrate, openWriter } from './database.ts'
 import { FolderError, openFolder } from './folder.ts'
 import { lockFolder } from './lock.ts'
-import { buildOperations } from './operations.ts'
+import { openBooks } from './books.ts'
+import { buildOperations } from './operating.ts'
 import { Reader } from './reader.ts'
 
 let root: string
@@ -77,7 +78,7 @@ describe('the lock', () => {
     openFolder(folder, {})
     const program = `
       const { lockFolder } = await import(${JSON.stringify(join(import.meta.dir, 'lock.ts'))})
-      lockFolder(${JSON.stringify(folder)})
+      globalThis.kept = lockFolder(${JSON.stringify(folder)})
       console.log('locked')
       setInterval(() => {}, 1000)`
     const holder = Bun.spawn([process.execPath, '-e', program], { stdout: 'pipe', stderr: 'inherit' })
@@ -100,22 +101,23 @@ describe('a reader', () => {
     const { database } = openFolder(folder, {})
     const db = openWriter(database)
     migrate(db)
-    const run = buildOperations(db)
+    const { run } = buildOperations(openBooks(db))
     const reader = new Reader(database)
     try {
       const digest = 'ab'.repeat(32)
       const bytes = Buffer.from(digest, 'hex')
       expect(reader.findKey(bytes)).toBeUndefined()
-      const about = { suffix: 'x', name: 'mine', tier: 'free', nowMs: 1 }
-      run.createKey({ id: 3, accountId: 4, digest, ...about, qpm: null, credit: '9007199254740993' })
-      const found = { id: 3, accountId: 4, tier: 'free', qpm: 20, pricePerMille: 1_000, revoked: false }
+      const about = { suffix: 'x', name: 'mine', tier: 'free', existing: false }
+      run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
+      const flags = { revoked: false, clamps: false, keepsBodies: false }
+      const found = { id: 13, accountId: 14, tier: 'free', qpm: 20, pricePerMille: 1_000, ...flags }
       expect(reader.findKey(bytes)).toEqual(found)
-      const balance = { accountId: 4, name: 'mine', tier: 'free', held: 0n, revoked: false }
-      expect(reader.balance(3)).toEqual({ ...balance, balance: 9_007_199_254_740_993n })
-      expect(reader.balance(4)).toBeUndefined()
-      run.revokeKey({ id: 3, nowMs: 2 })
+      const balance = { accountId: 14, name: 'mine', tier: 'free', held: 0n, revoked: false }
+      expect(reader.balance(13)).toEqual({ ...balance, balance: 9_007_199_254_740_993n })
+      expect(reader.balance(14)).toBeUndefined()
+      run.revokeKey({ id: 13 })
       expect(reader.findKey(bytes)).toEqual({ ...found, revoked: true })
-      run.createKey({ id: 5, accountId: 6, digest: 'cd'.repeat(32), ...about, qpm: 7, credit: '0' })
+      run.createKey({ id: 15, accountId: 16, creditRef: 16, digest: 'cd'.repeat(32), ...about, qpm: 7, credit: '0' })
       expect(reader.findKey(Buffer.from('cd'.repeat(32), 'hex'))!.qpm).toBe(7)
       expect(reader.setting('a')).toBeUndefined()
       run.setSetting({ name: 'a', value: "it's" })

@@ -3,8 +3,9 @@
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../base/assert.ts'
+import type { Books } from './books.ts'
 import type { Scope } from './budgets.ts'
-import type { Books, HoldInput, HoldResult, PostedKind, RecordRow, Run } from './operations.ts'
+import type { HoldInput, HoldResult, PostedKind, RecordRow, Run } from './operations.ts'
 import { amountOf, readMoney } from './operations.ts'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from './operator-accounts.ts'
 
@@ -28,6 +29,9 @@ const counterparts: Readonly<Record<PostedKind, number>> = {
   adjustment: REVENUE,
   refund: REVENUE,
 }
+
+/** As the table has it; two billion dollars. */
+const BALANCE_MAX = 2n ** 61n
 
 type LedgerRun = Pick<Run, 'hold' | 'settle' | 'checkpoint' | 'record' | 'post' | 'forgetAnswers'>
 
@@ -164,6 +168,7 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
     const account = readAccount(accountId)
     if (account === undefined || account.kind === 'operator') return { done: 'account_unknown' }
     if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
+    if (account.balance + amount > BALANCE_MAX) return { done: 'balance_too_high' }
     if (kind === 'refund') {
       const charge = findOne.get(ref, 'charge') as { amount: bigint; debit: bigint } | null
       if (charge === null || Number(charge.debit) !== accountId) return { done: 'call_not_charged' }

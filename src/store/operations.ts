@@ -6,15 +6,9 @@
 // A refusal (no funds, already settled) is a result. Only the unexpected is thrown, and then the whole batch
 // is rolled back and its operations are run one by one.
 
-import type { Database } from 'bun:sqlite'
 import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
-import { accountOperations } from './account-operations.ts'
-import { Budgets } from './budgets.ts'
-import { IdempotencyRows } from './idempotency-rows.ts'
-import { ledgerOperations } from './ledger-operations.ts'
-import { OperatorAccounts } from './operator-accounts.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -150,7 +144,8 @@ export interface Operations {
     }
     result:
       | { done: 'posted'; balance: MoneyText }
-      | { done: 'exists' | 'account_unknown' | 'balance_too_low' | 'call_not_charged' | 'more_than_charged' }
+      | { done: 'exists' | 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
+      | { done: 'call_not_charged' | 'more_than_charged' }
   }
   setBudget: {
     input: { readonly scopeId: number; readonly span: BudgetSpan; readonly cap: MoneyText | null }
@@ -199,37 +194,3 @@ export type Input<Name extends OperationName> = Operations[Name]['input']
 export type Result<Name extends OperationName> = Operations[Name]['result']
 
 export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Result<Name> }
-
-/** What the groups of operations share. */
-export interface Books {
-  readonly db: Database
-  readonly budgets: Budgets
-  readonly idempotency: IdempotencyRows
-  readonly operators: OperatorAccounts
-  /** The ledger's clock: no money decision asks another. */
-  nowMs(): number
-}
-
-export interface Operating {
-  readonly run: Run
-  /** Brings the operator's own balances up to date; before each commit. */
-  balance(): void
-  /** Forgets what a rolled-back transaction had noted. */
-  reset(): void
-}
-
-export function openBooks(db: Database, nowMs: () => number = Date.now): Books {
-  const budgets = new Budgets(db, nowMs)
-  return { db, budgets, idempotency: new IdempotencyRows(db), operators: new OperatorAccounts(db), nowMs }
-}
-
-export function buildOperations(books: Books): Operating {
-  return {
-    run: { ...ledgerOperations(books), ...accountOperations(books) },
-    balance: () => books.operators.write(),
-    reset() {
-      books.operators.reset()
-      books.budgets.reload()
-    },
-  }
-}

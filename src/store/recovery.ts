@@ -2,8 +2,9 @@
 // been delivered at its last checkpoint, the rest is given back, and its record is written. Done in one transaction
 // before anybody is served, so it may itself be killed and run again. Tasks outlive a crash and stay.
 
+import type { Books } from './books.ts'
 import { buildSettle } from './ledger-operations.ts'
-import type { Books, RecordDraft, RecordRow, RecordUsage } from './operations.ts'
+import type { RecordDraft, RecordRow, RecordUsage } from './operations.ts'
 
 interface OpenHold {
   readonly call_id: bigint

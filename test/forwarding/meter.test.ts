@@ -31,7 +31,8 @@ async function lastRecord(): Promise<Record<string, unknown>> {
 }
 
 function reading(record: Record<string, unknown>): Expected {
-  return [record.input_tokens, record.cache_read_tokens, record.output_tokens, record.usage_source] as never
+  const uncached = (record.input_tokens as number) - (record.cache_read_tokens as number)
+  return [uncached, record.cache_read_tokens, record.output_tokens, record.usage_source] as never
 }
 
 const cost = ([input, cached, output]: Expected): number => input * 150 + cached * 75 + output * 600

@@ -10,7 +10,8 @@ import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
 import type { KeyRow } from '../../src/store/reader.ts'
 
 const pepper = new Secret('p'.repeat(32))
-const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, revoked: false }
+const flags = { revoked: false, clamps: false, keepsBodies: false }
+const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags }
 
 function bench() {
   const rows = new Map<string, KeyRow>()

@@ -230,7 +230,11 @@ describe('what is on the disk', () => {
     try {
       const { id } = db.query('SELECT max(id) + 1 AS id FROM api_key').get() as { id: number }
       const { account } = db.query('SELECT max(id) AS account FROM account').get() as { account: number }
-      db.query("INSERT INTO api_key VALUES (?, ?, 'abcd', 'planted', ?, 'pro', NULL, 0, NULL)").run(id, digest, account)
+      const insert = db.query(
+        `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
+         VALUES (?, ?, 'abcd', 'planted', ?, 'pro', 0)`,
+      )
+      insert.run(id, digest, account)
     } finally {
       db.close()
     }

@@ -25,10 +25,10 @@ beforeAll(() => {
   db.run('PRAGMA synchronous = OFF')
   const insert = db.query(
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
-     VALUES (?1, ?2, 'abcd', '', 1, 'pro', 0)`,
+     VALUES (?1, ?2, 'abcd', '', 11, 'pro', 0)`,
   )
   db.transaction(() => {
-    db.run(`INSERT INTO account (id, name, balance, created_ms) VALUES (1, '', 0, 0)`)
+    db.run(`INSERT INTO account (id, name, kind, created_ms) VALUES (11, '', 'prepaid', 0)`)
     for (let index = 1; index <= KEYS; index++) insert.run(index, digestOf(index))
   })()
   db.close()

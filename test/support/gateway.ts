@@ -22,7 +22,7 @@ export interface Harness {
   /** A fresh key with credit; every test has its own, so that limits and balances do not mix. */
   key(options?: { tier?: string; credit?: string; qpm?: number }): Promise<string>
   balance(key: string): Promise<{ balance: string; held: string }>
-  /** Rows of the record table, oldest first, read by a connection of their own. */
+  /** Rows of the record table, oldest first, read by a connection of their own; of attempts, how many. */
   records(): Record<string, unknown>[]
   openHolds(): number
   /** Waits until no call is under way, and fails after a while. */
@@ -75,7 +75,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     async balance(key) {
       return (await gateway.operator.balance!({ key })) as { balance: string; held: string }
     },
-    records: () => read(db => db.query('SELECT * FROM record ORDER BY call_id').all() as Record<string, unknown>[]),
+    records() {
+      const rows = read(db => db.query('SELECT * FROM record ORDER BY call_id').all() as Record<string, unknown>[])
+      return rows.map(row => ({ ...row, attempts: JSON.parse((row.attempts as string | null) ?? '[]').length }))
+    },
     openHolds: () => read(db => (db.query('SELECT count(*) AS n FROM hold').get() as { n: number }).n),
     async idle() {
       await until(() => gateway.underWay === 0, 'no call is under way')

@@ -16,7 +16,9 @@ CREATE TABLE account (
   keeps_bodies INTEGER NOT NULL DEFAULT 0 CHECK (keeps_bodies IN (0, 1)),
   frozen_ms    INTEGER,
   created_ms   INTEGER NOT NULL,
-  CHECK (kind <> 'prepaid' OR balance + credit_limit - held >= 0)
+  CHECK (kind <> 'prepaid' OR balance + credit_limit - held >= 0),
+  -- A quarter of 64 bits, so that no sum of these overflows into a floating point number.
+  CHECK (abs(balance) <= 2305843009213693952 AND held <= 2305843009213693952 AND credit_limit <= 2305843009213693952)
 ) STRICT;
 
 INSERT INTO account (id, name, kind, created_ms) VALUES

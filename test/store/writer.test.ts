@@ -5,10 +5,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bounds } from '../base/bounds.ts'
-import { Refusal } from '../base/errors.ts'
-import type { Input, RecordRow } from './operations.ts'
-import { Writer } from './writer.ts'
+import { bounds } from '../../src/base/bounds.ts'
+import { Refusal } from '../../src/base/errors.ts'
+import type { Input } from '../../src/store/operations.ts'
+import type { WriterOptions } from '../../src/store/writer.ts'
+import { Writer } from '../../src/store/writer.ts'
+import { holdOf, recordOf } from '../support/books.ts'
 
 let folder: string
 let path: string
@@ -24,8 +26,8 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-async function openWriter(): Promise<Writer> {
-  const [writer] = await Writer.open(path, detail => {
+async function openWriter(more: Partial<WriterOptions> = {}): Promise<Writer> {
+  const [writer] = await Writer.open({ path, ballastBytes: 0, ...more }, detail => {
     throw new Error(detail)
   })
   open.push(writer)
@@ -50,15 +52,9 @@ const settings = (): number => read('SELECT name FROM setting').length
 
 function keyOf(id: number, more: Partial<Input<'createKey'>> = {}): Input<'createKey'> {
   const digest = id.toString(16).padStart(64, '0')
-  const about = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, nowMs: 1 }
-  return { id, accountId: id, ...about, credit: '1000', ...more }
+  const about = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: id }
+  return { id: id + 1_000, accountId: id, ...about, credit: '1000', ...more }
 }
-
-const record = (callId: number): RecordRow => ({
-  ...{ callId, keyId: 1, accountId: 1, provider: null, model: null, channel: null, status: 200, outcome: 'completed' },
-  ...{ usageSource: 'none', inputTokens: 0, cacheReadTokens: 0, outputTokens: 0 },
-  ...{ attempts: 0, streamed: false, durationMs: 0 },
-})
 
 /** Commits in the write-ahead log: a frame that ends one tells the size of the database, all others zero. */
 function commits(): number {
@@ -115,34 +111,34 @@ describe('an operation that fails', () => {
   test('does not hurt those beside it', async () => {
     const writer = await openWriter()
     const work = [
-      writer.run('createKey', keyOf(1)),
-      writer.run('createKey', keyOf(2, { digest: '00' })), // too short for the table
-      writer.run('hold', { callId: 7, accountId: 1, amount: '400' }),
-      writer.run('hold', { callId: 7, accountId: 1, amount: '100' }), // a second hold of one call
-      writer.run('createKey', keyOf(3)),
+      writer.run('createKey', keyOf(11)),
+      writer.run('createKey', keyOf(12, { digest: '00' })), // too short for the table
+      writer.run('hold', holdOf(7, 11, '400')),
+      writer.run('hold', holdOf(7, 11, '100')), // a second hold of one call
+      writer.run('createKey', keyOf(13)),
     ]
     const results = await Promise.allSettled(work)
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
     expect((results[1] as PromiseRejectedResult).reason.message).toMatch(/^storage_away: CHECK/)
-    expect((results[3] as PromiseRejectedResult).reason.message).toContain('a call holds once')
-    expect(read('SELECT id, balance, held FROM account ORDER BY id')).toEqual([
-      { id: 1, balance: 1_000, held: 400 },
-      { id: 3, balance: 1_000, held: 0 },
+    expect((results[3] as PromiseRejectedResult).reason.message).toContain('UNIQUE')
+    expect(read('SELECT id, balance, held FROM account WHERE id > 4 ORDER BY id')).toEqual([
+      { id: 11, balance: 1_000, held: 400 },
+      { id: 13, balance: 1_000, held: 0 },
     ])
   })
 
   test('leaves the writer able to work', async () => {
     const writer = await openWriter()
-    const fault = await writer.run('createKey', keyOf(2, { digest: '' })).catch((thrown: Error) => thrown)
+    const fault = await writer.run('createKey', keyOf(12, { digest: '' })).catch((thrown: Error) => thrown)
     expect(fault).toBeInstanceOf(Error)
-    expect(await writer.run('createKey', keyOf(1))).toEqual({ done: 'created' })
+    expect(await writer.run('createKey', keyOf(11))).toEqual({ done: 'created' })
   })
 })
 
 test('a refusal is a result and not a fault', async () => {
   const writer = await openWriter()
-  await writer.run('createKey', keyOf(1))
-  expect(await writer.run('hold', { callId: 1, accountId: 1, amount: '1001' })).toEqual({
+  await writer.run('createKey', keyOf(11))
+  expect(await writer.run('hold', holdOf(1, 11, '1001'))).toEqual({
     done: 'balance_too_low',
     available: '1000',
   })
@@ -150,19 +146,19 @@ test('a refusal is a result and not a fault', async () => {
 
 test('a full queue refuses new holds and mere records, and never a settle', async () => {
   const writer = await openWriter()
-  await writer.run('createKey', keyOf(1, { credit: '1000000' }))
-  await writer.run('hold', { callId: 1, accountId: 1, amount: '5' })
+  await writer.run('createKey', keyOf(11, { credit: '1000000' }))
+  await writer.run('hold', holdOf(1, 11, '5'))
   const waiting = Array.from({ length: bounds.ledgerQueueMax }, (_, at) =>
-    writer.run('hold', { callId: at + 2, accountId: 1, amount: '1' }))
-  const late = { callId: 99_999, accountId: 1, amount: '1' } as const
+    writer.run('hold', holdOf(at + 2, 11, '1')))
+  const late = holdOf(99_999, 11, '1')
   const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((fault: unknown) => (fault instanceof Refusal && fault.extras.retryAfterMs! > 0 ? fault.code : fault))
   // All in one turn, before the thread has taken anything.
-  const refused = [codeOf(writer.run('hold', late)), codeOf(writer.run('record', { record: record(99_999) }))]
-  const settled = writer.run('settle', { record: record(1), cost: '3' })
+  const refused = [codeOf(writer.run('hold', late)), codeOf(writer.run('record', { record: recordOf(99_999, 11) }))]
+  const settled = writer.run('settle', { record: recordOf(1, 11), cost: '3' })
   expect(await Promise.all(refused)).toEqual(['overloaded', 'overloaded'])
   await Promise.all(waiting)
-  expect(await settled).toEqual({ done: 'settled', charged: '3' })
+  expect(await settled).toEqual({ done: 'settled', charged: '3', shortfall: '0' })
   expect(read('SELECT count(*) AS n FROM hold')).toEqual([{ n: bounds.ledgerQueueMax }])
   // There is room again.
   expect(await writer.run('hold', late)).toEqual({ done: 'held' })
@@ -186,19 +182,19 @@ describe('closing', () => {
 describe('opening', () => {
   test('gives back the holds that were left, and tells the last call', async () => {
     const writer = await openWriter()
-    await writer.run('createKey', keyOf(1))
-    await writer.run('hold', { callId: 41, accountId: 1, amount: '400' })
-    await writer.run('hold', { callId: 42, accountId: 1, amount: '100' })
-    await writer.run('settle', { record: record(42), cost: '30' })
+    await writer.run('createKey', keyOf(11))
+    await writer.run('hold', holdOf(4_100, 11, '400'))
+    await writer.run('hold', holdOf(4_200, 11, '100'))
+    await writer.run('settle', { record: recordOf(4_200, 11), cost: '30' })
     await closeWriter(writer)
-    const [again, start] = await Writer.open(path, () => {})
+    const [again, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
     open.push(again)
-    expect(start).toEqual({ recovered: 1, lastCallId: 42 })
-    expect(read('SELECT balance, held FROM account')).toEqual([{ balance: 970, held: 0 }])
+    expect(start).toEqual({ recovered: 1, lastId: 4_200 })
+    expect(read('SELECT balance, held FROM account WHERE id = 11')).toEqual([{ balance: 970, held: 0 }])
     await closeWriter(again)
-    const [third, second] = await Writer.open(path, () => {})
+    const [third, second] = await Writer.open({ path, ballastBytes: 0 }, () => {})
     open.push(third)
-    expect(second).toEqual({ recovered: 0, lastCallId: 42 })
+    expect(second).toEqual({ recovered: 0, lastId: 4_200 })
   })
 
   test('refuses a file from a later version of Weir', async () => {
@@ -206,13 +202,13 @@ describe('opening', () => {
     const db = new Database(path)
     db.run('PRAGMA user_version = 999')
     db.close()
-    const fault = await Writer.open(path, () => {}).catch((thrown: Error) => thrown)
+    const fault = await Writer.open({ path, ballastBytes: 0 }, () => {}).catch((thrown: Error) => thrown)
     expect((fault as Error).message).toContain('later version of Weir')
   })
 
   test('refuses what is no database', async () => {
     await Bun.write(path, 'this is no database, and it is long enough to look at. '.repeat(40))
-    const fault = await Writer.open(path, () => {}).catch((thrown: Error) => thrown)
+    const fault = await Writer.open({ path, ballastBytes: 0 }, () => {}).catch((thrown: Error) => thrown)
     expect((fault as Error).message).toContain('not a database')
   })
 })

@@ -1,0 +1,20 @@
+// What the groups of operations share: the one connection, and what is remembered beside it.
+
+import type { Database } from 'bun:sqlite'
+import { Budgets } from './budgets.ts'
+import { IdempotencyRows } from './idempotency-rows.ts'
+import { OperatorAccounts } from './operator-accounts.ts'
+
+export interface Books {
+  readonly db: Database
+  readonly budgets: Budgets
+  readonly idempotency: IdempotencyRows
+  readonly operators: OperatorAccounts
+  /** The ledger's clock: no money decision asks another. */
+  nowMs(): number
+}
+
+export function openBooks(db: Database, nowMs: () => number = Date.now): Books {
+  const budgets = new Budgets(db, nowMs)
+  return { db, budgets, idempotency: new IdempotencyRows(db), operators: new OperatorAccounts(db), nowMs }
+}

@@ -1,0 +1,25 @@
+// All operations as the writer runs them: some, then the operator's balances, then the commit.
+
+import { accountOperations } from './account-operations.ts'
+import type { Books } from './books.ts'
+import { ledgerOperations } from './ledger-operations.ts'
+import type { Run } from './operations.ts'
+
+export interface Operating {
+  readonly run: Run
+  /** Brings the operator's own balances up to date; before each commit. */
+  balance(): void
+  /** Forgets what a rolled-back transaction had noted. */
+  reset(): void
+}
+
+export function buildOperations(books: Books): Operating {
+  return {
+    run: { ...ledgerOperations(books), ...accountOperations(books) },
+    balance: () => books.operators.write(),
+    reset() {
+      books.operators.reset()
+      books.budgets.reload()
+    },
+  }
+}

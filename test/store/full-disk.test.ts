@@ -1,0 +1,65 @@
+// A database that cannot grow: new calls are refused, and what is under way is settled all the same.
+
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Refusal } from '../../src/base/errors.ts'
+import { Writer } from '../../src/store/writer.ts'
+import { bookFaults, holdOf, recordOf } from '../support/books.ts'
+import { until } from '../support/gateway.ts'
+
+const MEGABYTE = 1024 * 1024
+let folder: string
+let writer: Writer
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-full-'))
+  const options = { path: join(folder, 'weir.db'), ballastBytes: MEGABYTE, databaseBytesMax: 3 * MEGABYTE }
+  ;[writer] = await Writer.open(options, detail => {
+    throw new Error(detail)
+  })
+  const digest = '00'.repeat(32)
+  const key = { id: 1_011, accountId: 11, existing: false, digest, creditRef: 11, credit: '1000000' } as const
+  await writer.run('createKey', { ...key, ...{ suffix: 'x', name: 'x', tier: 'pro', qpm: null } } as const)
+})
+afterEach(async () => {
+  await writer.close()
+  rmSync(folder, { recursive: true })
+})
+
+test('refuses new calls, settles the old ones, and opens again when there is room', async () => {
+  const ballast = join(folder, 'ballast')
+  await until(() => existsSync(ballast), 'the ballast is there')
+  // Fat drafts, so that few are needed.
+  const tags = 'x'.repeat(3_000)
+  const draft = { ...holdOf(0, 11, '0').draft, tags }
+  let callId = 10_000
+  let refusal: unknown
+  for (; refusal === undefined && callId < 12_000; callId++) {
+    await writer.run('hold', holdOf(callId, 11, '10', { draft })).catch((fault: unknown) => (refusal = fault))
+  }
+  expect(refusal).toBeInstanceOf(Refusal)
+  expect((refusal as Refusal).code).toBe('storage_full')
+  expect(writer.full).toBe(true)
+  expect(existsSync(ballast)).toBe(false)
+  const last = callId - 2 // the one before was refused
+  const held = Array.from({ length: last - 9_999 }, (_, at) => 10_000 + at)
+  const settled = await Promise.all(
+    held.map(id => writer.run('settle', { record: recordOf(id, 11, { tags }), cost: '7' })),
+  )
+  expect(settled.every(({ done }) => done === 'settled')).toBe(true)
+  expect(await writer.run('hold', holdOf(20_000, 11, '1')).catch((fault: Refusal) => fault.code)).toBe('storage_full')
+
+  const db = new Database(join(folder, 'weir.db'), { safeIntegers: true })
+  expect(bookFaults(db)).toEqual([])
+  expect(db.query('SELECT count(*) AS n FROM record').get()).toEqual({ n: BigInt(held.length) })
+  db.run('DELETE FROM record') // an operator makes room
+  db.close()
+  let again = ''
+  const ask = (): void => {
+    void writer.run('hold', holdOf(20_001, 11, '1')).then(({ done }) => (again ||= done), () => {})
+  }
+  await until(() => (again === '' && ask(), again === 'held'), 'a call is taken again')
+})

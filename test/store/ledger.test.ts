@@ -1,0 +1,206 @@
+// Holds, settles, postings, budgets, codes and recovery on a real file: each refusal in its order, each success once,
+// and the books in balance after every test.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { MoneyText } from '../../src/store/operations.ts'
+import type { TestBooks } from '../support/books.ts'
+import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
+
+let books: TestBooks
+
+beforeEach(() => {
+  books = openTestBooks()
+  books.account(11, '1000')
+})
+afterEach(() => {
+  expect(bookFaults(books.db)).toEqual([])
+  books.close()
+})
+
+const hold = (...args: Parameters<typeof holdOf>) => books.run.hold(holdOf(...args))
+const settle = (callId: number, cost: MoneyText, accountId = 11) =>
+  books.run.settle({ record: recordOf(callId, accountId), cost })
+const post = (kind: 'top_up' | 'gift' | 'adjustment' | 'refund', ref: number, amount: MoneyText, reference?: string) =>
+  books.run.post({ kind, ref, accountId: 11, amount, reference: reference ?? null, author: 'test' })
+
+describe('a hold', () => {
+  test('may take everything, and not a nano-dollar more', () => {
+    expect(hold(7, 11, '1001')).toEqual({ done: 'balance_too_low', available: '1000' })
+    expect(hold(8, 11, '1000')).toEqual({ done: 'held' })
+    expect(hold(9, 11, '1')).toEqual({ done: 'balance_too_low', available: '0' })
+    expect(hold(10, 11, '0')).toEqual({ done: 'held' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 1_000n })
+  })
+
+  test('is refused in this order', () => {
+    expect(hold(7, 99, '5000')).toEqual({ done: 'account_unknown' })
+    books.run.setAccount({ id: 11, frozen: true })
+    expect(hold(7, 11, '5000')).toEqual({ done: 'account_frozen' })
+    books.run.setAccount({ id: 11, frozen: false })
+    expect(hold(7, 11, '5000', { wants: '9000' })).toEqual({ done: 'balance_too_low', available: '1000' })
+    expect(hold(7, 11, '500', { wants: '1001' })).toEqual({ done: 'count_first', available: '1000' })
+    expect(hold(7, 11, '500', { wants: '1000' })).toEqual({ done: 'held' })
+    expect(books.count('hold')).toBe(1)
+  })
+
+  test('is made once a call, and a second one changes nothing', () => {
+    hold(7, 11, '400')
+    expect(() => hold(7, 11, '400')).toThrow('UNIQUE')
+    expect(books.row(11).held).toBe(400n)
+  })
+
+  test('may use credit, up to its limit', () => {
+    books.run.setAccount({ id: 11, creditLimit: '500' })
+    expect(hold(7, 11, '1501')).toEqual({ done: 'balance_too_low', available: '1500' })
+    expect(hold(7, 11, '1500')).toEqual({ done: 'held' })
+    expect(settle(7, '1500')).toEqual({ done: 'settled', charged: '1500', shortfall: '0' })
+    expect(books.row(11)).toEqual({ balance: -500n, held: 0n })
+    expect(books.run.setAccount({ id: 11, creditLimit: '499' })).toEqual({ done: 'balance_too_low' })
+    expect(books.run.setAccount({ id: 11, creditLimit: '500' })).toEqual({ done: 'set' })
+  })
+
+  test('of an account that pays later has no stop', () => {
+    books.run.setAccount({ id: 11, kind: 'postpaid' })
+    expect(hold(7, 11, '5000', { wants: '90000' })).toEqual({ done: 'held' })
+    expect(settle(7, '9000')).toEqual({ done: 'settled', charged: '9000', shortfall: '0' })
+    expect(books.row(11)).toEqual({ balance: -8_000n, held: 0n })
+    expect(books.run.setAccount({ id: 11, kind: 'prepaid' })).toEqual({ done: 'balance_too_low' })
+  })
+})
+
+describe('a settle', () => {
+  test('posts the cost to revenue, gives back the rest and writes the record', () => {
+    hold(7, 11, '400')
+    expect(settle(7, '150')).toEqual({ done: 'settled', charged: '150', shortfall: '0' })
+    expect(books.row(11)).toEqual({ balance: 850n, held: 0n })
+    expect(books.row(1)).toEqual({ balance: 150n, held: 0n })
+    const [charge] = books.db.query("SELECT * FROM transfer WHERE kind = 'charge'").all()
+    expect(charge).toMatchObject({ ref: 7n, debit: 11n, credit: 1n, amount: 150n })
+    const [record] = books.db.query('SELECT * FROM record').all()
+    expect(record).toMatchObject({ call_id: 7n, cost: 150n, shortfall: 0n, held: 400n, output_tokens: 3n })
+  })
+
+  test('happens once, whoever says it again', () => {
+    hold(7, 11, '400')
+    settle(7, '150')
+    for (const cost of ['150', '400', '0'] as const) expect(settle(7, cost)).toEqual({ done: 'exists' })
+    expect(books.row(11)).toEqual({ balance: 850n, held: 0n })
+    expect(books.count('record')).toBe(1)
+  })
+
+  test('of nothing moves nothing', () => {
+    hold(7, 11, '400')
+    settle(7, '0')
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
+    expect(books.db.query("SELECT * FROM transfer WHERE kind = 'charge'").all()).toEqual([])
+  })
+
+  test('without a hold charges nothing and is recorded', () => {
+    expect(settle(7, '150')).toEqual({ done: 'settled', charged: '0', shortfall: '0' })
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
+    expect(books.count('record')).toBe(1)
+  })
+
+  test('beyond its hold takes what is free; what others hold stays theirs, and the rest is a shortfall', () => {
+    hold(7, 11, '400')
+    hold(8, 11, '500')
+    expect(settle(7, '5000')).toEqual({ done: 'settled', charged: '500', shortfall: '4500' })
+    expect(books.row(11)).toEqual({ balance: 500n, held: 500n })
+    expect([books.row(1).balance, books.row(3).balance]).toEqual([5_000n, -4_500n])
+    expect(settle(8, '500')).toEqual({ done: 'settled', charged: '500', shortfall: '0' })
+  })
+
+  test('of a frozen account goes through', () => {
+    hold(7, 11, '400')
+    books.run.setAccount({ id: 11, frozen: true })
+    expect(settle(7, '150')).toMatchObject({ charged: '150' })
+  })
+})
+
+describe('what is final', () => {
+  test.each([
+    'UPDATE transfer SET amount = 1',
+    'DELETE FROM transfer',
+    'INSERT OR REPLACE INTO transfer SELECT * FROM transfer',
+    'UPDATE price SET price = 2',
+    'DELETE FROM price',
+  ])('%s is refused', sql => {
+    books.run.addPrices({ prices: [{ model: 'p/m', origin: 'shipped', price: '{}', author: 'x' }] })
+    expect(() => books.db.run(sql)).toThrow(/final|kept/)
+  })
+
+  test.each([
+    'UPDATE account SET balance = balance - 1001 WHERE id = 11',
+    'UPDATE account SET held = 1001 WHERE id = 11',
+    'UPDATE account SET held = -1 WHERE id = 11',
+    'UPDATE account SET credit_limit = -1 WHERE id = 11',
+    'INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (1, 0, 11, 1, 0, 0)',
+  ])('%s is refused, even by hand', sql => {
+    expect(() => books.db.run(sql)).toThrow('CHECK')
+  })
+
+  test('one charge a call, by the index', () => {
+    hold(7, 11, '400')
+    settle(7, '1')
+    const again = "INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (7, 'charge', 11, 1, 1, 0)"
+    expect(() => books.db.run(again)).toThrow('UNIQUE')
+  })
+})
+
+describe('amounts', () => {
+  test.each(['-1', String(2n ** 63n), String(2n ** 64n + 5n)] as MoneyText[])(
+    'of %s are refused before they reach the driver, which would wrap them',
+    amount => {
+      expect(() => hold(7, 11, amount)).toThrow('assertion failed')
+      expect(() => settle(7, amount)).toThrow('assertion failed')
+      expect(() => books.account(12, amount)).toThrow('assertion failed')
+      expect(() => post('top_up', 5, amount)).toThrow('assertion failed')
+    },
+  )
+
+  test('are kept to the last digit', () => {
+    books.account(12, `${2n ** 60n - 1n}`)
+    hold(7, 12, `${2n ** 60n - 2n}`)
+    expect(settle(7, '9007199254740993', 12)).toMatchObject({ charged: '9007199254740993' })
+    expect(books.row(12)).toEqual({ balance: 2n ** 60n - 1n - 9_007_199_254_740_993n, held: 0n })
+  })
+})
+
+describe('postings', () => {
+  test('come from their own accounts', () => {
+    expect(post('top_up', 100, '50')).toEqual({ done: 'posted', balance: '1050' })
+    expect(post('gift', 101, '5')).toEqual({ done: 'posted', balance: '1055' })
+    expect(post('adjustment', 102, '-55')).toEqual({ done: 'posted', balance: '1000' })
+    expect(post('adjustment', 103, '1')).toEqual({ done: 'posted', balance: '1001' })
+    const own = [1, 2, 3, 4].map(id => books.row(id).balance)
+    expect(own).toEqual([54n, -1_005n, 0n, -50n])
+  })
+
+  test('are refused in this order', () => {
+    post('top_up', 100, '50', 'invoice 1')
+    expect(post('top_up', 100, '50')).toEqual({ done: 'exists' })
+    expect(post('top_up', 101, '50', 'invoice 1')).toEqual({ done: 'exists' })
+    const stranger = { kind: 'gift', ref: 102, amount: '5', reference: null, author: 'x' } as const
+    expect(books.run.post({ ...stranger, accountId: 99 })).toEqual({ done: 'account_unknown' })
+    expect(books.run.post({ ...stranger, accountId: 1 })).toEqual({ done: 'account_unknown' })
+    expect(post('adjustment', 103, '-1051')).toEqual({ done: 'balance_too_low' })
+    expect(post('top_up', 104, `${2n ** 61n}`)).toEqual({ done: 'balance_too_high' })
+    expect(() => post('top_up', 105, '0')).toThrow('moves money')
+    expect(() => post('gift', 106, '-5')).toThrow('moves money')
+  })
+
+  test('a refund is for a charge, once, and of no more than it', () => {
+    expect(post('refund', 7, '10')).toEqual({ done: 'call_not_charged' })
+    hold(7, 11, '400')
+    settle(7, '150')
+    expect(post('refund', 7, '151')).toEqual({ done: 'more_than_charged' })
+    expect(post('refund', 7, '150')).toEqual({ done: 'posted', balance: '1000' })
+    expect(post('refund', 7, '1')).toEqual({ done: 'exists' })
+    expect(books.row(1).balance).toBe(0n)
+    books.account(12, '1')
+    hold(8, 11, '5')
+    settle(8, '5')
+    const other = { kind: 'refund', ref: 8, accountId: 12, amount: '5', reference: null, author: 'x' } as const
+    expect(books.run.post(other)).toEqual({ done: 'call_not_charged' })
+  })
+})

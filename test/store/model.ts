@@ -1,0 +1,137 @@
+// The ledger as a few maps, written from the promises and not from the code: what random operations are compared with.
+
+import type { BudgetSpan } from '../../src/store/operations.ts'
+
+interface Account {
+  balance: bigint
+  limit: bigint
+  postpaid: boolean
+  frozen: boolean
+}
+
+interface Hold {
+  readonly account: number
+  readonly key: number
+  readonly amount: bigint
+  readonly task: boolean
+  used: bigint
+}
+
+interface Budget {
+  cap: bigint
+  spent: bigint
+}
+
+const lesser = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+
+export class LedgerModel {
+  readonly accounts = new Map<number, Account>()
+  readonly holds = new Map<number, Hold>()
+  readonly costs = new Map<number, bigint>()
+  readonly refunded = new Set<number>()
+  /** By `scope/span`. Periods are the caller's business: newPeriod() begins one. */
+  readonly budgets = new Map<string, Budget>()
+  shortfall = 0n
+
+  held(account: number): bigint {
+    let sum = 0n
+    for (const hold of this.holds.values()) if (hold.account === account) sum += hold.amount
+    return sum
+  }
+
+  /** Undefined: without bound. */
+  available(id: number): bigint | undefined {
+    const account = this.accounts.get(id)!
+    return account.postpaid ? undefined : account.balance + account.limit - this.held(id)
+  }
+
+  budgetRoom(account: number, key: number): bigint | undefined {
+    let room: bigint | undefined
+    for (const [name, { cap, spent }] of this.budgets) {
+      const scope = Number(name.split('/')[0])
+      if (scope !== account && scope !== key) continue
+      let held = 0n
+      for (const hold of this.holds.values()) if (hold.account === scope || hold.key === scope) held += hold.amount
+      const left = cap - spent - held
+      room = room === undefined ? left : lesser(room, left)
+    }
+    return room
+  }
+
+  hold(call: number, hold: Omit<Hold, 'used'>): string {
+    const account = this.accounts.get(hold.account)
+    const room = this.budgetRoom(hold.account, hold.key)
+    if (room !== undefined && hold.amount > 0n && room < hold.amount) return 'budget_too_low'
+    if (account === undefined) return 'account_unknown'
+    if (account.frozen) return 'account_frozen'
+    const available = this.available(hold.account)
+    if (available !== undefined && available < hold.amount) return 'balance_too_low'
+    this.holds.set(call, { ...hold, used: 0n })
+    return 'held'
+  }
+
+  settle(call: number, cost: bigint): { charged: bigint; shortfall: bigint } | 'exists' {
+    const hold = this.holds.get(call)
+    if (hold === undefined) {
+      if (this.costs.has(call)) return 'exists'
+      this.costs.set(call, 0n)
+      return { charged: 0n, shortfall: 0n }
+    }
+    let most = cost
+    if (cost > hold.amount) {
+      const free = this.available(hold.account) ?? cost
+      const room = lesser(free, this.budgetRoom(hold.account, hold.key) ?? free)
+      most = lesser(cost, hold.amount + (room > 0n ? room : 0n))
+    }
+    this.holds.delete(call)
+    this.accounts.get(hold.account)!.balance -= most
+    for (const [name, budget] of this.budgets) {
+      const scope = Number(name.split('/')[0])
+      if (scope === hold.account || scope === hold.key) budget.spent += most
+    }
+    this.costs.set(call, most)
+    this.shortfall += cost - most
+    return { charged: most, shortfall: cost - most }
+  }
+
+  checkpoint(call: number, used: bigint): void {
+    const hold = this.holds.get(call)
+    if (hold !== undefined) hold.used = lesser(used, hold.amount)
+  }
+
+  recover(): number {
+    const calls = [...this.holds].filter(([, hold]) => !hold.task)
+    for (const [call, hold] of calls) this.settle(call, hold.used)
+    return calls.length
+  }
+
+  post(account: number, amount: bigint): string {
+    const row = this.accounts.get(account)
+    if (row === undefined) return 'account_unknown'
+    const available = this.available(account)
+    if (available !== undefined && available + amount < 0n) return 'balance_too_low'
+    row.balance += amount
+    return 'posted'
+  }
+
+  refund(call: number, account: number, amount: bigint): string {
+    if (this.refunded.has(call)) return 'exists'
+    if (!this.accounts.has(account)) return 'account_unknown'
+    const charged = this.costs.get(call) ?? 0n
+    if (charged === 0n) return 'call_not_charged'
+    if (amount > charged) return 'more_than_charged'
+    this.refunded.add(call)
+    this.accounts.get(account)!.balance += amount
+    return 'posted'
+  }
+
+  setBudget(scope: number, span: BudgetSpan, cap: bigint | null): void {
+    const name = `${scope}/${span}`
+    if (cap === null) this.budgets.delete(name)
+    else this.budgets.set(name, { cap, spent: this.budgets.get(name)?.spent ?? 0n })
+  }
+
+  newDay(): void {
+    for (const [name, budget] of this.budgets) if (name.endsWith('/day')) budget.spent = 0n
+  }
+}
