@@ -16,6 +16,17 @@ export interface AccountRow {
   readonly open: bigint
 }
 
+/** Of a key or an account, set before its first call. */
+export interface BudgetRow {
+  readonly scope: number
+  readonly span: string
+  readonly ceiling: bigint
+  readonly spent: bigint
+  readonly held: bigint
+  readonly open: bigint
+  readonly charged: bigint
+}
+
 export interface RecordRow {
   readonly callId: number
   readonly accountId: number
@@ -37,6 +48,7 @@ export interface Transfer {
 
 export interface Books {
   readonly accounts: readonly AccountRow[]
+  readonly budgets: readonly BudgetRow[]
   /** Of calls after the one given. */
   readonly records: readonly RecordRow[]
   /** After the one given, those of calls only. */
@@ -49,12 +61,15 @@ export interface Books {
   readonly transfersInAll: number
 }
 
+/** One pass over the transfers, however many accounts there are. */
 const ACCOUNTS = `
+  WITH entry (account, amount) AS (
+    SELECT credit, amount FROM transfer UNION ALL SELECT debit, -amount FROM transfer
+  ), total AS (SELECT account, sum(amount) AS amount FROM entry GROUP BY account),
+  open AS (SELECT account_id AS account, sum(amount) AS amount FROM hold GROUP BY account_id)
   SELECT id, kind, balance, held, credit_limit AS creditLimit, frozen_ms IS NOT NULL AS frozen,
-    coalesce((SELECT sum(amount) FROM transfer WHERE credit = account.id), 0)
-      - coalesce((SELECT sum(amount) FROM transfer WHERE debit = account.id), 0) AS entries,
-    coalesce((SELECT sum(amount) FROM hold WHERE account_id = account.id), 0) AS open
-  FROM account`
+    coalesce(total.amount, 0) AS entries, coalesce(open.amount, 0) AS open
+  FROM account LEFT JOIN total ON total.account = id LEFT JOIN open ON open.account = id`
 
 const RECORDS = `
   SELECT call_id AS callId, account_id AS accountId, end_user AS tag, outcome, usage_source AS source, cost, shortfall
@@ -67,6 +82,16 @@ const TRANSFERS = `
 const CHARGED_TWICE = `SELECT ref FROM transfer WHERE kind = 'charge' GROUP BY ref HAVING count(*) > 1`
 const CHARGED_ALONE = `
   SELECT ref FROM transfer WHERE kind = 'charge' AND NOT EXISTS (SELECT 1 FROM record WHERE call_id = transfer.ref)`
+
+const BUDGETS = `
+  SELECT scope_id AS scope, span, ceiling, spent, held,
+    coalesce((SELECT sum(amount) FROM hold WHERE key_id = scope_id OR account_id = scope_id), 0) AS open,
+    coalesce((SELECT sum(cost) FROM record WHERE key_id = scope_id OR account_id = scope_id), 0) AS charged
+  FROM budget`
+
+const OVERDRAWN = `
+  SELECT id FROM account WHERE kind = 'prepaid' AND balance + credit_limit - held < 0
+  UNION ALL SELECT scope_id FROM budget WHERE spent + held > ceiling`
 
 type Raw = Record<string, bigint | string | null>
 
@@ -89,6 +114,7 @@ export function readBooks(path: string, after: Seen): Books {
   try {
     return db.transaction(() => ({
       accounts: all(ACCOUNTS).map(row => ({ ...numbered<AccountRow>(row, 'id'), frozen: row.frozen === 1n })),
+      budgets: all(BUDGETS).map(row => numbered<BudgetRow>(row, 'scope')),
       records: all(RECORDS, after.call).map(row => numbered<RecordRow>(row, 'callId', 'accountId')),
       transfers: all(TRANSFERS, after.seq).map(row => numbered<Transfer>(row, 'seq', 'call', 'debit', 'credit')),
       openCalls: one(`SELECT count(*) FROM hold WHERE kind = 'call'`),
@@ -97,6 +123,16 @@ export function readBooks(path: string, after: Seen): Books {
       recordsInAll: one('SELECT count(*) FROM record'),
       transfersInAll: one('SELECT count(*) FROM transfer'),
     }))()
+  } finally {
+    db.close()
+  }
+}
+
+/** Accounts and budgets that stand below nothing, calls under way or not. */
+export function readOverdrawn(path: string): number[] {
+  const db = new Database(path, { readonly: true })
+  try {
+    return (db.query(OVERDRAWN).values() as [number][]).map(([id]) => id)
   } finally {
     db.close()
   }

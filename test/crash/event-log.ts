@@ -7,6 +7,7 @@ import type { Counts } from './plan.ts'
 /** What an upstream can tell. */
 export type UpstreamEvent =
   | { readonly kind: 'seen'; readonly tag: string; readonly bytes: number }
+  | { readonly kind: 'refused'; readonly tag: string }
   | { readonly kind: 'piece'; readonly tag: string; readonly chars: number }
   | { readonly kind: 'said'; readonly tag: string; readonly usage: Counts }
 

@@ -19,6 +19,8 @@ export interface SeenCall {
   /** Requests that reached the upstream, and how long each was. */
   upstreamRequests: number
   upstreamBytes: number
+  /** The upstream answered with an error. */
+  refused: boolean
   /** Of content that the upstream sent. */
   chars: number
   /** What the upstream reported before it sent its last byte. */
@@ -48,7 +50,7 @@ export class History {
   }
 
   #sent({ tag, key, stream, ms }: Extract<Event, { kind: 'sent' }>): void {
-    const call = { tag, key, stream, sentMs: ms, upstreamRequests: 0, upstreamBytes: 0, chars: 0 }
+    const call = { tag, key, stream, sentMs: ms, upstreamRequests: 0, upstreamBytes: 0, refused: false, chars: 0 }
     this.calls.set(tag, call)
     this.#underWay.set(tag, call)
   }
@@ -59,6 +61,7 @@ export class History {
       call.kill ??= this.kills
       call.killedMs ??= ms
     }
+    this.#underWay.clear()
   }
 
   #about(event: Exclude<Event, { kind: 'key' | 'killed' | 'sent' }>): void {
@@ -72,11 +75,14 @@ export class History {
       case 'ended':
         call.ended = event.how
         if (event.said !== undefined) call.said = event.said
-        return void this.#underWay.delete(event.tag)
+        // The gateway may be busy with a call whose caller has left.
+        if (event.how !== 'left') this.#underWay.delete(event.tag)
+        return
       case 'seen':
         call.upstreamRequests++
         call.upstreamBytes = Math.max(call.upstreamBytes, event.bytes)
         return
+      case 'refused': return void (call.refused = true)
       case 'piece': return void (call.chars = event.chars)
       case 'said': return void (call.usage = event.usage)
       default: event satisfies never

@@ -1,7 +1,7 @@
 // What must be true of every call and every account, whatever was killed and when. Each law gives its violations in
 // words. Prices are written here anew, so that a mistake in the gateway's arithmetic is not repeated.
 
-import type { AccountRow, Books, RecordRow } from './books.ts'
+import type { AccountRow, Books, BudgetRow, RecordRow } from './books.ts'
 import type { SeenCall } from './history.ts'
 import type { Counts } from './plan.ts'
 
@@ -83,6 +83,7 @@ const callLaws: Readonly<Record<string, Law>> = {
     if (record?.outcome !== 'client_left') return undefined
     if (call.upstreamRequests === 0) return charged === 0n ? undefined : `left unheard and was charged ${charged}`
     if (call.usage !== undefined && record.source === 'reported') return undefined // held by the law of usage
+    if (call.refused) return undefined
     if (charged === 0n) return 'left after its request went upstream, and was charged nothing'
     return charged <= mostFor(call) ? undefined : `left and was charged ${charged}, at most ${mostFor(call)}`
   },
@@ -121,9 +122,18 @@ function judgeAccount(account: AccountRow): string[] {
   return said
 }
 
+function judgeBudget({ scope, span, ceiling, spent, held, open, charged }: BudgetRow): string[] {
+  const said: string[] = []
+  const name = `the ${span} budget of ${scope}`
+  if (spent + held > ceiling) said.push(`G2: ${name} has ${spent} spent and ${held} held of ${ceiling}`)
+  if (held !== open) said.push(`G3: ${name} has ${held} held, its open holds sum to ${open}`)
+  if (span === 'total' && spent !== charged) said.push(`G3: ${name} has ${spent} spent, its charges sum to ${charged}`)
+  return said
+}
+
 /** Of a gateway that has recovered and serves nobody. */
 export function judgeBooks(books: Books): string[] {
-  const said = books.accounts.flatMap(judgeAccount)
+  const said = [...books.accounts.flatMap(judgeAccount), ...books.budgets.flatMap(judgeBudget)]
   const sum = books.accounts.reduce((total, { balance }) => total + balance, 0n)
   if (sum !== 0n) said.push(`G3: all balances together are ${sum}, not nothing`)
   if (books.openCalls > 0) said.push(`G4: ${books.openCalls} holds of calls are open after recovery`)

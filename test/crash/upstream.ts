@@ -32,8 +32,10 @@ function answerByPlan(seed: number, log: EventLog): Script {
     if (plan === undefined) throw new Error(`no plan for a call tagged "${tag}"`)
     log.write({ kind: 'seen', tag, bytes: request.body.byteLength })
     if (plan.firstMs > 0) yield wait(plan.firstMs)
-    if (plan.fails) yield* jsonAnswer(503, chatWire.error({ message: 'not today', type: 'server_error' }))
-    else if (plan.stream) yield* streamed(plan, request, log)
+    if (plan.fails) {
+      log.write({ kind: 'refused', tag })
+      yield* jsonAnswer(503, chatWire.error({ message: 'not today', type: 'server_error' }))
+    } else if (plan.stream) yield* streamed(plan, request, log)
     else {
       log.write({ kind: 'said', tag, usage: plan.usage })
       yield* jsonAnswer(200, chatWire.plain(replyOf(plan, request)))
