@@ -4,9 +4,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ErrorCode } from '../src/base/errors.ts'
 import { errorRows, speakRefusal, Refusal } from '../src/base/errors.ts'
+import { chargeText, outcomes, rules, whenText } from '../src/billing/who-pays.ts'
 import { errorDialects } from '../src/protocols/list.ts'
 
-export const errorsPath = join(import.meta.dir, '..', 'docs', 'errors.md')
+const docs = join(import.meta.dir, '..', 'docs')
+export const errorsPath = join(docs, 'errors.md')
+export const whoPaysPath = join(docs, 'who-pays.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
 function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
@@ -39,4 +42,34 @@ ${lines.join('\n')}
 `
 }
 
-if (import.meta.main) writeFileSync(errorsPath, writeErrors())
+export function writeWhoPays(): string {
+  const lines = rules.map(rule => {
+    const ending = `\`${rule.outcome}\` ${whenText(rule)}`
+    return `| \`${rule.id}\` | ${ending} | ${chargeText(rule)} | ${rule.why} |`
+  })
+  const endings = Object.entries(outcomes).map(([outcome, says]) => `| \`${outcome}\` | ${says} |`)
+  return `# Who pays
+
+What a call is charged for, by how it ended, from the one table in \`src/billing/who-pays.ts\` (this page is generated:
+\`npm run docs\`). The record of each call carries its \`outcome\`, the \`rule\` that decided, and in \`usage_source\`
+whether its tokens were \`reported\` by the provider, \`estimated\` by us, or \`none\`.
+
+Of the rules of one ending, the first that fits decides. An error without output is free, always. Usage that cannot be
+(negative, not whole, a text, beyond any number, details that exceed their total, a later report of a stream that takes
+back an earlier one) counts as not reported. An estimate takes four bytes of UTF-8 for a token. Whatever the rule says,
+no call is charged more than it has held and the account can pay.
+
+| Rule | Ending | Charged | Why |
+|---|---|---|---|
+${lines.join('\n')}
+
+| Outcome | Means |
+|---|---|
+${endings.join('\n')}
+`
+}
+
+if (import.meta.main) {
+  writeFileSync(errorsPath, writeErrors())
+  writeFileSync(whoPaysPath, writeWhoPays())
+}

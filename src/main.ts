@@ -14,6 +14,8 @@ import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import { buildLedger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { openPriceBook } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -107,7 +109,10 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, opened })
+    const { reader, writer } = store
+    const stamp = { author: `weir ${version}`, madeMs: world.clock.dateMs() }
+    const prices = await openPriceBook({ shipped: catalogue.prices(), reader, writer, stamp })
+    return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -128,18 +133,19 @@ interface GatewayParts {
   readonly world: World
   readonly store: Store
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly opened: readonly Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const underWay = new UnderWay(world.clock.nowMs)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, store, underWay, deadlines, world, log, silence })
+  const { settling, ...calls } = buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence })
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData(catalogue, { name: config.siteName, version })
+  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({ publicData, isReady }),
     ...calls,
@@ -242,6 +248,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
+  readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
@@ -249,8 +256,8 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence }: CallParts) {
-  const { nowMs } = world.clock
+function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence }: CallParts) {
+  const { nowMs, dateMs } = world.clock
   const ledger = buildLedger({
     writer: store.writer,
     onShortfall: (callId, amount) =>
@@ -261,7 +268,7 @@ function buildCalls({ catalogue, store, underWay, deadlines, world, log, silence
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
-    route: buildRoute(catalogue),
+    route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold(ledger),
     forward: buildForward({
       send,

@@ -35,9 +35,26 @@ export function pricePerMillion(usd: string): NanosPerMillion | undefined {
   return parseUsd(usd) as bigint as NanosPerMillion | undefined
 }
 
+/** What one request or one search costs, as the rate of a million of them. */
+export function eachAsRate(amount: Nanos): NanosPerMillion {
+  return (amount * 1_000_000n) as NanosPerMillion
+}
+
+/** So many, at so much for a million. */
+export interface Line {
+  readonly count: number
+  readonly rate: NanosPerMillion
+}
+
+export const BILLION = 1_000_000_000n
+
+/** A billion dollars. A bill of more comes from nonsense, and must still fit into the books it is refused by. */
+const BILL_MAX = BILLION * NANOS_PER_USD
+
 /** Multiplies first and rounds up once, so that a bill never depends on the order of its lines. */
-export function bill(lines: readonly (readonly [tokens: number, price: NanosPerMillion])[], perMille = 1000n): Nanos {
+export function bill(lines: readonly Line[], perMille = 1000n): Nanos {
   let sum = 0n
-  for (const [tokens, price] of lines) sum += BigInt(tokens) * price
-  return nanos((sum * perMille + 999_999_999n) / 1_000_000_000n)
+  for (const { count, rate } of lines) sum += BigInt(count) * rate
+  const amount = (sum * perMille + BILLION - 1n) / BILLION
+  return nanos(amount < BILL_MAX ? amount : BILL_MAX)
 }

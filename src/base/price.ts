@@ -2,14 +2,17 @@
 // the same shape; parsePrice() checks it.
 //
 // {"input": "2.50", "output": "15", "cacheRead": "0.25",
-//  "cases": [{"inputAbove": 271999, "input": "5", "output": "22.50"}, {"class": "priority", "input": "5"}]}
+//  "cases": [{"inputAbove": 271999, "input": "5", "output": "22.50"}, {"class": "priority", "input": "5"},
+//            {"hours": ["16:30", "00:30"], "output": "7.50"}, {"from": "2027-01-01", "input": "2"}]}
 //
 // Rates are decimal texts, USD for a million tokens (perRequest and perSearch: USD each) unless "currency" names
 // another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply, later
 // ones win. A bucket without a rate of its own takes that of its neighbour (see `neighbours` in billing/price.ts).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
+import { formatUsd, parseUsd } from './money.ts'
 import type { Bucket } from './usage.ts'
+import { buckets } from './usage.ts'
 
 export interface Rates extends Readonly<Partial<Record<Bucket, NanosPerMillion>>> {
   readonly perRequest?: Nanos
@@ -31,6 +34,188 @@ export interface PriceCase {
 export interface Price {
   readonly rates: Rates & { readonly input: NanosPerMillion; readonly output: NanosPerMillion }
   readonly cases: readonly PriceCase[]
-  /** What the source says, where that is not USD. */
-  readonly currency?: { readonly code: string; readonly unitsPerUsd: string }
+  /** What the source says, where that is not USD. The rates are in USD all the same. */
+  readonly currency?: Currency
+  /** Where the price was found, for one that was written by hand. */
+  readonly source?: string
+}
+
+export interface Currency {
+  readonly code: string
+  readonly unitsPerUsd: string
+}
+
+/** Says what is wrong with a price, and does not return. */
+export type FailPrice = (problem: string) => never
+
+const RATE_FIELDS = [...buckets, 'perRequest', 'perSearch'] as const
+const CONDITION_FIELDS = ['class', 'inputAbove', 'hours', 'from'] as const
+
+/** A dollar a token, a thousand dollars a call: what is dearer is a slip of the pen, and its bills would not fit. */
+const RATE_MAX = 1_000_000n * 1_000_000_000n
+const FEE_MAX = 1_000n * 1_000_000_000n
+/** Each is a bit of a number in billing/price.ts. */
+const CASES_MAX = 24
+const TOKENS_MAX = 1_000_000_000
+
+type Json = Readonly<Record<string, unknown>>
+
+export function parsePrice(value: unknown, fail: FailPrice): Price {
+  const known = [...RATE_FIELDS, 'cases', 'currency', 'source']
+  const json = object(value, { what: '"price"', known }, fail)
+  const money = json.currency === undefined ? usd : readCurrency(json.currency, fail)
+  const rates = readRates(json, { path: 'price', unitsPerUsd: money.unitsPerUsd }, fail)
+  const { input, output } = rates
+  if (input === undefined || output === undefined) {
+    return fail(`"price.${input === undefined ? 'input' : 'output'}" must be given, as a decimal text such as "0.15"`)
+  }
+  const cases = json.cases ?? []
+  if (!Array.isArray(cases)) return fail('"price.cases" must be a list')
+  if (cases.length > CASES_MAX) fail(`"price.cases" may hold ${CASES_MAX} cases`)
+  const { source } = json
+  const isSource = typeof source === 'string' && source !== '' && source.length <= 500
+  if (source !== undefined && !isSource) fail('"price.source" must be a text of at most 500 characters')
+  return {
+    rates: { ...rates, input, output },
+    cases: cases.map((entry: unknown, index) =>
+      readCase(entry, { path: `price.cases[${index}]`, unitsPerUsd: money.unitsPerUsd }, fail),
+    ),
+    ...(money.currency !== undefined && { currency: money.currency }),
+    ...(isSource && { source }),
+  }
+}
+
+/** Whether the cases could come together so that tokens go in and out for nothing. */
+export function isOfNothing({ rates, cases }: Price): boolean {
+  const all = [rates, ...cases.map(one => one.rates)]
+  return all.some(({ input }) => input === 0n) && all.some(({ output }) => output === 0n)
+}
+
+/**
+ * The one text of a price, whoever wrote it: the same price has the same text, and parsePrice() reads it back as the
+ * same price. Its rates are in USD, so a currency is marked as already converted.
+ */
+export function priceText({ rates, cases, currency, source }: Price): string {
+  return JSON.stringify({
+    ...rateTexts(rates),
+    ...(cases.length > 0 && { cases: cases.map(caseText) }),
+    ...(currency && { currency: { code: currency.code, unitsPerUsd: currency.unitsPerUsd, converted: true } }),
+    ...(source !== undefined && { source }),
+  })
+}
+
+export function rateTexts(rates: Rates): Record<string, string> {
+  const texts: Record<string, string> = {}
+  for (const field of RATE_FIELDS) {
+    const rate: bigint | undefined = rates[field]
+    if (rate !== undefined) texts[field] = formatUsd(rate as Nanos)
+  }
+  return texts
+}
+
+/** A case as it would be written. */
+export function caseText({ rates, ...when }: PriceCase): Record<string, unknown> {
+  return {
+    ...(when.class !== undefined && { class: when.class }),
+    ...(when.inputAbove !== undefined && { inputAbove: when.inputAbove }),
+    ...(when.hours && { hours: when.hours.map(timeText) }),
+    ...(when.fromMs !== undefined && { from: new Date(when.fromMs).toISOString().slice(0, 10) }),
+    ...rateTexts(rates),
+  }
+}
+
+interface Place {
+  readonly path: string
+  /** In billionths; undefined for USD. */
+  readonly unitsPerUsd: bigint | undefined
+}
+
+function readRates(json: Json, { path, unitsPerUsd }: Place, fail: FailPrice): Rates {
+  const rates: Partial<Record<(typeof RATE_FIELDS)[number], bigint>> = {}
+  for (const field of RATE_FIELDS) {
+    const text = json[field]
+    if (text === undefined) continue
+    const isFee = field === 'perRequest' || field === 'perSearch'
+    const written: bigint | undefined = typeof text === 'string' ? parseUsd(text) : undefined
+    if (written === undefined) {
+      const unit = isFee ? 'an amount' : 'an amount per million tokens'
+      return fail(`"${path}.${field}" must be ${unit} as a decimal text of at most nine decimals, such as "0.15"`)
+    }
+    const rate = unitsPerUsd === undefined ? written : (written * 1_000_000_000n + unitsPerUsd - 1n) / unitsPerUsd
+    const most = isFee ? FEE_MAX : RATE_MAX
+    if (rate > most) fail(`"${path}.${field}" must not be more than ${formatUsd(most as Nanos)} USD`)
+    rates[field] = rate
+  }
+  return rates as Rates
+}
+
+function readCase(value: unknown, place: Place, fail: FailPrice): PriceCase {
+  const { path } = place
+  const json = object(value, { what: `"${path}"`, known: [...CONDITION_FIELDS, ...RATE_FIELDS] }, fail)
+  if (!CONDITION_FIELDS.some(field => json[field] !== undefined)) fail(`"${path}" must say when it applies`)
+  const rates = readRates(json, place, fail)
+  if (Object.keys(rates).length === 0) fail(`"${path}" must say what differs`)
+  const { class: serviceClass, inputAbove, hours, from } = json
+  if (serviceClass !== undefined && !(typeof serviceClass === 'string' && /^[a-z0-9_-]{1,40}$/.test(serviceClass))) {
+    return fail(`"${path}.class" must be a name such as "priority"`)
+  }
+  const isCount = Number.isSafeInteger(inputAbove) && (inputAbove as number) >= 0
+  if (inputAbove !== undefined && !(isCount && (inputAbove as number) <= TOKENS_MAX)) {
+    return fail(`"${path}.inputAbove" must be a number of tokens`)
+  }
+  return {
+    ...(serviceClass !== undefined && { class: serviceClass as string }),
+    ...(inputAbove !== undefined && { inputAbove: inputAbove as number }),
+    ...(hours !== undefined && { hours: readHours(hours, path, fail) }),
+    ...(from !== undefined && { fromMs: readDay(from, path, fail) }),
+    rates,
+  }
+}
+
+function readHours(value: unknown, path: string, fail: FailPrice): readonly [number, number] {
+  const [from, to] = Array.isArray(value) && value.length === 2 ? value.map(minuteOfDay) : []
+  if (from !== undefined && to !== undefined && from !== to) return [from, to]
+  return fail(`"${path}.hours" must be two different times of the day in UTC, such as ["16:30", "00:30"]`)
+}
+
+function minuteOfDay(value: unknown): number | undefined {
+  const match = typeof value === 'string' ? /^([01]\d|2[0-3]):([0-5]\d)$/.exec(value) : null
+  return match ? Number(match[1]) * 60 + Number(match[2]) : undefined
+}
+
+const timeText = (minute: number): string =>
+  `${String(Math.floor(minute / 60)).padStart(2, '0')}:${String(minute % 60).padStart(2, '0')}`
+
+function readDay(value: unknown, path: string, fail: FailPrice): number {
+  const ms = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN
+  // A day that does not exist is moved on to one that does.
+  if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value as string)) return ms
+  return fail(`"${path}.from" must be a day, such as "2027-01-31"`)
+}
+
+interface Money {
+  readonly unitsPerUsd: bigint | undefined
+  readonly currency?: Currency
+}
+
+const usd: Money = { unitsPerUsd: undefined }
+
+function readCurrency(value: unknown, fail: FailPrice): Money {
+  const json = object(value, { what: '"price.currency"', known: ['code', 'unitsPerUsd', 'converted'] }, fail)
+  const { code, unitsPerUsd, converted } = json
+  const isCode = typeof code === 'string' && /^[A-Z]{3}$/.test(code) && code !== 'USD'
+  if (!isCode) return fail('"price.currency.code" must be three letters, such as "CNY"')
+  const units: bigint | undefined = typeof unitsPerUsd === 'string' ? parseUsd(unitsPerUsd) : undefined
+  if (units === undefined || units === 0n) {
+    return fail('"price.currency.unitsPerUsd" must be a decimal text above zero, such as "7.10"')
+  }
+  if (converted !== undefined && converted !== true) fail('"price.currency.converted" may only be true')
+  return { unitsPerUsd: converted ? undefined : units, currency: { code, unitsPerUsd: unitsPerUsd as string } }
+}
+
+/** A JSON object with no fields but known ones: a misspelt rate must not pass for an absent one. */
+function object(value: unknown, { what, known }: { what: string; known: readonly string[] }, fail: FailPrice): Json {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail(`${what} must be an object`)
+  const stranger = Object.keys(value).find(field => !known.includes(field))
+  return stranger === undefined ? (value as Json) : fail(`${what} has an unknown field "${stranger}"`)
 }

@@ -32,13 +32,24 @@ export interface Usage extends Readonly<Partial<Record<Bucket, number>>> {
 
 export type UsageSource = 'reported' | 'estimated' | 'none'
 
+/** What a provider says of usage, or that it says what cannot be. */
+export type UsageReport = Usage | 'nonsense'
+
 export const noUsage: Usage = { input: 0, output: 0 }
+
+/** A thousand times what any model reads or writes in one call. */
+const COUNT_MAX = 1e9
 
 /** A count as a provider should report it. Negative, fractional, absurd or textual ones are none. */
 export function tokenCount(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= 1e12
+  return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= COUNT_MAX
     ? (value as number)
     : undefined
+}
+
+/** Reports of one stream count up; one that counts down is not to be believed. */
+export function shrinks(earlier: Usage, later: Usage): boolean {
+  return inputTokens(later) < inputTokens(earlier) || outputTokens(later) < outputTokens(earlier)
 }
 
 export function inputTokens(usage: Usage): number {

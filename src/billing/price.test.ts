@@ -2,128 +2,319 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { NanosPerMillion } from '../base/money.ts'
-import type { Usage } from '../base/usage.ts'
-import type { CallSize, Price, PriceOrFree } from './price.ts'
-import { costOf, estimateUsage, upperBound } from './price.ts'
+import type { Nanos, NanosPerMillion } from '../base/money.ts'
+import type { Price } from '../base/price.ts'
+import { parsePrice } from '../base/price.ts'
+import type { Bucket, Usage } from '../base/usage.ts'
+import { buckets, inputBuckets, inputTokens, outputBuckets } from '../base/usage.ts'
+import type { CallSize, Priced, PricedOrFree } from './price.ts'
+import { affordableOutput, billOf, classOf, estimateUsage, hasClass, inputBound, upperBound } from './price.ts'
 
-const perMillion = (nanos: bigint): NanosPerMillion => nanos as NanosPerMillion
+const noon = Date.UTC(2026, 10, 15, 12)
 
-const price: Price = {
-  input: perMillion(150_000_000n),
-  cacheRead: perMillion(75_000_000n),
-  output: perMillion(600_000_000n),
-  perMille: 1_000n,
+function priceOf(fields: object): Price {
+  return parsePrice({ input: '0.15', output: '0.60', ...fields }, problem => {
+    throw new Error(problem)
+  })
 }
 
+function pricedAs(fields: object, rest: Partial<Priced> = {}): Priced {
+  return { price: priceOf(fields), version: 1, perMille: 1_000n, serviceClass: undefined, atMs: noon, ...rest }
+}
+
+const price = pricedAs({ cacheRead: '0.075' })
+
 /** As plain numbers, to compare them with. */
-const cost = (used: Usage, each: PriceOrFree): bigint => costOf(used, each)
-const bound = (size: CallSize, each: PriceOrFree): bigint => upperBound(size, each)
+const cost = (used: Partial<Usage>, each: PricedOrFree, served?: string): bigint =>
+  billOf({ input: 0, output: 0, ...used }, each, served).amount
+const bound = (size: CallSize, each: PricedOrFree): bigint => upperBound(size, each)
 
-const usage = (input: number, cacheRead: number, output: number) => ({ input, cacheRead, output })
-
-describe('a cost', () => {
-  test('is each kind of token at its own price', () => {
-    expect(cost(usage(1, 0, 0), price)).toBe(150n)
-    expect(cost(usage(0, 1, 0), price)).toBe(75n)
-    expect(cost(usage(0, 0, 1), price)).toBe(600n)
-    expect(cost(usage(10, 20, 30), price)).toBe(1_500n + 1_500n + 18_000n)
+describe('a bill', () => {
+  test('is each kind of token at its own rate', () => {
+    expect(cost({ input: 1 }, price)).toBe(150n)
+    expect(cost({ cacheRead: 1 }, price)).toBe(75n)
+    expect(cost({ output: 1 }, price)).toBe(600n)
+    expect(cost({ input: 10, cacheRead: 20, output: 30 }, price)).toBe(1_500n + 1_500n + 18_000n)
   })
 
-  test('of nothing is nothing, and of a free provider too', () => {
-    expect(cost(usage(0, 0, 0), price)).toBe(0n)
-    expect(cost(usage(1e9, 1e9, 1e9), undefined)).toBe(0n)
+  test('says what it is made of, and its lines come to its amount', () => {
+    const fees = pricedAs({ perRequest: '0.005', perSearch: '0.01' }, { perMille: 1_500n })
+    const { amount, lines } = billOf({ input: 10, cacheRead: 2, output: 3, searches: 4 }, fees)
+    const told: unknown = lines
+    expect(told).toEqual([
+      { what: 'input', count: 10, rate: 150_000_000n },
+      { what: 'cacheRead', count: 2, rate: 150_000_000n },
+      { what: 'output', count: 3, rate: 600_000_000n },
+      { what: 'search', count: 4, rate: 10_000_000_000_000n },
+      { what: 'request', count: 1, rate: 5_000_000_000_000n },
+    ])
+    const sum = lines.reduce((all, { count, rate }) => all + BigInt(count) * rate, 0n)
+    expect<bigint>(amount).toBe((sum * 1_500n + 999_999_999n) / 1_000_000_000n)
   })
 
-  test('is rounded up, once for the whole bill', () => {
-    const tiny = { ...price, input: perMillion(1n), cacheRead: perMillion(1n), output: perMillion(1n) }
-    expect(cost(usage(1, 0, 0), tiny)).toBe(1n)
-    expect(cost(usage(400_000, 300_000, 300_000), tiny)).toBe(1n)
-    expect(cost(usage(400_000, 300_000, 300_001), tiny)).toBe(2n)
+  test('of nothing is nothing, without a fee, and of a free provider too', () => {
+    expect(cost({}, pricedAs({ perRequest: '1' }))).toBe(0n)
+    expect(cost({ input: 1e9, cacheRead: 1e9, output: 1e9 }, undefined)).toBe(0n)
+  })
+
+  test('is rounded up, once for the whole of it', () => {
+    const tiny = pricedAs({ input: '0.000000001', output: '0.000000001' })
+    expect(cost({ input: 1 }, tiny)).toBe(1n)
+    expect(cost({ input: 400_000, cacheRead: 300_000, output: 300_000 }, tiny)).toBe(1n)
+    expect(cost({ input: 400_000, cacheRead: 300_000, output: 300_001 }, tiny)).toBe(2n)
   })
 
   test('is multiplied by the tier before it is rounded', () => {
     const half = { ...price, perMille: 500n }
-    expect(cost(usage(1, 0, 0), half)).toBe(75n)
-    expect(cost(usage(0, 1, 0), half)).toBe(38n)
-    expect(cost(usage(1, 1, 0), half)).toBe(113n) // 112.5, and not 75 + 38
-    expect(cost(usage(1, 1, 1), { ...price, perMille: 0n })).toBe(0n)
+    expect(cost({ input: 1 }, half)).toBe(75n)
+    expect(cost({ cacheRead: 1 }, half)).toBe(38n)
+    expect(cost({ input: 1, cacheRead: 1 }, half)).toBe(113n) // 112.5, and not 75 + 38
+    expect(cost({ input: 1, output: 1 }, { ...price, perMille: 0n })).toBe(0n)
   })
 
   test('is exact where numbers are not', () => {
-    const dear = { ...price, input: perMillion(15_000_000_000n) }
-    expect(cost(usage(1_200_001, 0, 0), dear)).toBe(18_000_015_000n)
-    const odd = { ...price, input: perMillion(1_234_567n) }
-    expect(cost(usage(999_999_999_999, 0, 0), odd)).toBe(1_234_566_999_999n)
-  })
-
-  test('that no ledger can hold is refused', () => {
-    const absurd = { ...price, output: perMillion(999_999_999_999_999_999n) }
-    expect(() => cost(usage(0, 0, 1e12), absurd)).toThrow('64 bits')
+    expect(cost({ input: 1_200_001 }, pricedAs({ input: '15' }))).toBe(18_000_015_000n)
+    expect(cost({ input: 999_999_999 }, pricedAs({ input: '0.001234567' }))).toBe(1_234_566_999n)
   })
 })
 
-const tokens = fc.nat(10_000_000)
-const perMillionAny = fc.bigInt(0n, 1_000_000_000_000n).map(perMillion)
+test('a bucket without a rate has that of its neighbour, so that nothing is free by omission', () => {
+  const rows: readonly (readonly [Bucket, object, bigint])[] = [
+    ...inputBuckets.map(bucket => [bucket, {}, 150n] as const),
+    ...outputBuckets.map(bucket => [bucket, {}, 600n] as const),
+    ...buckets.map(bucket => [bucket, { [bucket]: '7' }, 7_000n] as const),
+    ['cacheWrite1h', { cacheWrite: '2' }, 2_000n],
+    ['cacheReadAudio', { inputAudio: '2', cacheRead: '0.10' }, 2_000n],
+    ['cacheReadAudio', { cacheRead: '0.10' }, 100n],
+    ['cacheReadImage', { inputImage: '2', cacheRead: '0.10' }, 2_000n],
+    ['cacheReadImage', { cacheRead: '0.10' }, 100n],
+  ]
+  for (const [bucket, fields, expected] of rows) {
+    expect([bucket, cost({ [bucket]: 1 }, pricedAs(fields))]).toEqual([bucket, expected])
+  }
+})
+
+describe('a case', () => {
+  test('of long input is that of all input buckets together, and holds for the whole call', () => {
+    const tiers = pricedAs({ cases: [{ inputAbove: 100, input: '1', output: '2' }, { inputAbove: 200, input: '4' }] })
+    expect(cost({ input: 60, cacheRead: 40, output: 1 }, tiers)).toBe(100n * 150n + 600n)
+    expect(cost({ input: 60, cacheRead: 41, output: 1 }, tiers)).toBe(101n * 1_000n + 2_000n)
+    expect(cost({ input: 201, output: 1 }, tiers)).toBe(201n * 4_000n + 2_000n)
+  })
+
+  test('of a class applies to those who asked for it', () => {
+    const classes = { cases: [{ class: 'priority', input: '1', output: '2' }, { class: 'flex', input: '0.05' }] }
+    expect(cost({ input: 1 }, pricedAs(classes))).toBe(150n)
+    expect(cost({ input: 1 }, pricedAs(classes, { serviceClass: 'priority' }))).toBe(1_000n)
+    expect(cost({ input: 1 }, pricedAs(classes, { serviceClass: 'flex' }))).toBe(50n)
+    expect(cost({ input: 1 }, pricedAs(classes, { serviceClass: 'batch' }))).toBe(150n)
+  })
+
+  test('of hours goes over midnight, and is judged at the moment of admission', () => {
+    const at = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
+    const night = { cases: [{ hours: ['16:30', '00:30'], input: '0.05' }] }
+    const day = { cases: [{ hours: ['08:00', '16:00'], input: '0.05' }] }
+    const rows = [[night, 16, 29, 150n], [night, 16, 30, 50n], [night, 0, 29, 50n], [night, 0, 30, 150n],
+      [day, 7, 59, 150n], [day, 8, 0, 50n], [day, 15, 59, 50n], [day, 16, 0, 150n]] as const
+    for (const [fields, hour, minute, expected] of rows) {
+      const told = cost({ input: 1 }, pricedAs(fields, { atMs: at(hour, minute) }))
+      expect([hour, minute, told]).toEqual([hour, minute, expected])
+    }
+  })
+
+  test('of a coming day begins on it', () => {
+    const coming = { cases: [{ from: '2027-01-01', input: '1' }] }
+    expect(cost({ input: 1 }, pricedAs(coming, { atMs: Date.UTC(2027, 0, 1) - 1 }))).toBe(150n)
+    expect(cost({ input: 1 }, pricedAs(coming, { atMs: Date.UTC(2027, 0, 1) }))).toBe(1_000n)
+  })
+
+  test('that stands later wins, and leaves alone what it does not name', () => {
+    const both = { cases: [{ inputAbove: 0, input: '1', output: '2' }, { class: 'flex', input: '3' }] }
+    expect(cost({ input: 1, output: 1 }, pricedAs(both, { serviceClass: 'flex' }))).toBe(3_000n + 2_000n)
+  })
+})
+
+describe('the class of service', () => {
+  const priority = { cases: [{ class: 'priority', input: '1' }] }
+
+  test('has a price if it is standard, never dearer, or named', () => {
+    for (const name of [undefined, 'auto', 'default', 'standard', 'on_demand', 'flex', 'batch']) {
+      expect([name, hasClass(priceOf({}), name)]).toEqual([name, true])
+    }
+    expect(hasClass(priceOf({}), 'priority')).toBe(false)
+    expect(hasClass(priceOf(priority), 'priority')).toBe(true)
+    expect(hasClass(priceOf(priority), 'fast')).toBe(false)
+    expect([classOf('default'), classOf('flex')]).toEqual([undefined, 'flex'])
+  })
+
+  test('that was really served can only make a bill smaller', () => {
+    const asked = pricedAs(priority, { serviceClass: 'priority' })
+    expect(cost({ input: 1 }, asked, 'priority')).toBe(1_000n)
+    expect(cost({ input: 1 }, asked, 'default')).toBe(150n)
+    expect(cost({ input: 1 }, asked, 'never heard of')).toBe(1_000n)
+    expect(cost({ input: 1 }, pricedAs(priority), 'priority')).toBe(150n)
+    const flex = { cases: [{ class: 'flex', input: '0.05' }] }
+    expect(cost({ input: 1 }, pricedAs(flex, { serviceClass: 'flex' }), 'default')).toBe(50n)
+  })
+})
+
+const rate = fc.bigInt(0n, 1_000_000_000_000n).map(value => value as NanosPerMillion)
+const fee = fc.bigInt(0n, 1_000_000_000n).map(value => value as Nanos)
+const rateFields: Record<string, fc.Arbitrary<bigint>> = {
+  ...Object.fromEntries(buckets.map(bucket => [bucket, rate])),
+  perRequest: fee,
+  perSearch: fee,
+}
+const someRates = fc.record(rateFields, { requiredKeys: [] })
+const conditions = fc.record(
+  {
+    class: fc.constantFrom('priority', 'flex'),
+    inputAbove: fc.nat(2_000),
+    hours: fc.tuple(fc.nat(1_439), fc.nat(1_439)),
+    fromMs: fc.integer({ min: noon - 10, max: noon + 10 }),
+  },
+  { requiredKeys: [] },
+)
 const prices = fc.record({
-  input: perMillionAny,
-  cacheRead: perMillionAny,
-  output: perMillionAny,
+  rates: fc.record(rateFields, { requiredKeys: ['input', 'output'] }),
+  cases: fc.array(fc.tuple(conditions, someRates).map(([when, rates]) => ({ ...when, rates })), { maxLength: 3 }),
+}) as unknown as fc.Arbitrary<Price>
+const priceds: fc.Arbitrary<Priced> = fc.record({
+  price: prices,
+  version: fc.constant(1),
   perMille: fc.bigInt(0n, 5_000n),
+  serviceClass: fc.constantFrom(undefined, 'priority', 'flex'),
+  atMs: fc.integer({ min: noon - 10, max: noon + 10 }),
 })
-const usages = fc.record({ input: tokens, cacheRead: tokens, output: tokens })
+const flat = priceds.map(each => ({ ...each, price: { ...each.price, cases: [] } }))
+const counts = Object.fromEntries([...buckets, 'searches'].map(field => [field, fc.nat(1_000)]))
+const usages = fc.record(counts, { requiredKeys: ['input', 'output'] }) as unknown as fc.Arbitrary<Usage>
+const fields = [...buckets, 'searches'] as const
 
-test('a cost is never negative, grows with usage, and its parts add up but for one nano-dollar each', () => {
-  fc.assert(
-    fc.property(usages, usages, prices, (one, two, each) => {
-      const sum = usage(one.input + two.input, one.cacheRead + two.cacheRead, one.output + two.output)
-      const [a, b, both] = [cost(one, each), cost(two, each), cost(sum, each)]
-      expect(a).toBeGreaterThanOrEqual(0n)
-      expect(both).toBeGreaterThanOrEqual(a)
-      expect(a + b - both).toBeGreaterThanOrEqual(0n)
-      expect(a + b - both).toBeLessThanOrEqual(1n)
-    }),
-    { numRuns: 2_000 },
-  )
-})
+const plus = (one: Usage, other: Usage): Usage =>
+  Object.fromEntries(fields.map(field => [field, (one[field] ?? 0) + (other[field] ?? 0)])) as unknown as Usage
 
-test('the bound covers every usage that keeps to it', () => {
-  const call = fc.record({
-    inputTokensMax: fc.nat(33_554_432),
-    outputTokensMax: fc.nat(1_000_000),
-    choices: fc.integer({ min: 1, max: 128 }),
+const runs = (numRuns: number) => ({ numRuns })
+
+describe('for every usage and price', () => {
+  test('the parts of a bill add up, but for one rounding and one fee each', () => {
+    fc.assert(
+      fc.property(usages, usages, flat, (one, other, each) => {
+        const [a, b, both] = [cost(one, each), cost(other, each), cost(plus(one, other), each)]
+        const fees = ((each.price.rates.perRequest ?? 0n) * each.perMille) / 1_000n + 1n
+        return a + b >= both && a + b - both <= fees + 1n
+      }),
+      runs(15_000),
+    )
   })
-  const share = fc.double({ min: 0, max: 1, noNaN: true })
-  fc.assert(
-    fc.property(call, prices, fc.tuple(share, share, share), (size, each, [read, cached, written]) => {
-      const prompt = Math.floor(size.inputTokensMax * read)
-      const cacheRead = Math.floor(prompt * cached)
-      const output = Math.floor(size.outputTokensMax * size.choices * written)
-      expect(bound(size, each)).toBeGreaterThanOrEqual(cost(usage(prompt - cacheRead, cacheRead, output), each))
-    }),
-    { numRuns: 5_000 },
-  )
+
+  test('more tokens at the same rates never cost less, and none cost less than nothing', () => {
+    fc.assert(
+      fc.property(usages, usages, flat, (one, other, each) => {
+        const a = cost(one, each)
+        return a >= 0n && cost(plus(one, other), each) >= a
+      }),
+      runs(15_000),
+    )
+  })
+
+  test('the amount is the exact sum of the lines, rounded up once', () => {
+    fc.assert(
+      fc.property(usages, priceds, (used, each) => {
+        const { amount, lines } = billOf(used, each)
+        const exact = lines.reduce((sum, line) => sum + BigInt(line.count) * line.rate, 0n) * each.perMille
+        return amount * 1_000_000_000n >= exact && (amount - 1n) * 1_000_000_000n < exact
+      }),
+      runs(20_000),
+    )
+  })
+
+  test('the multiplier is applied before the rounding', () => {
+    fc.assert(
+      fc.property(usages, priceds, fc.bigInt(1n, 10n), (used, each, times) => {
+        const [once, often] = [cost(used, each), cost(used, { ...each, perMille: each.perMille * times })]
+        return often <= once * times && often > (once - 1n) * times
+      }),
+      runs(15_000),
+    )
+  })
+
+  const served = fc.constantFrom(undefined, 'default', 'priority', 'flex', 'fast')
+  const spare = fc.constantFrom(0, 0, 1, 500)
+  const sizes = fc.record({ choices: fc.integer({ min: 1, max: 4 }), spare })
+
+  /** The smallest size that a usage keeps to, and a little more. */
+  function sizeOf(used: Usage, each: { choices: number; spare: number }): CallSize {
+    const written = outputBuckets.reduce((sum, bucket) => sum + (used[bucket] ?? 0), 0)
+    return {
+      inputTokensMax: inputTokens(used) + each.spare,
+      outputTokensMax: Math.ceil(written / each.choices),
+      choices: each.choices,
+      searchesMax: used.searches ?? 0,
+    }
+  }
+
+  test('the bound covers every usage that keeps to it, whatever was served', () => {
+    fc.assert(
+      fc.property(usages, priceds, fc.tuple(sizes, served), (used, each, [some, named]) => {
+        const size = sizeOf(used, some)
+        const textOnly = !used.inputAudio && !used.inputImage && !used.cacheReadAudio && !used.cacheReadImage
+        return cost(used, each, named) <= bound({ ...size, textOnly }, each)
+      }),
+      runs(30_000),
+    )
+  })
+
+  test('the affordable cap is the largest whose bound fits', () => {
+    fc.assert(
+      fc.property(usages, priceds, fc.tuple(sizes, fc.bigInt(0n, 10_000_000_000n)), (used, each, [some, funds]) => {
+        const size = sizeOf(used, some)
+        const most = affordableOutput(size, each, funds as Nanos)
+        const fits = (outputTokensMax: number): boolean => bound({ ...size, outputTokensMax }, each) <= funds
+        if (most === 0) return size.outputTokensMax === 0 || !fits(1)
+        return fits(most) && (most === size.outputTokensMax || !fits(most + 1))
+      }),
+      runs(10_000),
+    )
+  })
 })
 
 describe('the bound', () => {
-  const size = { inputTokensMax: 100, outputTokensMax: 10, choices: 1 }
+  const size = { inputTokensMax: 100, outputTokensMax: 10, choices: 1, searchesMax: 0 }
 
   test('is every byte a token, and every token that may be written', () => {
     expect(bound(size, price)).toBe(100n * 150n + 10n * 600n)
     expect(bound({ ...size, choices: 3 }, price)).toBe(100n * 150n + 30n * 600n)
+    expect<bigint>(inputBound(size, price)).toBe(100n * 150n)
   })
 
-  test('takes the dearest kind of input', () => {
-    expect(bound(size, { ...price, cacheRead: perMillion(400_000_000n) })).toBe(100n * 400n + 6_000n)
+  test('takes the dearest kind of input, and that of sound and pictures only where there may be some', () => {
+    const audio = pricedAs({ cacheWrite: '0.40', inputAudio: '2' })
+    expect(bound(size, audio)).toBe(100n * 2_000n + 6_000n)
+    expect(bound({ ...size, textOnly: true }, audio)).toBe(100n * 400n + 6_000n)
   })
 
-  test('of a free call is nothing', () => {
+  test('holds fees, too', () => {
+    const fees = pricedAs({ perRequest: '0.005', perSearch: '0.01' })
+    expect(bound({ ...size, searchesMax: 2 }, fees)).toBe(100n * 150n + 6_000n + 25_000_000n)
+    expect<bigint>(inputBound({ ...size, searchesMax: 2 }, fees)).toBe(100n * 150n + 25_000_000n)
+  })
+
+  test('reckons with a tier only if the input can reach it', () => {
+    const tiers = pricedAs({ cases: [{ inputAbove: 100, output: '2' }] })
+    expect(bound(size, tiers)).toBe(100n * 150n + 6_000n)
+    expect(bound({ ...size, inputTokensMax: 101 }, tiers)).toBe(101n * 150n + 20_000n)
+  })
+
+  test('of a free call is nothing, and everything is affordable', () => {
     expect(bound(size, undefined)).toBe(0n)
+    expect<bigint>(inputBound(size, undefined)).toBe(0n)
+    expect(affordableOutput(size, undefined, 0n as Nanos)).toBe(10)
   })
 })
 
-test('an estimate counts four characters as a token, rounded up', () => {
-  expect(estimateUsage(0, 0)).toEqual(usage(0, 0, 0))
-  expect(estimateUsage(1, 1)).toEqual(usage(1, 0, 1))
-  expect(estimateUsage(401, 8)).toEqual(usage(101, 0, 2))
+test('an estimate counts four bytes as a token, rounded up', () => {
+  expect(estimateUsage(0, 0)).toEqual({ input: 0, output: 0 })
+  expect(estimateUsage(1, 1)).toEqual({ input: 1, output: 1 })
+  expect(estimateUsage(401, 8)).toEqual({ input: 101, output: 2 })
 })

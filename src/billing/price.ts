@@ -1,28 +1,96 @@
 // Usage and price to money, and the most that a call can come to.
+//
+// A bill is the sum of its lines, multiplied by the tier and rounded up once. Which cases of a price apply depends on
+// the class of service, on the moment the call was admitted and on how long its input was; the whole call is billed
+// at the rates of its tier.
 
-import type { Nanos, NanosPerMillion } from '../base/money.ts'
-import { bill, noMoney } from '../base/money.ts'
-import type { Usage } from '../base/usage.ts'
+import { assert } from '../base/assert.ts'
+import type { Line, Nanos, NanosPerMillion } from '../base/money.ts'
+import { bill, BILLION, eachAsRate, noMoney } from '../base/money.ts'
+import type { Price, PriceCase, Rates } from '../base/price.ts'
+import type { Bucket, Usage } from '../base/usage.ts'
+import { buckets, inputBuckets, inputTokens, outputBuckets } from '../base/usage.ts'
 
-export interface Price {
-  readonly input: NanosPerMillion
-  readonly cacheRead: NanosPerMillion
-  readonly output: NanosPerMillion
+/** What a call is billed by, pinned when it is admitted. */
+export interface Priced {
+  readonly price: Price
+  readonly version: number
   /** The tier's multiplier. */
   readonly perMille: bigint
+  /** The class that the caller asked for; undefined for the standard one, whatever it was called. */
+  readonly serviceClass: string | undefined
+  readonly atMs: number
 }
 
 /** Undefined: free of charge, as the provider's data says. */
-export type PriceOrFree = Price | undefined
+export type PricedOrFree = Priced | undefined
 
-export function costOf(usage: Usage, price: PriceOrFree): Nanos {
-  if (price === undefined) return noMoney
-  const lines = [
-    [usage.input, price.input],
-    [usage.cacheRead ?? 0, price.cacheRead],
-    [usage.output, price.output],
-  ] as const
-  return bill(lines, price.perMille)
+/** Fees are written as their rate for a million, so that every line of a bill reads alike. */
+export interface CostLine extends Line {
+  readonly what: Bucket | 'request' | 'search'
+}
+
+export interface Bill {
+  readonly amount: Nanos
+  readonly lines: readonly CostLine[]
+}
+
+/** A bucket that a price does not name has the rate of the first of these that it does: nothing is free by omission. */
+export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
+  input: [],
+  cacheRead: ['input'],
+  cacheWrite: ['input'],
+  cacheWrite1h: ['cacheWrite', 'input'],
+  inputAudio: ['input'],
+  cacheReadAudio: ['inputAudio', 'cacheRead', 'input'],
+  inputImage: ['input'],
+  cacheReadImage: ['inputImage', 'cacheRead', 'input'],
+  toolUse: ['input'],
+  output: [],
+  reasoning: ['output'],
+  outputAudio: ['output'],
+  outputImage: ['output'],
+}
+
+/** What callers write for the class that is served when nothing is asked for. */
+const STANDARD = ['auto', 'default', 'standard', 'standard_only', 'on_demand']
+/** Never dearer than the standard class, whose rates they have where a price does not name them. */
+const NEVER_DEARER = ['flex', 'batch']
+
+/** The class as a price names it; undefined for the standard one. */
+export function classOf(asked: string | undefined): string | undefined {
+  return asked === undefined || STANDARD.includes(asked) ? undefined : asked
+}
+
+/** Whether the price of this class is known. One that may be dearer and has no case is not, and is not served. */
+export function hasClass(price: Price, serviceClass: string | undefined): boolean {
+  const named = classOf(serviceClass)
+  return named === undefined || NEVER_DEARER.includes(named) || price.cases.some(one => one.class === named)
+}
+
+const noBill: Bill = { amount: noMoney, lines: [] }
+
+/** `served` is the class that the answer names. It can make a bill smaller than what was asked for, never larger. */
+export function billOf(usage: Usage, priced: PricedOrFree, served?: string): Bill {
+  if (priced === undefined) return noBill
+  const asked = billAs(usage, priced)
+  const serviceClass = classOf(served)
+  if (served === undefined || serviceClass === priced.serviceClass || !hasClass(priced.price, served)) return asked
+  const other = billAs(usage, { ...priced, serviceClass })
+  return other.amount < asked.amount ? other : asked
+}
+
+function billAs(usage: Usage, priced: Priced): Bill {
+  const rates = ratesFor(priced, inputTokens(usage))
+  const lines: CostLine[] = []
+  for (const what of buckets) {
+    const count = usage[what]
+    if (count) lines.push({ what, count, rate: rates[what] })
+  }
+  if (usage.searches) lines.push({ what: 'search', count: usage.searches, rate: eachAsRate(rates.perSearch) })
+  if (lines.length === 0) return noBill // where nothing is charged there is no fee either
+  if (rates.perRequest > 0n) lines.push({ what: 'request', count: 1, rate: eachAsRate(rates.perRequest) })
+  return { amount: bill(lines, priced.perMille), lines }
 }
 
 export interface CallSize {
@@ -31,29 +99,162 @@ export interface CallSize {
   /** The cap on one choice: the caller's, or the model's own. */
   readonly outputTokensMax: number
   readonly choices: number
+  readonly searchesMax: number
+  /** No input is heard or seen, so that its rates need not be feared. */
+  readonly textOnly?: boolean
 }
 
 /**
- * The most a call should cost, by the limits we know. A token of a byte-level vocabulary is at least a byte long, so
- * a body of text bounds its own input; nothing bounds the output but its cap.
+ * The most a call can cost, by the limits we know. A token of a byte-level vocabulary is at least a byte long, so a
+ * body of text bounds its own input; nothing bounds the output but its cap. Every token is taken at the dearest rate
+ * that could still apply, also that of the standard class: a provider may serve it instead of the one asked for.
  */
-export function upperBound(size: CallSize, price: PriceOrFree): Nanos {
-  if (price === undefined) return noMoney
-  const dearest = price.input > price.cacheRead ? price.input : price.cacheRead
-  const lines = [
-    [size.inputTokensMax, dearest],
-    [size.outputTokensMax * size.choices, price.output],
-  ] as const
-  return bill(lines, price.perMille)
+export function upperBound(size: CallSize, priced: PricedOrFree): Nanos {
+  if (priced === undefined) return noMoney
+  const top = topFor(priced, size)
+  const output = { count: size.outputTokensMax * size.choices, rate: top.output }
+  return bill([...fixedLines(size, top), output], priced.perMille)
 }
 
-const CHARS_PER_TOKEN = 4
+/** The part of the bound that no cap on the output can change. */
+export function inputBound(size: CallSize, priced: PricedOrFree): Nanos {
+  return priced === undefined ? noMoney : bill(fixedLines(size, topFor(priced, size)), priced.perMille)
+}
 
-/** A count of our own, for a caller that left before the provider reported one. Marked as estimated in the record. */
-export function estimateUsage(bodyBytes: number, outputChars: number): Usage {
-  return {
-    input: Math.ceil(bodyBytes / CHARS_PER_TOKEN),
-    cacheRead: 0,
-    output: Math.ceil(outputChars / CHARS_PER_TOKEN),
+/** The largest cap on the output, up to that of `size`, whose bound fits; 0 if none does. */
+export function affordableOutput(size: CallSize, priced: PricedOrFree, available: Nanos): number {
+  if (priced === undefined) return size.outputTokensMax
+  const top = topFor(priced, size)
+  let fixed = 0n
+  for (const { count, rate } of fixedLines(size, top)) fixed += BigInt(count) * rate
+  const room = available * BILLION - fixed * priced.perMille
+  if (room < 0n) return 0
+  const each = BigInt(size.choices) * top.output * priced.perMille
+  const most = each === 0n ? BigInt(size.outputTokensMax) : room / each
+  return most < size.outputTokensMax ? Number(most) : size.outputTokensMax
+}
+
+function fixedLines(size: CallSize, top: Top): readonly Line[] {
+  return [
+    { count: size.inputTokensMax, rate: size.textOnly ? top.text : top.input },
+    { count: 1, rate: eachAsRate(top.perRequest) },
+    { count: size.searchesMax, rate: eachAsRate(top.perSearch) },
+  ]
+}
+
+const BYTES_PER_TOKEN = 4
+
+/**
+ * A count of our own, for where the provider reported none that can be believed. Bytes and not characters: a Chinese
+ * character is three bytes and most of a token. Marked as estimated in the record.
+ */
+export function estimateUsage(inputBytes: number, outputBytes: number): Usage {
+  return { input: Math.ceil(inputBytes / BYTES_PER_TOKEN), output: Math.ceil(outputBytes / BYTES_PER_TOKEN) }
+}
+
+type FullRates = Readonly<Record<Bucket, NanosPerMillion>> & { readonly perRequest: Nanos; readonly perSearch: Nanos }
+
+/** The dearest of the rates that stand in one place of a price. */
+interface Top {
+  readonly text: NanosPerMillion
+  readonly input: NanosPerMillion
+  readonly output: NanosPerMillion
+  readonly perRequest: Nanos
+  readonly perSearch: Nanos
+}
+
+/** What follows from a price and is worked out once. */
+interface Sheet {
+  /** By which cases apply, each a bit. */
+  readonly rates: Map<number, FullRates>
+  readonly base: Top
+  readonly cases: readonly Top[]
+}
+
+const sheets = new WeakMap<Price, Sheet>()
+
+function sheetOf(price: Price): Sheet {
+  let sheet = sheets.get(price)
+  if (sheet === undefined) {
+    sheet = { rates: new Map(), base: topOf(price.rates), cases: price.cases.map(one => topOf(one.rates)) }
+    sheets.set(price, sheet)
   }
+  return sheet
+}
+
+function ratesFor(priced: Priced, input: number): FullRates {
+  const { price } = priced
+  let applying = 0
+  for (let index = 0; index < price.cases.length; index++) {
+    if (mayApply(price.cases[index]!, priced, input)) applying |= 1 << index
+  }
+  const { rates } = sheetOf(price)
+  let full = rates.get(applying)
+  if (full === undefined) {
+    full = fullRates(price, applying)
+    rates.set(applying, full)
+  }
+  return full
+}
+
+/** Whether a case applies to a call of this much input, or could to one of at most this much. */
+function mayApply(one: PriceCase, { serviceClass, atMs }: Priced, input: number): boolean {
+  if (one.class !== undefined && one.class !== serviceClass) return false
+  if (one.inputAbove !== undefined && input <= one.inputAbove) return false
+  if (one.fromMs !== undefined && atMs < one.fromMs) return false
+  if (one.hours === undefined) return true
+  const minute = Math.floor(atMs / 60_000) % 1_440
+  const [from, to] = one.hours
+  return from < to ? minute >= from && minute < to : minute >= from || minute < to
+}
+
+function fullRates(price: Price, applying: number): FullRates {
+  let stated: Rates = price.rates
+  price.cases.forEach((one, index) => {
+    if (applying & (1 << index)) stated = { ...stated, ...one.rates }
+  })
+  const full: Partial<Record<Bucket, NanosPerMillion>> = {}
+  for (const bucket of buckets) {
+    const named = [bucket, ...neighbours[bucket]].find(one => stated[one] !== undefined)
+    assert(named !== undefined, 'a price names input and output')
+    full[bucket] = stated[named]!
+  }
+  const { perRequest = noMoney, perSearch = noMoney } = stated
+  return { ...(full as Record<Bucket, NanosPerMillion>), perRequest, perSearch }
+}
+
+const textBuckets = inputBuckets.filter(bucket => !/Audio|Image/.test(bucket))
+
+/** Neighbours of an input are inputs, and of a text are texts, so what is not stated cannot be dearer. */
+function topOf(rates: Rates): Top {
+  const dearest = (some: readonly Bucket[]): NanosPerMillion =>
+    some.reduce((most, bucket) => dearer(most, rates[bucket] ?? most), 0n as NanosPerMillion)
+  const { perRequest = noMoney, perSearch = noMoney } = rates
+  return {
+    text: dearest(textBuckets),
+    input: dearest(inputBuckets),
+    output: dearest(outputBuckets),
+    perRequest,
+    perSearch,
+  }
+}
+
+const dearer = <T extends bigint>(one: T, other: T): T => (one > other ? one : other)
+
+/** A case that could apply may make a call cheaper; the bound takes the dearer of with and without it. */
+function topFor(priced: Priced, { inputTokensMax }: CallSize): Top {
+  const { base, cases } = sheetOf(priced.price)
+  let top = base
+  for (let index = 0; index < cases.length; index++) {
+    const one = cases[index]!
+    if (!mayApply(priced.price.cases[index]!, priced, inputTokensMax)) continue
+    top = {
+      text: dearer(top.text, one.text),
+      input: dearer(top.input, one.input),
+      output: dearer(top.output, one.output),
+      perRequest: dearer(top.perRequest, one.perRequest),
+      perSearch: dearer(top.perSearch, one.perSearch),
+    }
+  }
+  return top
 }

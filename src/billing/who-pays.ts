@@ -1,40 +1,164 @@
-// Who pays for which ending, as one table. A failure of ours or of the provider is never billed on an estimate.
+// Who pays for which ending: one table, of which docs/who-pays.md is generated. A failure of ours or of the provider
+// is never billed on an estimate, and one that gave no output is never billed at all.
 
+import { assert } from '../base/assert.ts'
 import type { Usage, UsageSource } from '../base/usage.ts'
-import { noUsage } from '../base/usage.ts'
+import { noUsage, outputTokens } from '../base/usage.ts'
 
-export type Outcome =
-  | 'completed'
-  | 'client_left'
-  | 'refused' // by us or by the upstream, before any content
-  | 'upstream_failed'
-  | 'too_long' // cut by the bound on a whole call
-  | 'drained' // cut by a shutdown that could not wait
-  | 'gateway_fault'
+/** How a call can end, each with what that means. */
+export const outcomes = {
+  completed: 'The answer came to its end.',
+  client_left: 'The caller closed its connection, or did not read from it for too long.',
+  refused: 'We or the upstream refused the request.',
+  upstream_failed: 'No upstream gave a usable answer, or one broke off.',
+  too_long: 'The call was cut by the bound on how long any may take.',
+  drained: 'The call was cut by a shutdown that could not wait for it.',
+  gateway_fault: 'The gateway made a mistake, or could not write to its ledger.',
+  replayed: 'The answer of an earlier call with the same idempotency key was given again.',
+  gateway_crash: 'The gateway died during the call; the next start settles it.',
+} as const satisfies Record<string, string>
 
-type Charge = 'nothing' | 'reported' | 'reported_or_estimated'
+export type Outcome = keyof typeof outcomes
 
-/** What is charged when nothing was delivered, and when something was. */
-const rules: Readonly<Record<Outcome, readonly [withoutContent: Charge, withContent: Charge]>> = {
-  completed: ['reported', 'reported_or_estimated'],
-  client_left: ['reported', 'reported_or_estimated'],
-  refused: ['nothing', 'nothing'],
-  upstream_failed: ['nothing', 'reported'],
-  too_long: ['nothing', 'reported_or_estimated'],
-  drained: ['nothing', 'reported'],
-  gateway_fault: ['nothing', 'nothing'],
-}
-
+/** What is known of a call when it is over. */
 export interface Delivered {
   readonly outcome: Outcome
+  /** Bytes of the request went upstream. */
+  readonly forwarded: boolean
+  /** The model wrote something that reached us. */
   readonly content: boolean
+  /** An attempt failed before this one. */
+  readonly fellBack: boolean
   readonly reported: Usage | undefined
+  /** Our own count of input and output. */
   estimate(): Usage
 }
 
-export function chargedUsage(delivered: Delivered): readonly [usage: Usage, source: UsageSource] {
-  const charge = rules[delivered.outcome][delivered.content ? 1 : 0]
-  if (charge === 'nothing') return [noUsage, 'none']
-  if (delivered.reported !== undefined) return [delivered.reported, 'reported']
-  return charge === 'reported' ? [noUsage, 'none'] : [delivered.estimate(), 'estimated']
+interface Condition {
+  readonly says: string
+  holds(seen: Delivered): boolean
+}
+
+const conditions = {
+  always: { says: 'in any case', holds: () => true },
+  unsent: { says: 'before any byte of the request went upstream', holds: seen => !seen.forwarded },
+  unanswered: { says: 'before content came', holds: seen => !seen.content },
+  answered: { says: 'after content came', holds: seen => seen.content },
+  fellBack: { says: 'after another attempt had failed', holds: seen => seen.content && seen.fellBack },
+  reported: { says: 'with usage reported', holds: seen => seen.content && seen.reported !== undefined },
+  unreported: { says: 'without usage that can be believed', holds: seen => seen.content && !seen.reported },
+  empty: { says: 'with nothing in it', holds: seen => !seen.content },
+} as const satisfies Record<string, Condition>
+
+type Charged = readonly [usage: Usage, source: UsageSource]
+
+const nothing: Charged = [noUsage, 'none']
+
+interface Charge {
+  readonly says: string
+  charged(seen: Delivered): Charged
+}
+
+/** For an answer that was cut, whose last report may be older than its last word. */
+function upToTheCut({ reported, content, estimate }: Delivered): Charged {
+  if (reported === undefined) return [estimate(), 'estimated']
+  const isStale = content && outputTokens(reported) === 0
+  return isStale ? [{ ...reported, output: estimate().output }, 'estimated'] : [reported, 'reported']
+}
+
+export const charges = {
+  nothing: { says: 'nothing', charged: () => nothing },
+  reported: {
+    says: 'the reported usage; nothing if none was reported',
+    charged: ({ reported }) => (reported === undefined ? nothing : [reported, 'reported']),
+  },
+  reported_output: {
+    says: 'the reported usage if it has output, else nothing; never an estimate',
+    charged: ({ reported }) =>
+      reported === undefined || outputTokens(reported) === 0 ? nothing : [reported, 'reported'],
+  },
+  reported_or_estimated: {
+    says: 'the reported usage, else an estimate',
+    charged: ({ reported, estimate }) => (reported === undefined ? [estimate(), 'estimated'] : [reported, 'reported']),
+  },
+  reported_or_counted: {
+    says: 'the reported usage, else an estimate; also of the output alone, if the report came before it',
+    charged: upToTheCut,
+  },
+  reported_or_input: {
+    says: 'the reported usage, else the estimated input',
+    charged: ({ reported, estimate }) =>
+      reported === undefined ? [{ input: estimate().input, output: 0 }, 'estimated'] : [reported, 'reported'],
+  },
+  checkpoint: {
+    says: 'at most what had been delivered at the last checkpoint',
+    charged: () => {
+      throw new Error('what a crash left is charged by its recovery')
+    },
+  },
+} as const satisfies Record<string, Charge>
+
+export interface Rule {
+  /** Stands in the record of each call, and never changes its meaning. */
+  readonly id: string
+  readonly outcome: Outcome
+  readonly when: keyof typeof conditions
+  readonly charge: keyof typeof charges
+  readonly why: string
+}
+
+/** Of those of one outcome, the first whose condition holds decides. */
+const rows = [
+  ['completed_fallback', 'completed', 'fellBack', 'reported_or_estimated',
+    'Only the attempt that answered is charged, whatever the failed ones cost us.'],
+  ['completed', 'completed', 'reported', 'reported', 'The provider knows best what it read and wrote.'],
+  ['completed_unreported', 'completed', 'unreported', 'reported_or_estimated',
+    'An answer that was delivered is paid for. Four bytes count as a token, and the record says that it is estimated.'],
+  ['completed_empty', 'completed', 'empty', 'reported',
+    'The model read the request and had nothing to say; without a report there is nothing to go by.'],
+  ['left_unsent', 'client_left', 'unsent', 'nothing', 'Nobody has done any work for it.'],
+  ['left_waiting', 'client_left', 'unanswered', 'reported_or_input',
+    'The provider reads the request as soon as it has it, and bills that to us.'],
+  ['left_reading', 'client_left', 'answered', 'reported_or_counted',
+    'Leaving early must not make an answer free. What was received is counted where no usage came.'],
+  ['refused', 'refused', 'always', 'nothing', 'A refusal is no answer.'],
+  ['upstream_failed', 'upstream_failed', 'unanswered', 'nothing',
+    'A failed call without output is free, whatever the provider bills us.'],
+  ['upstream_broke_off', 'upstream_failed', 'answered', 'reported_output',
+    'Half an answer is paid for only if the provider itself says what it came to.'],
+  ['too_long', 'too_long', 'unanswered', 'nothing', 'A failed call without output is free.'],
+  ['too_long_answered', 'too_long', 'answered', 'reported_or_counted',
+    'Everything up to the bound was delivered, so a longer answer is not cheaper than a shorter one.'],
+  ['drained', 'drained', 'unanswered', 'nothing', 'A failed call without output is free.'],
+  ['drained_answered', 'drained', 'answered', 'reported_output',
+    'We cut it, so we do not estimate what it may have been worth.'],
+  ['gateway_fault', 'gateway_fault', 'always', 'nothing', 'Our mistakes are ours to pay.'],
+  ['replayed', 'replayed', 'always', 'nothing', 'The call that made the answer has been charged.'],
+  ['gateway_crash', 'gateway_crash', 'always', 'checkpoint',
+    'Never more than was delivered. A checkpoint is written every few seconds of a long stream; before the first one '
+      + 'a crash makes a call free.'],
+] as const satisfies readonly (readonly [string, Outcome, Rule['when'], Rule['charge'], string])[]
+
+export const rules: readonly Rule[] = rows.map(([id, outcome, when, charge, why]) => ({
+  ...{ id, outcome, when, charge, why },
+}))
+
+/** What a condition and a charge mean, in words. */
+export const whenText = ({ when }: Rule): string => conditions[when].says
+export const chargeText = ({ charge }: Rule): string => charges[charge].says
+
+export interface ChargedUsage {
+  readonly usage: Usage
+  readonly source: UsageSource
+  /** The id of the rule that decided. */
+  readonly rule: string
+}
+
+export function chargedUsage(seen: Delivered): ChargedUsage {
+  for (const { id, outcome, when, charge } of rules) {
+    if (outcome !== seen.outcome || !conditions[when].holds(seen)) continue
+    const [usage, source] = charges[charge].charged(seen)
+    return { usage, source, rule: id }
+  }
+  assert(false, 'every ending has a rule')
 }

@@ -1,7 +1,8 @@
-// What anybody may know: models, providers, prices, the site's name. Made once, when the catalogue is.
+// What anybody may know: models, providers, prices, the site's name. Made once, and again when a price has changed.
 
-import type { NanosPerMillion } from '../base/money.ts'
-import { formatUsd, type Nanos } from '../base/money.ts'
+import type { Price } from '../base/price.ts'
+import { caseText, rateTexts } from '../base/price.ts'
+import type { PriceBook } from '../billing/price-book.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -16,14 +17,49 @@ export interface PublicData {
   modelById(id: string): string | undefined
 }
 
+export interface PublicParts {
+  readonly catalogue: Catalogue
+  readonly prices: Pick<PriceBook, 'current' | 'revision'>
+  readonly site: { readonly name: string; readonly version: string }
+}
+
 interface Offer {
   readonly id: string
   readonly provider: Provider
   readonly model: Model
+  /** Undefined: free of charge. */
+  readonly price: Price | undefined
 }
 
-export function buildPublicData(catalogue: Catalogue, site: { name: string; version: string }): PublicData {
-  const offers = [...catalogue.providers.values()].flatMap(provider => offersOf(provider, catalogue))
+export function buildPublicData(parts: PublicParts): PublicData {
+  let made = makePublicData(parts)
+  let madeOf = parts.prices.revision
+  const now = (): PublicData => {
+    if (madeOf !== parts.prices.revision) {
+      made = makePublicData(parts)
+      madeOf = parts.prices.revision
+    }
+    return made
+  }
+  return {
+    get models() {
+      return now().models
+    },
+    get pricing() {
+      return now().pricing
+    },
+    get modelList() {
+      return now().modelList
+    },
+    modelById: id => now().modelById(id),
+    providers: made.providers,
+    settings: made.settings,
+  }
+}
+
+function makePublicData(parts: PublicParts): PublicData {
+  const { catalogue, site } = parts
+  const offers = [...catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
   const cards = new Map(offers.map(offer => [offer.id, modelCard(offer)]))
   const ids = [...cards.keys()]
   return {
@@ -43,11 +79,13 @@ export function buildPublicData(catalogue: Catalogue, site: { name: string; vers
 }
 
 /** The models that a call would reach: there is a channel, and the price is known. */
-function offersOf(provider: Provider, catalogue: Catalogue): readonly Offer[] {
+function offersOf(provider: Provider, { catalogue, prices }: PublicParts): readonly Offer[] {
   if (catalogue.channelsOf(provider.id).length === 0) return []
-  return [...provider.models.values()]
-    .filter(model => provider.free || model.price !== undefined)
-    .map(model => ({ id: `${provider.id}/${model.id}`, provider, model }))
+  return [...provider.models.values()].flatMap(model => {
+    const id = `${provider.id}/${model.id}`
+    const price = provider.free ? undefined : prices.current(id)?.price
+    return provider.free || price !== undefined ? [{ id, provider, model, price }] : []
+  })
 }
 
 function modelCard({ id, provider, model }: Offer): object {
@@ -83,8 +121,17 @@ function publicProvider(provider: Provider, catalogue: Catalogue): object {
   }
 }
 
-function publicPrice({ id, provider, model }: Offer): object {
-  const usd = (price: NanosPerMillion | undefined): string => formatUsd((price ?? 0n) as Nanos)
-  const [input, cacheRead, output] = [model.price?.input, model.price?.cacheRead, model.price?.output].map(usd)
-  return { model: id, free: provider.free, input, cacheRead, output }
+const NOTHING = { input: '0.00', cacheRead: '0.00', output: '0.00' }
+
+/** Every rate and every case, in USD, fees each. A kind of token that is not named costs what its neighbour does. */
+function publicPrice({ id, price }: Offer): object {
+  if (price === undefined) return { model: id, free: true, ...NOTHING, cases: [] }
+  const { rates, cases, currency } = price
+  return {
+    model: id,
+    free: false,
+    ...rateTexts({ ...rates, cacheRead: rates.cacheRead ?? rates.input }),
+    cases: cases.map(caseText),
+    ...(currency && { convertedFrom: currency }),
+  }
 }

@@ -1,34 +1,61 @@
-// Permit + model name → Route: the provider and model the caller named, and the channels that can serve them, in order.
+// Permit + model name → Route: the provider and model the caller named, at which price, and the channels that can
+// serve them, in order.
 
 import { Refusal } from '../base/errors.ts'
-import type { PriceOrFree } from '../billing/price.ts'
+import type { PriceBook } from '../billing/price-book.ts'
+import type { PricedOrFree } from '../billing/price.ts'
+import { classOf, hasClass } from '../billing/price.ts'
 import type { ModelName } from '../routing/model-name.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 import type { Permit, Route } from './exchange.ts'
 
-export type RouteCall = (permit: Permit, name: ModelName, dialect: string) => Route
+export interface RouteParts {
+  readonly catalogue: Catalogue
+  readonly prices: Pick<PriceBook, 'current'>
+  dateMs(): number
+}
 
-export function buildRoute(catalogue: Catalogue): RouteCall {
-  return function route(permit, name, dialect) {
+export interface Asked {
+  readonly name: ModelName
+  readonly dialect: string
+  /** As the caller wrote it. */
+  readonly serviceClass: string | undefined
+}
+
+export type RouteCall = (permit: Permit, asked: Asked) => Route
+
+export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
+  /** A price that nobody knows is not a price of nothing. */
+  function priceOf(provider: Provider, model: Model, { serviceClass }: Asked): CurrentOrFree {
+    if (provider.free) return undefined
+    const current = prices.current(`${provider.id}/${model.id}`)
+    if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
+    if (!hasClass(current.price, serviceClass)) {
+      const hint = `It is not known for the service class "${serviceClass}".`
+      throw new Refusal('price_unknown', `${provider.id}/${model.id}`, { param: 'service_tier', hint })
+    }
+    return current
+  }
+
+  return function route(permit, asked) {
+    const { name, dialect } = asked
     const provider = catalogue.providers.get(name.provider)
     if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
     const model = findModel(provider, name.model)
     if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
     const channels = provider.speaks[dialect] === undefined ? [] : catalogue.channelsOf(provider.id)
     if (channels.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const price = priceOf(provider, model, permit.caller.perMille)
+    const current = priceOf(provider, model, asked)
+    const { perMille } = permit.caller
+    const price: PricedOrFree =
+      current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
     return { permit, provider, model, price, channels } as Route
   }
 }
 
+type CurrentOrFree = ReturnType<PriceBook['current']>
+
 function findModel(provider: Provider, id: string): Model | undefined {
   return provider.models.get(id) ?? (provider.openModels ? { id } : undefined)
-}
-
-/** A price that nobody knows is not a price of nothing. */
-function priceOf(provider: Provider, model: Model, perMille: bigint): PriceOrFree {
-  if (provider.free) return undefined
-  if (model.price === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
-  return { ...model.price, perMille }
 }

@@ -33,6 +33,8 @@ export function buildHold(ledger: Ledger): HoldCall {
       inputTokensMax: call.textOnly ? call.bodyBytes : Math.max(call.bodyBytes, model.contextTokens ?? 0),
       outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
       choices: call.choices,
+      searchesMax: 0,
+      textOnly: call.textOnly,
     }
     const amount = upperBound(size, route.price)
     exchange.mayHold = true

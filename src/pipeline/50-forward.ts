@@ -9,7 +9,7 @@ import { nextChannel } from '../routing/attempts.ts'
 import type { AttemptParts, Opened } from './attempt.ts'
 import { AttemptFailed, attempt } from './attempt.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { freshMeter } from './exchange.ts'
+import { freshMeter } from './meter.ts'
 
 export interface ForwardParts extends AttemptParts {
   onAttemptFailed(channelId: string, detail: string): void
@@ -36,8 +36,8 @@ export function buildForward(parts: ForwardParts): Forward {
         return opened
       } catch (fault) {
         note(fault instanceof AttemptFailed ? fault.verdict : 'broken')
+        exchange.stop.throwIfStopped() // cut and not failed: what it gave still counts
         exchange.meter = freshMeter()
-        exchange.stop.throwIfStopped()
         if (!(fault instanceof AttemptFailed)) throw fault
         parts.onAttemptFailed(channel.id, fault.message)
         last = fault

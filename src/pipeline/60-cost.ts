@@ -1,27 +1,22 @@
 // Usage → cost, by who pays for this ending.
 
-import type { Nanos } from '../base/money.ts'
-import type { Usage, UsageSource } from '../base/usage.ts'
-import { costOf, estimateUsage } from '../billing/price.ts'
+import type { Bill } from '../billing/price.ts'
+import { billOf, estimateUsage } from '../billing/price.ts'
+import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
 
-export interface Cost {
-  readonly usage: Usage
-  readonly source: UsageSource
-  readonly amount: Nanos
-  /** Of who pays. */
-  readonly rule: string
-  readonly lines: readonly unknown[]
-}
+export interface Cost extends ChargedUsage, Bill {}
 
 export function cost(exchange: Exchange, ending: Ending): Cost {
-  const { meter, call } = exchange
-  const [usage, source] = chargedUsage({
+  const { meter, call, attempts } = exchange
+  const charged = chargedUsage({
     outcome: ending.outcome,
-    content: meter.content,
+    forwarded: meter.forwarded,
+    content: meter.outputBytes > 0,
+    fellBack: attempts.length > 1,
     reported: meter.usage,
-    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputChars),
+    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputBytes),
   })
-  return { usage, source, amount: costOf(usage, exchange.route?.price), rule: '', lines: [] }
+  return { ...charged, ...billOf(charged.usage, exchange.route?.price, meter.serviceClass) }
 }

@@ -1,6 +1,7 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
 import { inputTokens, outputTokens } from '../base/usage.ts'
+import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
 import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
@@ -32,6 +33,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
   }
 }
 
+const lineOf = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, String(rate)]
 const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
 
 /** What is known of a call before it is forwarded. */
@@ -41,7 +43,7 @@ export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
     provider: route?.provider.id ?? null,
     model: route?.model.id ?? null,
     streamed: call?.stream ?? false,
-    priceVersion: null,
+    priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
     tags: call?.tags ?? null,
   }
@@ -54,6 +56,6 @@ export function usageOf({ usage, lines }: Cost): RecordUsage {
     cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
     outputTokens: outputTokens(usage),
     reasoningTokens: usage.reasoning ?? 0,
-    lines: lines.length === 0 ? null : JSON.stringify(lines),
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineOf)),
   }
 }

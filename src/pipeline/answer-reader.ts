@@ -6,7 +6,9 @@ import type { SseFrame } from '../http/sse.ts'
 import { frameData, SseSplitter } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Exchange, Meter } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
+import type { Meter } from './meter.ts'
+import { noteFrame } from './meter.ts'
 
 export interface ReadFrame {
   readonly bytes: SseFrame
@@ -63,11 +65,7 @@ export class AnswerReader {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
       const reading = this.#protocol.readFrame(frameData(bytes))
-      this.#meter.outputChars += reading.outputChars
-      this.#meter.finishes += reading.finishes
-      this.#meter.finished = this.#meter.finishes >= this.#choices
-      this.#meter.content ||= reading.kind === 'content'
-      if (reading.usage !== undefined) this.#meter.usage = reading.usage
+      noteFrame(this.#meter, reading, this.#choices)
       read.push({ bytes, reading })
       if (reading.kind === 'terminal') break
     }

@@ -14,6 +14,7 @@ import { adapt } from './40-adapt.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Exchange, Hold } from './exchange.ts'
+import { noteUsage } from './meter.ts'
 import { Watch } from './watch.ts'
 
 export type Opened = OpenedPlain | OpenedStream
@@ -81,6 +82,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
+  exchange.meter.forwarded = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
     const incoming = await parts.send(request, watch.signal)
@@ -133,10 +135,11 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
     const said = scrubbed(reading.error, channel).message.slice(0, 200)
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
   }
-  exchange.meter.content = reading.outputChars > 0
+  exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
-  exchange.meter.outputChars = reading.outputChars
-  if (reading.usage !== undefined) exchange.meter.usage = reading.usage
+  exchange.meter.outputBytes = reading.outputBytes
+  exchange.meter.serviceClass = reading.serviceClass
+  if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
   return { kind: 'plain', contentType, body }
 }
 

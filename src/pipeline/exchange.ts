@@ -7,8 +7,7 @@ import type { Brand } from '../base/brand.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
-import type { Usage } from '../base/usage.ts'
-import type { PriceOrFree } from '../billing/price.ts'
+import type { PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
@@ -16,6 +15,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Meter } from './meter.ts'
 import type { Timings } from './timings.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
@@ -40,7 +40,7 @@ export type Route = Brand<
     readonly permit: Permit
     readonly provider: Provider
     readonly model: Model
-    readonly price: PriceOrFree
+    readonly price: PricedOrFree
     /** In the order in which they are tried. */
     readonly channels: readonly Channel[]
   },
@@ -53,18 +53,6 @@ export type Hold = Brand<{ readonly route: Route; readonly call: Call; readonly 
 export interface Attempt extends Tried {
   readonly ms: number
 }
-
-/** What was seen of the answer while it passed. */
-export interface Meter {
-  usage?: Usage
-  outputChars: number
-  content: boolean
-  finishes: number
-  /** Every choice is done. */
-  finished: boolean
-}
-
-export const freshMeter = (): Meter => ({ outputChars: 0, content: false, finishes: 0, finished: false })
 
 export interface Ending {
   readonly outcome: Outcome

@@ -13,7 +13,8 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft, freshMeter } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
+import { freshMeter } from './meter.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
@@ -82,7 +83,7 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       timings.pass()
 
       timings.enter('Route')
-      exchange.route = stages.route(exchange.permit, name, protocol.name)
+      exchange.route = stages.route(exchange.permit, { name, dialect: protocol.name, serviceClass: call.serviceClass })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
       const holdSinceMs = nowMs()

@@ -5,7 +5,7 @@
 
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
-import type { Usage } from '../base/usage.ts'
+import type { UsageReport } from '../base/usage.ts'
 
 export interface Call {
   /** The caller's bytes, never changed; gone once no further attempt can need them. */
@@ -26,6 +26,8 @@ export interface Call {
   readonly endUser?: string
   /** JSON: what the caller wants its costs to be sorted by. */
   readonly tags?: string
+  /** The class of service, as the caller wrote it. */
+  readonly serviceClass?: string
 }
 
 const nothing = Buffer.alloc(0)
@@ -46,9 +48,11 @@ export interface CallTarget {
 
 /** What a plain answer says. */
 export interface AnswerReading {
-  readonly usage?: Usage
-  /** Written text, counted in characters, for where no usage came. */
-  readonly outputChars: number
+  readonly usage?: UsageReport | undefined
+  /** Written text, counted in bytes of UTF-8, for where no usage came. */
+  readonly outputBytes: number
+  /** The class of service that it was served at, where the upstream says so. */
+  readonly serviceClass?: string | undefined
   readonly error?: UpstreamWords
 }
 
@@ -64,11 +68,8 @@ export interface AnswerReading {
  */
 export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'terminal' | 'garbage'
 
-export interface FrameReading {
+export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
-  readonly usage?: Usage
-  readonly outputChars: number
   /** How many choices the model said are done; the terminal event may follow or be missing. */
   readonly finishes: number
-  readonly error?: UpstreamWords
 }

@@ -105,11 +105,20 @@ export interface KeyInsert {
   readonly creditRef: number
 }
 
+export type PriceOrigin = 'shipped' | 'operator' | 'withdrawn'
+
 export interface PriceInsert {
+  /** `<provider>/<model>`, as callers name it. */
   readonly model: string
-  readonly origin: 'shipped' | 'operator' | 'withdrawn'
+  readonly origin: PriceOrigin
+  /** Canonical JSON; empty for a withdrawal. */
   readonly price: string
   readonly author: string
+}
+
+export interface PriceRow extends PriceInsert {
+  readonly version: number
+  readonly madeMs: number
 }
 
 export interface Operations {

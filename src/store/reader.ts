@@ -3,6 +3,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from './database.ts'
+import type { PriceOrigin, PriceRow } from './operations.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -80,6 +81,19 @@ export class Reader {
 
   setting(name: string): string | undefined {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** Every price that ever held, oldest first. */
+  prices(): readonly PriceRow[] {
+    const rows = this.#db.query<Raw, []>('SELECT * FROM price ORDER BY version').all()
+    return rows.map(row => ({
+      version: Number(row.version),
+      model: row.model as string,
+      origin: row.origin as PriceOrigin,
+      price: row.price as string,
+      author: row.author as string,
+      madeMs: Number(row.made_ms),
+    }))
   }
 
   /** A real query, for the readiness check. */

@@ -56,7 +56,7 @@ function recordOf(hold: OpenHold, freed: boolean): RecordRow {
     status: CRASH_STATUS,
     error: null,
     outcome: crashOutcome,
-    rule: charged ? 'crash_delivered' : 'crash_undelivered',
+    rule: crashOutcome,
     usageSource: charged ? 'estimated' : 'none',
     attempts: null,
     timings: null,

@@ -3,6 +3,7 @@
 // A channel exists where the operator gave a key under the vendor's own variable name (or, for a server that needs
 // none, an address). The built-in provider answers at an address this process tells.
 
+import type { Price } from '../base/price.ts'
 import { Secret } from '../base/secret.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
@@ -27,6 +28,8 @@ export interface CatalogueParts {
 export interface Catalogue {
   readonly providers: ReadonlyMap<string, Provider>
   channelsOf(providerId: string): readonly Channel[]
+  /** Every price that is known, by the name that callers use for its model. */
+  prices(): ReadonlyMap<string, Price>
 }
 
 export function buildCatalogue(parts: CatalogueParts): Catalogue {
@@ -39,7 +42,17 @@ export function buildCatalogue(parts: CatalogueParts): Catalogue {
     providers.set(provider.id, provider)
     channels.set(provider.id, channelsFromEnvironment(provider, name, parts))
   }
-  return { providers, channelsOf: id => channels.get(id) ?? [] }
+  return { providers, channelsOf: id => channels.get(id) ?? [], prices: () => pricesOf(providers) }
+}
+
+function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
+  const prices = new Map<string, Price>()
+  for (const { id, free, models } of providers.values()) {
+    for (const model of models.values()) {
+      if (model.price !== undefined && !free) prices.set(`${id}/${model.id}`, model.price)
+    }
+  }
+  return prices
 }
 
 function channelsFromEnvironment(provider: Provider, file: string, parts: CatalogueParts): readonly Channel[] {

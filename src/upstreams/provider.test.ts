@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Rates } from '../base/price.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
 import { isSigner } from './signing.ts'
@@ -40,16 +41,19 @@ test('only servers of one’s own are free, and only they and the built-in one g
 test('nothing that has a price is given away', () => {
   for (const { id, free, models } of providers) {
     for (const { id: model, price } of free ? [] : models.values()) {
-      const least = price && [price.input, price.output, price.cacheRead].every(nanos => nanos > 0n)
+      const least = price && [price.rates, ...price.cases.map(one => one.rates)].every(isMoney)
       expect([id, model, least ?? true]).toEqual([id, model, true])
     }
   }
 })
 
+const isMoney = (rates: Rates): boolean => Object.values(rates).every(rate => rate > 0n)
+
 test('a cached token never costs more than a fresh one', () => {
   for (const { id, models } of providers) {
     for (const { id: model, price } of models.values()) {
-      expect([id, model, !price || price.cacheRead <= price.input]).toEqual([id, model, true])
+      const { input = 0n, cacheRead = 0n } = price?.rates ?? {}
+      expect([id, model, cacheRead <= input]).toEqual([id, model, true])
     }
   }
 })
@@ -107,8 +111,8 @@ test('prices are the dearest of tiers, hours of the day and announced changes', 
     ['groq.json', 'llama-3.1-8b-instant', 50_000_000n, 80_000_000n, 50_000_000n], // no price for cached input
   ] as const
   for (const [file, model, ...expected] of rows) {
-    const price = readProvider(file).models.get(model)?.price
-    const found: unknown[] = [price?.input, price?.output, price?.cacheRead]
+    const rates = readProvider(file).models.get(model)?.price?.rates
+    const found: unknown[] = [rates?.input, rates?.output, rates?.cacheRead ?? rates?.input]
     expect([file, model, ...found]).toEqual([file, model, ...expected])
   }
 })
@@ -137,9 +141,8 @@ test('a file with only the required fields is read with the documented defaults'
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
   expect(provider.can).toEqual({ streamUsage: true })
   expect(provider.models.get('a')?.price as unknown).toEqual({
-    input: 1_000_000_000n,
-    output: 2_500_000_000n,
-    cacheRead: 1_000_000_000n,
+    rates: { input: 1_000_000_000n, output: 2_500_000_000n },
+    cases: [],
   })
 })
 
@@ -175,6 +178,7 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a model that is null', { models: [null] }, 'a model'],
   ['a name that is a number', withModel({ name: 5 }), '"name"'],
   ['a price of nothing', withPrice({ input: '0', output: '0' }), '"free"'],
+  ['a case of nothing', withPrice({ cases: [{ class: 'batch', input: '0', output: '0' }] }), '"free"'],
   ['no models', { models: undefined }, '"models"'],
   ['models that are no list', { models: { a: {} } }, '"models"'],
   ['a model without an id', { models: [{ name: 'A' }] }, '"id"'],

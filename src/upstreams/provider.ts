@@ -1,19 +1,12 @@
 // What one file of providers/ says, checked once when it is read. A provider is data: whatever code needs to know
 // of it is a flag here with a documented default, and no code asks for its id.
 
-import type { NanosPerMillion } from '../base/money.ts'
-import { pricePerMillion } from '../base/money.ts'
+import type { Price } from '../base/price.ts'
+import { isOfNothing, parsePrice } from '../base/price.ts'
 
 export interface Capabilities {
   /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */
   readonly streamUsage: boolean
-}
-
-export interface ModelPrice {
-  readonly input: NanosPerMillion
-  readonly output: NanosPerMillion
-  /** Input found in the provider's prompt cache; the input price where the provider has no other. */
-  readonly cacheRead: NanosPerMillion
 }
 
 export interface Model {
@@ -22,7 +15,7 @@ export interface Model {
   readonly contextTokens?: number
   readonly outputTokensMax?: number
   /** Absent: not known, so the model is not served (never $0 by default). */
-  readonly price?: ModelPrice
+  readonly price?: Price
 }
 
 export interface Provider {
@@ -58,7 +51,6 @@ const PROVIDER_FIELDS = [
   ...['openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'price']
-const PRICE_FIELDS = ['input', 'output', 'cacheRead']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -152,10 +144,9 @@ function parseModel(entry: Json, free: boolean, fail: Fail): Model {
     return fail(`model "${id}": "${field}" must be a positive integer`)
   }
   const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]
-  const price = parsePrice(entry.price, problem => fail(`model "${id}": ${problem}`))
-  if (price !== undefined && !free && price.input + price.output === 0n) {
-    fail(`model "${id}": a price of nothing needs "free" on the provider`)
-  }
+  const failPrice = (problem: string): never => fail(`model "${id}": ${problem}`)
+  const price = entry.price === undefined ? undefined : parsePrice(entry.price, failPrice)
+  if (price !== undefined && !free && isOfNothing(price)) failPrice('a price of nothing needs "free" on the provider')
   return {
     id,
     ...(typeof name === 'string' && { name }),
@@ -163,16 +154,4 @@ function parseModel(entry: Json, free: boolean, fail: Fail): Model {
     ...(outputTokensMax !== undefined && { outputTokensMax }),
     ...(price !== undefined && { price }),
   }
-}
-
-function parsePrice(value: unknown, fail: Fail): ModelPrice | undefined {
-  if (value === undefined) return undefined
-  const json = record(value, { what: '"price"', known: PRICE_FIELDS }, fail)
-  const read = (field: string): NanosPerMillion => {
-    const text = json[field]
-    const price = typeof text === 'string' ? pricePerMillion(text) : undefined
-    return price ?? fail(`"price.${field}" must be USD per million tokens as a decimal text, such as "0.15"`)
-  }
-  const input = read('input')
-  return { input, output: read('output'), cacheRead: json.cacheRead === undefined ? input : read('cacheRead') }
 }

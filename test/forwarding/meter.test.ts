@@ -55,8 +55,7 @@ describe('usage', () => {
     ['between the text', role() + piece('four') + usageOnly(7, 5) + piece('more') + finish() + done, reported(7, 5)],
     ['told twice, the last counts', eightLetters + usageOnly(1, 1) + finish() + usageOnly(7, 5) + done, reported(7, 5)],
     ['with a cached part', odd(cached), [4, 6, 2, 'reported']],
-    ['with more cached than there is', odd({ ...cached, prompt_tokens_details: { cached_tokens: 50 } }),
-      [0, 10, 2, 'reported']],
+    ['with more cached than there is', odd({ ...cached, prompt_tokens_details: { cached_tokens: 50 } }), estimated],
     ['with details of null', odd({ ...cached, prompt_tokens_details: null }), reported(10, 2)],
     ['without choices beside it', eightLetters + finish() + event(counts(7, 5)) + done, reported(7, 5)],
     ['of zero', odd({ prompt_tokens: 0, completion_tokens: 0 }), reported(0, 0)],
@@ -70,7 +69,12 @@ describe('usage', () => {
     ['not whole', odd({ prompt_tokens: 7.5, completion_tokens: 5 }), estimated],
     ['beyond any number', raw('{"prompt_tokens":1e400,"completion_tokens":1e400}'), estimated],
     ['beyond 2^53', raw('{"prompt_tokens":9007199254740993,"completion_tokens":1}'), estimated],
-    ['absurd, after a good one', usageOnly(7, 5) + raw('{"prompt_tokens":-1}'), reported(7, 5)],
+    ['absurd, after a good one', usageOnly(7, 5) + raw('{"prompt_tokens":-1}'), estimated],
+    ['good, after an absurd one', event({ choices: [], usage: {} }) + odd(counts(7, 5).usage), reported(7, 5)],
+    ['shrinking', eightLetters + usageOnly(7, 5) + finish() + usageOnly(7, 4) + done, estimated],
+    ['shrinking, and back again', usageOnly(7, 5) + usageOnly(7, 4) + odd(counts(7, 5).usage), reported(7, 5)],
+    ['as deltas', role() + piece('four', counts(7, 1)) + piece('more', counts(0, 1)) + finish() + done, estimated],
+    ['with a total that is less', odd({ prompt_tokens: 7, completion_tokens: 5, total_tokens: 11 }), estimated],
   ]
 
   test.each(rows)('%s', async (_name, stream, expected) => {

@@ -4,14 +4,13 @@
 import type { Ledger } from '../../src/billing/ledger.ts'
 import type { Nanos, NanosPerMillion } from '../../src/base/money.ts'
 import type { LimitRate } from '../../src/pipeline/20-limit-rate.ts'
-import type { RouteCall } from '../../src/pipeline/30-route.ts'
+import type { Asked, RouteCall } from '../../src/pipeline/30-route.ts'
 import type { HoldCall } from '../../src/pipeline/35-hold.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
 import type { Forward } from '../../src/pipeline/50-forward.ts'
 import type { Caller, Exchange, Hold, Permit, Route } from '../../src/pipeline/exchange.ts'
 import type { Call } from '../../src/protocols/call.ts'
 import type { Protocol } from '../../src/protocols/protocol.ts'
-import type { ModelName } from '../../src/routing/model-name.ts'
 import type { Channel } from '../../src/upstreams/catalogue.ts'
 
 declare const caller: Caller
@@ -19,7 +18,7 @@ declare const permit: Permit
 declare const route: Route
 declare const hold: Hold
 declare const call: Call
-declare const name: ModelName
+declare const asked: Asked
 declare const channel: Channel
 declare const protocol: Protocol
 declare const exchange: Exchange
@@ -33,7 +32,7 @@ declare const price: NanosPerMillion
 /** In order, all is well. */
 export async function inOrder(): Promise<void> {
   const allowed: Permit = limitRate(caller)
-  const found: Route = routeCall(allowed, name, 'openai-chat')
+  const found: Route = routeCall(allowed, asked)
   const held: Hold = await holdCall(found, call, exchange)
   adapt(held, channel, protocol)
   await forward(held, exchange)
@@ -42,7 +41,7 @@ export async function inOrder(): Promise<void> {
 /** A stage does not take the proof of another. */
 export function outOfOrder(): void {
   // @ts-expect-error a route needs a permit, and a caller is none
-  routeCall(caller, name, 'openai-chat')
+  routeCall(caller, asked)
   // @ts-expect-error nobody is let through without having been authenticated
   limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n })
   // @ts-expect-error a permit is no caller

@@ -1,7 +1,7 @@
 // What is read of chat answers and of the events of a stream.
 
 import { describe, expect, test } from 'bun:test'
-import { readAnswer, readUsage } from './response.ts'
+import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 
 const answerOf = (json: unknown) => readAnswer(Buffer.from(JSON.stringify(json)))
@@ -13,10 +13,22 @@ describe('an answer', () => {
   test('tells what was written and what was used', () => {
     const message = { role: 'assistant', content: '1234' }
     expect(answerOf({ choices: [{ message }], usage: { prompt_tokens: 7, completion_tokens: 5 } })).toEqual({
-      outputChars: 4,
-      usage: { input: 7, cacheRead: 0, output: 5 },
+      outputBytes: 4,
+      usage: { input: 7, output: 5 },
     })
-    expect(answerOf({ choices: [] })).toEqual({ outputChars: 0 })
+    expect(answerOf({ choices: [] })).toEqual({ outputBytes: 0 })
+    expect(answerOf({ choices: [], usage: null, service_tier: null })).toEqual({ outputBytes: 0 })
+  })
+
+  test('tells the class it was served at', () => {
+    expect(answerOf({ choices: [], service_tier: 'default' })?.serviceClass).toBe('default')
+    expect(frameOf({ choices: [], service_tier: 'flex' }).serviceClass).toBe('flex')
+    expect(frameOf({ choices: [], service_tier: 5 }).serviceClass).toBeUndefined()
+  })
+
+  test('is counted in bytes', () => {
+    expect(answerOf({ choices: [{ message: { content: '江河 é' } }] })?.outputBytes).toBe(9)
+    expect(delta({ content: '江河' }).outputBytes).toBe(6)
   })
 
   test.each(['hello', '{"choices":[', '', 'null', '5', '{"a":1}', '{"choices":{}}'])('is none: %p', body => {
@@ -36,38 +48,9 @@ describe('an answer', () => {
   test('counts everything that was written', () => {
     const call = { function: { name: 'four', arguments: '{}' } }
     const message = { content: '12', refusal: '3', reasoning_content: '4567', tool_calls: [call] }
-    expect(answerOf({ choices: [{ message }, { message: { content: '89' } }] })?.outputChars).toBe(15)
+    expect(answerOf({ choices: [{ message }, { message: { content: '89' } }] })?.outputBytes).toBe(15)
     const odd = [null, 5, {}, { message: null }, { message: { content: null, tool_calls: 5 } }]
-    expect(answerOf({ choices: odd })).toEqual({ outputChars: 0 })
-  })
-})
-
-describe('usage', () => {
-  test('has the cached part taken out of the input', () => {
-    const usage = { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 6 } }
-    expect(readUsage(usage)).toEqual({ input: 4, cacheRead: 6, output: 2 })
-    expect(readUsage({ ...usage, prompt_tokens_details: { cached_tokens: 60 } })).toEqual({
-      ...{ input: 0, cacheRead: 10, output: 2 },
-    })
-    for (const cached of [null, -1, '6', 1.5]) {
-      const odd = { ...usage, prompt_tokens_details: { cached_tokens: cached } }
-      expect(readUsage(odd)).toEqual({ input: 10, cacheRead: 0, output: 2 })
-    }
-  })
-
-  test('adds what only the total tells', () => {
-    expect(readUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 20 })).toMatchObject({ output: 10 })
-    expect(readUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 5 })).toMatchObject({ output: 2 })
-    expect(readUsage({ prompt_tokens: 10, completion_tokens: 2, total_tokens: 'x' })).toMatchObject({ output: 2 })
-  })
-
-  test('is none when it is nonsense', () => {
-    const counts = (input: unknown, output: unknown) => ({ prompt_tokens: input, completion_tokens: output })
-    const pairs = [[-1, 1], [1, -1], [1.5, 1], ['1', '1'], [Infinity, 1], [NaN, 1], [1, 2 ** 53], [1e13, 1], [null, 1]]
-    const shapes = [null, undefined, 5, 'x', [], {}, { prompt_tokens: 1 }, { completion_tokens: 1 }]
-    for (const value of [...shapes, ...pairs.map(([input, output]) => counts(input, output))]) {
-      expect(readUsage(value)).toBeUndefined()
-    }
+    expect(answerOf({ choices: odd })).toEqual({ outputBytes: 0 })
   })
 })
 
@@ -81,7 +64,7 @@ describe('an event', () => {
   })
 
   test('that opens it', () => {
-    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finishes: 0, outputChars: 0 })
+    expect(delta({ role: 'assistant', content: '' })).toEqual({ kind: 'opening', finishes: 0, outputBytes: 0 })
     expect(delta({ role: 'assistant', content: null })).toMatchObject({ kind: 'opening' })
     expect(delta({ tool_calls: [] })).toMatchObject({ kind: 'opening' })
     expect(frameOf({ choices: [] })).toMatchObject({ kind: 'opening' })
@@ -101,8 +84,8 @@ describe('an event', () => {
     ['the old form of a tool call', { function_call: { name: 'fo', arguments: 'ur' } }, 4],
     ['text in parts', { content: [{ type: 'text', text: '1234' }] }, 4],
     ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '1234' }] }] }, 4],
-  ])('of content: %s', (_name, fields, chars) => {
-    expect(delta(fields)).toMatchObject({ kind: 'content', outputChars: chars, finishes: 0 })
+  ])('of content: %s', (_name, fields, bytes) => {
+    expect(delta(fields)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
   })
 
   test('that finishes', () => {
@@ -114,12 +97,11 @@ describe('an event', () => {
 
   test('of usage alone', () => {
     const usage = { prompt_tokens: 7, completion_tokens: 5 }
-    const read = { input: 7, cacheRead: 0, output: 5 }
+    const read = { input: 7, output: 5 }
     expect(frameOf({ choices: [], usage })).toMatchObject({ kind: 'usage', usage: read })
     expect(frameOf({ usage })).toMatchObject({ kind: 'usage' })
     expect(frameOf({ choices: [{ delta: { content: 'x' } }], usage })).toMatchObject({ kind: 'content', usage: read })
-    expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).toMatchObject({ kind: 'usage' })
-    expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).not.toHaveProperty('usage')
+    expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).toMatchObject({ kind: 'usage', usage: 'nonsense' })
   })
 
   test('of an error', () => {
@@ -136,7 +118,7 @@ describe('an event', () => {
   test('of odd shapes does no harm', () => {
     const deltas = [5, { tool_calls: [null] }, { tool_calls: [{ function: 5 }] }, { content: 5 }, { refusal: [] }]
     const choices = [null, 5, ...deltas.map(fields => ({ delta: fields }))]
-    expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputChars: 0 })
-    expect(frameOf({ choices: {} })).toMatchObject({ kind: 'opening', outputChars: 0 })
+    expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputBytes: 0 })
+    expect(frameOf({ choices: {} })).toMatchObject({ kind: 'opening', outputBytes: 0 })
   })
 })

@@ -1,9 +1,8 @@
 // A plain chat completion: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
-import type { Usage } from '../../base/usage.ts'
-import { tokenCount } from '../../base/usage.ts'
 import type { AnswerReading } from '../call.ts'
+import { readUsage } from './usage.ts'
 
 export interface ChatMessage {
   readonly content?: unknown
@@ -18,6 +17,7 @@ export interface ChatAnswer {
   readonly error?: unknown
   readonly message?: unknown
   readonly usage?: unknown
+  readonly service_tier?: unknown
   readonly choices?: readonly {
     readonly message?: ChatMessage
     readonly delta?: ChatMessage
@@ -35,50 +35,35 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (typeof answer !== 'object' || answer === null) return undefined
   // Most name it `error`; some that call themselves compatible put its fields at the top.
   const error = answer.error ?? (answer.choices === undefined && answer.message !== undefined ? answer : undefined)
-  if (error) return { outputChars: 0, error: readError(error, 502) }
+  if (error) return { outputBytes: 0, error: readError(error, 502) }
   if (!Array.isArray(answer.choices)) return undefined
-  let outputChars = 0
-  for (const choice of answer.choices) outputChars += writtenChars(choice?.message)
-  const usage = readUsage(answer.usage)
-  return { outputChars, ...(usage !== undefined && { usage }) }
+  let outputBytes = 0
+  for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
+  return { outputBytes, usage: readUsage(answer.usage), serviceClass: readServiceClass(answer) }
 }
 
-/**
- * prompt_tokens includes what came from the cache. completion_tokens includes reasoning at most providers; where it
- * does not, total_tokens does, so the greater of the two is what was written.
- */
-export function readUsage(value: unknown): Usage | undefined {
-  if (typeof value !== 'object' || value === null) return undefined
-  const usage = value as Record<string, unknown>
-  const prompt = tokenCount(usage.prompt_tokens)
-  const completion = tokenCount(usage.completion_tokens)
-  if (prompt === undefined || completion === undefined) return undefined
-  const output = Math.max(completion, (tokenCount(usage.total_tokens) ?? 0) - prompt)
-  const details = usage.prompt_tokens_details as { cached_tokens?: unknown } | null | undefined
-  const cached = tokenCount(details?.cached_tokens ?? 0) ?? 0
-  const cacheRead = Math.min(cached, prompt)
-  return { input: prompt - cacheRead, cacheRead, output }
-}
+export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | undefined =>
+  typeof tier === 'string' ? tier : undefined
 
-export function writtenChars(message: ChatMessage | undefined): number {
+export function writtenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
-  let chars = textChars(message.content) + textChars(message.refusal) + callChars(message.function_call)
-  chars += textChars(message.reasoning_content) || textChars(message.reasoning)
+  let bytes = textBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
+  bytes += textBytes(message.reasoning_content) || textBytes(message.reasoning)
   if (Array.isArray(message.tool_calls)) {
-    for (const call of message.tool_calls) chars += callChars(call?.function) + callChars(call?.custom)
+    for (const call of message.tool_calls) bytes += callBytes(call?.function) + callBytes(call?.custom)
   }
-  return chars
+  return bytes
 }
 
 /** A text, or a list of parts that hold texts (or, for reasoning, lists of such parts). */
-function textChars(value: unknown): number {
-  if (typeof value === 'string') return value.length
+function textBytes(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value)
   if (!Array.isArray(value)) return 0
-  let chars = 0
+  let bytes = 0
   for (const part of value as readonly ({ text?: unknown; thinking?: unknown } | null)[]) {
-    chars += textChars(part?.text) + textChars(part?.thinking)
+    bytes += textBytes(part?.text) + textBytes(part?.thinking)
   }
-  return chars
+  return bytes
 }
 
 interface WrittenCall {
@@ -87,8 +72,8 @@ interface WrittenCall {
   readonly input?: unknown
 }
 
-const callChars = (call: WrittenCall | null | undefined): number =>
-  call ? textChars(call.name) + textChars(call.arguments) + textChars(call.input) : 0
+const callBytes = (call: WrittenCall | null | undefined): number =>
+  call ? textBytes(call.name) + textBytes(call.arguments) + textBytes(call.input) : 0
 
 /** The error object of this dialect, as far as it has one. */
 export function readError(value: unknown, status: number): UpstreamWords {

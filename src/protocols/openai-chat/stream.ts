@@ -2,11 +2,12 @@
 
 import type { FrameReading } from '../call.ts'
 import type { ChatAnswer } from './response.ts'
-import { readError, readUsage, writtenChars } from './response.ts'
+import { readError, readServiceClass, writtenBytes } from './response.ts'
+import { readUsage } from './usage.ts'
 
-const aside: FrameReading = { kind: 'aside', outputChars: 0, finishes: 0 }
-const garbage: FrameReading = { kind: 'garbage', outputChars: 0, finishes: 0 }
-const terminal: FrameReading = { kind: 'terminal', outputChars: 0, finishes: 0 }
+const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
+const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
+const terminal: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 
 export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined) return aside
@@ -18,15 +19,14 @@ export function readFrame(data: string | undefined): FrameReading {
     return garbage
   }
   if (typeof chunk !== 'object' || chunk === null) return garbage
-  if (chunk.error) return { kind: 'error', outputChars: 0, finishes: 0, error: readError(chunk.error, 502) }
+  if (chunk.error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(chunk.error, 502) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
-  let outputChars = 0
+  let outputBytes = 0
   let finishes = 0
   for (const choice of choices) {
-    outputChars += writtenChars(choice?.delta)
+    outputBytes += writtenBytes(choice?.delta)
     if (typeof choice?.finish_reason === 'string') finishes++
   }
-  const usage = chunk.usage ? readUsage(chunk.usage) : undefined
-  const kind = outputChars > 0 || finishes > 0 ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
-  return usage === undefined ? { kind, outputChars, finishes } : { kind, outputChars, finishes, usage }
+  const kind = outputBytes > 0 || finishes > 0 ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
+  return { kind, outputBytes, finishes, usage: readUsage(chunk.usage), serviceClass: readServiceClass(chunk) }
 }

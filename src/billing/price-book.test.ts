@@ -1,0 +1,145 @@
+// Versions of prices: what is shipped, what an operator puts before it, and what stays when that is taken back.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Price } from '../base/price.ts'
+import { parsePrice, priceText } from '../base/price.ts'
+import type { PriceRow } from '../store/operations.ts'
+import { buildPriceBook, shippedTexts, syncRows } from './price-book.ts'
+
+const priceOf = (input: string): Price =>
+  parsePrice({ input, output: '1' }, problem => {
+    throw new Error(problem)
+  })
+
+const stamp = { author: 'weir 1.0', madeMs: 5 }
+const shippedAt = (prices: Record<string, string>): ReadonlyMap<string, Price> =>
+  new Map(Object.entries(prices).map(([model, input]) => [model, priceOf(input)]))
+
+/** A start of a release that ships these prices, on a table of these rows. */
+function start(prices: Record<string, string>, rows: readonly PriceRow[] = []) {
+  const shipped = shippedAt(prices)
+  const all = [...rows, ...syncRows(shippedTexts(shipped), rows, stamp)]
+  return { rows: all, book: buildPriceBook(shipped, all) }
+}
+
+/** The version and the input rate in force. */
+function inForce(book: ReturnType<typeof start>['book'], model: string): readonly [number, string] | undefined {
+  const current = book.current(model)
+  return current && [current.version, `${current.price.rates.input / 1_000_000_000n}`]
+}
+
+const operator = (version: number, model: string, input: string): PriceRow => ({
+  ...{ version, model, origin: 'operator', price: priceText(priceOf(input)), author: 'ann', madeMs: 6 },
+})
+const withdrawn = (version: number, model: string): PriceRow => ({
+  ...{ version, model, origin: 'withdrawn', price: '', author: 'ann', madeMs: 7 },
+})
+
+describe('what is shipped', () => {
+  test('has a version from the first start on, and no new one while it stays the same', () => {
+    const first = start({ 'a/x': '1', 'a/y': '2' })
+    expect(first.rows).toEqual([
+      { version: 1, model: 'a/x', origin: 'shipped', price: '{"input":"1.00","output":"1.00"}', ...stamp },
+      { version: 2, model: 'a/y', origin: 'shipped', price: '{"input":"2.00","output":"1.00"}', ...stamp },
+    ])
+    expect(inForce(first.book, 'a/y')).toEqual([2, '2'])
+    expect(start({ 'a/x': '1', 'a/y': '2.0' }, first.rows).rows).toEqual(first.rows)
+  })
+
+  test('has a new version when it changes, also when it changes back', () => {
+    const first = start({ 'a/x': '1' })
+    const second = start({ 'a/x': '3' }, first.rows)
+    const third = start({ 'a/x': '1' }, second.rows)
+    expect([first, second, third].map(({ book }) => inForce(book, 'a/x'))).toEqual([[1, '1'], [2, '3'], [3, '1']])
+  })
+
+  test('is not known any more when it is no longer shipped', () => {
+    const { rows } = start({ 'a/x': '1' })
+    expect(inForce(start({}, rows).book, 'a/x')).toBeUndefined()
+    expect(inForce(start({ 'a/x': '1' }, rows).book, 'a/x')).toEqual([1, '1'])
+  })
+})
+
+describe('what an operator says', () => {
+  test('goes before what is shipped, also after that has changed, until it is taken back', () => {
+    const { rows } = start({ 'a/x': '1' })
+    const set = [...rows, operator(2, 'a/x', '9')]
+    expect(inForce(start({ 'a/x': '1' }, set).book, 'a/x')).toEqual([2, '9'])
+    const later = start({ 'a/x': '3' }, set)
+    expect(inForce(later.book, 'a/x')).toEqual([2, '9'])
+    expect(later.rows.at(-1)).toMatchObject({ version: 3, origin: 'shipped' })
+    expect(inForce(start({ 'a/x': '3' }, [...later.rows, withdrawn(4, 'a/x')]).book, 'a/x')).toEqual([3, '3'])
+  })
+
+  test('may be said while we run, also of a model without a price', () => {
+    const { book } = start({ 'a/x': '1' })
+    expect(inForce(book, 'b/open')).toBeUndefined()
+    const { revision } = book
+    book.add(operator(2, 'b/open', '4'))
+    book.add(operator(3, 'a/x', '5'))
+    book.add(operator(4, 'a/x', '6'))
+    expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([[2, '4'], [4, '6']])
+    book.add(withdrawn(5, 'a/x'))
+    book.add(withdrawn(6, 'b/open'))
+    expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([undefined, [1, '1']])
+    expect(book.revision).toBe(revision + 5)
+  })
+
+  test('is refused when it is no price, and changes nothing', () => {
+    const { book } = start({ 'a/x': '1' })
+    const bad = (price: string) => () => book.add({ ...operator(2, 'a/x', '1'), price })
+    expect(bad('{"input":"-1","output":"1"}')).toThrow('"price.input" must be')
+    expect(bad('{"input":')).toThrow('version 2 of the prices, for a/x: not valid JSON')
+    expect(inForce(book, 'a/x')).toEqual([1, '1'])
+  })
+})
+
+test('rows out of order are our own mistake', () => {
+  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], stamp)).toThrow('in order')
+})
+
+test('any history of releases and operators leaves the last word in force', () => {
+  const model = fc.constantFrom('a/x', 'a/y', 'b/z')
+  const input = fc.constantFrom('1', '2', '3')
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('release' as const), prices: fc.dictionary(model, input, { maxKeys: 3 }) }),
+    fc.record({ kind: fc.constant('set' as const), model, input }),
+    fc.record({ kind: fc.constant('withdraw' as const), model }),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 12 }), steps => {
+      let { rows, book } = start({})
+      let shipped: Record<string, string> = {}
+      const said = new Map<string, string>()
+      for (const one of steps) {
+        const version = (rows.at(-1)?.version ?? 0) + 1
+        if (one.kind === 'release') {
+          shipped = one.prices
+          ;({ rows, book } = start(shipped, rows))
+          continue
+        }
+        const row = one.kind === 'set' ? operator(version, one.model, one.input) : withdrawn(version, one.model)
+        if (one.kind === 'set') said.set(one.model, one.input)
+        else said.delete(one.model)
+        rows = [...rows, row]
+        book.add(row)
+      }
+      for (const name of ['a/x', 'a/y', 'b/z']) {
+        expect(inForce(book, name)?.[1]).toBe((said.get(name) ?? shipped[name]) as string)
+        const version = book.current(name)?.version
+        if (version !== undefined) expect(rows.find(row => row.version === version)?.model).toBe(name)
+      }
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('a book of many models opens at once', () => {
+  const many = shippedAt(Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a/${index}`, '1.5'])))
+  const sinceMs = performance.now()
+  const rows = syncRows(shippedTexts(many), [], stamp)
+  const book = buildPriceBook(many, rows)
+  expect(book.current('a/4999')?.version).toBe(5_000)
+  expect(performance.now() - sinceMs).toBeLessThan(1_000)
+})

@@ -1,0 +1,118 @@
+// The prices in force, each with the version that a call pins. Versions are rows that are never changed: what is
+// shipped becomes a new row when it differs from the row before it, an operator's own price is a row that goes before
+// what is shipped, and taking it back is a row as well.
+
+import { assert } from '../base/assert.ts'
+import type { Price } from '../base/price.ts'
+import { parsePrice, priceText } from '../base/price.ts'
+import type { PriceRow } from '../store/operations.ts'
+import type { Reader } from '../store/reader.ts'
+import type { Writer } from '../store/writer.ts'
+
+export interface CurrentPrice {
+  readonly version: number
+  readonly price: Price
+}
+
+export interface PriceBook {
+  /** Undefined: nobody knows the price. */
+  current(model: string): CurrentPrice | undefined
+  /** Takes a row that has been written while we run. Throws if its price cannot be read, and then stays as it was. */
+  add(row: PriceRow): void
+  /** Grows with each row, so that what is made from the prices knows when it is out of date. */
+  readonly revision: number
+}
+
+/** Who wrote the rows that syncRows() makes, and when. */
+export interface Stamp {
+  readonly author: string
+  readonly madeMs: number
+}
+
+/** The rows to write before a book is opened: every shipped price that differs from its last shipped version. */
+export function syncRows(
+  shipped: ReadonlyMap<string, string>,
+  rows: readonly PriceRow[],
+  stamp: Stamp,
+): readonly PriceRow[] {
+  const last = new Map<string, string>()
+  let version = 0
+  for (const row of rows) {
+    assert(row.version > version, 'the rows of the price table come in order')
+    version = row.version
+    if (row.origin === 'shipped') last.set(row.model, row.price)
+  }
+  const fresh: PriceRow[] = []
+  for (const [model, price] of shipped) {
+    if (last.get(model) !== price) fresh.push({ version: ++version, model, origin: 'shipped', price, ...stamp })
+  }
+  return fresh
+}
+
+export interface OpenParts {
+  readonly shipped: ReadonlyMap<string, Price>
+  readonly reader: Pick<Reader, 'prices'>
+  readonly writer: Pick<Writer, 'run'>
+  readonly stamp: Stamp
+}
+
+/** Writes down what is new in what is shipped, durably, before any call can pin it. */
+export async function openPriceBook({ shipped, reader, writer, stamp }: OpenParts): Promise<PriceBook> {
+  const rows = reader.prices()
+  const fresh = syncRows(shippedTexts(shipped), rows, stamp)
+  if (fresh.length === 0) return buildPriceBook(shipped, rows)
+  const { versions } = await writer.run('addPrices', { prices: fresh })
+  const written = fresh.map((row, at) => ({ ...row, version: versions[at]! }))
+  return buildPriceBook(shipped, [...rows, ...written])
+}
+
+/** The texts that syncRows() compares. */
+export function shippedTexts(prices: ReadonlyMap<string, Price>): ReadonlyMap<string, string> {
+  return new Map([...prices].map(([model, price]) => [model, priceText(price)]))
+}
+
+/**
+ * `rows` are those of the table, synchronised and in order. Only what operators wrote is parsed: the shipped prices
+ * are at hand, and a model that is no longer shipped with a price has none.
+ */
+export function buildPriceBook(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): PriceBook {
+  const ours = new Map<string, CurrentPrice>()
+  const operators = new Map<string, CurrentPrice>()
+
+  let revision = 0
+
+  function add({ version, model, origin, price: text }: PriceRow): void {
+    if (origin === 'withdrawn') {
+      operators.delete(model)
+    } else if (origin === 'operator') {
+      operators.set(model, { version, price: readRow(model, version, text) })
+    } else {
+      const price = shipped.get(model)
+      if (price !== undefined) ours.set(model, { version, price })
+    }
+    revision++
+  }
+
+  for (const row of rows) add(row)
+  for (const model of shipped.keys()) assert(ours.has(model), 'every shipped price has a version')
+  return {
+    current: model => operators.get(model) ?? ours.get(model),
+    add,
+    get revision() {
+      return revision
+    },
+  }
+}
+
+function readRow(model: string, version: number, text: string): Price {
+  const fail = (problem: string): never => {
+    throw new Error(`version ${version} of the prices, for ${model}: ${problem}`)
+  }
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    return fail('not valid JSON')
+  }
+  return parsePrice(json, fail)
+}

@@ -1,0 +1,49 @@
+// What is seen of an answer while it passes, of the attempt under way; what a failed attempt gave counts for nothing.
+
+import type { Usage, UsageReport } from '../base/usage.ts'
+import { shrinks } from '../base/usage.ts'
+import type { FrameReading } from '../protocols/call.ts'
+
+export interface Meter {
+  /** Bytes of the request went upstream, or may have. */
+  forwarded: boolean
+  /** As last reported; undefined if nothing was, or if the last report cannot be believed. */
+  usage: Usage | undefined
+  /** The last report that could be believed, which later ones must not fall below. */
+  believed: Usage | undefined
+  /** Written text in UTF-8, for where no usage came. */
+  outputBytes: number
+  content: boolean
+  finishes: number
+  /** Every choice is done. */
+  finished: boolean
+  /** The class of service that the answer says it was served at. */
+  serviceClass: string | undefined
+}
+
+export const freshMeter = (): Meter => ({
+  forwarded: false,
+  usage: undefined,
+  believed: undefined,
+  outputBytes: 0,
+  content: false,
+  finishes: 0,
+  finished: false,
+  serviceClass: undefined,
+})
+
+/** A stream reports once or again and again; the last word counts, unless it is nonsense or takes something back. */
+export function noteUsage(meter: Meter, report: UsageReport): void {
+  const isBelieved = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
+  meter.usage = isBelieved ? report : undefined
+  if (isBelieved) meter.believed = report
+}
+
+export function noteFrame(meter: Meter, reading: FrameReading, choices: number): void {
+  meter.outputBytes += reading.outputBytes
+  meter.finishes += reading.finishes
+  meter.finished = meter.finishes >= choices
+  meter.content ||= reading.kind === 'content'
+  if (reading.usage !== undefined) noteUsage(meter, reading.usage)
+  if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
+}

@@ -1,0 +1,179 @@
+// Reports of usage as providers really send them, as they might, and as they must not.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Usage } from '../../base/usage.ts'
+import { inputTokens, outputTokens } from '../../base/usage.ts'
+import { readUsage } from './usage.ts'
+
+const totals = { prompt_tokens: 10, completion_tokens: 4 }
+const prompt = (details: object): object => ({ ...totals, prompt_tokens_details: details })
+const completion = (details: object, total?: number): object => ({
+  ...totals,
+  completion_tokens_details: details,
+  ...(total !== undefined && { total_tokens: total }),
+})
+
+const rows: readonly (readonly [string, object, Usage])[] = [
+  ['nothing but totals', { ...totals, total_tokens: 14 }, { input: 10, output: 4 }],
+  ['details of null', { ...totals, prompt_tokens_details: null, total_tokens: null }, { input: 10, output: 4 }],
+  ['details of zero', prompt({ cached_tokens: 0, audio_tokens: null }), { input: 10, output: 4 }],
+  ['a cached part', prompt({ cached_tokens: 6 }), { input: 4, cacheRead: 6, output: 4 }],
+  ['everything cached', prompt({ cached_tokens: 10 }), { input: 0, cacheRead: 10, output: 4 }],
+  ['cached tokens at the top', { ...totals, cached_tokens: 6 }, { input: 4, cacheRead: 6, output: 4 }],
+  [
+    'hits and misses',
+    { ...totals, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 4 },
+    { input: 4, cacheRead: 6, output: 4 },
+  ],
+  ['a part written to the cache', prompt({ cache_write_tokens: 6 }), { input: 4, cacheWrite: 6, output: 4 }],
+  [
+    'read and written',
+    prompt({ cached_tokens: 3, cache_write_tokens: 6 }),
+    { input: 1, cacheRead: 3, cacheWrite: 6, output: 4 },
+  ],
+  [
+    'written for an hour',
+    prompt({ cache_creation_input_tokens: 6, cache_creation: { ephemeral_1h_input_tokens: 2 } }),
+    { input: 4, cacheWrite: 4, cacheWrite1h: 2, output: 4 },
+  ],
+  ['sound', prompt({ audio_tokens: 7 }), { input: 3, inputAudio: 7, output: 4 }],
+  ['a picture', prompt({ image_tokens: 7 }), { input: 3, inputImage: 7, output: 4 }],
+  [
+    'cached text beside sound',
+    prompt({ audio_tokens: 7, cached_tokens: 3 }),
+    { input: 0, cacheRead: 3, inputAudio: 7, output: 4 },
+  ],
+  [
+    'more cached than text, so some of it was sound',
+    prompt({ audio_tokens: 7, cached_tokens: 5 }),
+    { input: 0, cacheRead: 3, inputAudio: 5, cacheReadAudio: 2, output: 4 },
+  ],
+  [
+    'cached sound that is told',
+    prompt({ audio_tokens: 7, cached_tokens: 5, audio_cached_tokens: 5 }),
+    { input: 3, inputAudio: 2, cacheReadAudio: 5, output: 4 },
+  ],
+  [
+    'cached pictures that are told',
+    prompt({ image_tokens: 7, cached_tokens: 5, cached_tokens_details: { image_tokens: 4 } }),
+    { input: 2, cacheRead: 1, inputImage: 3, cacheReadImage: 4, output: 4 },
+  ],
+  ['reasoning inside the completion', completion({ reasoning_tokens: 3 }, 14), { input: 10, reasoning: 3, output: 1 }],
+  ['nothing but reasoning', completion({ reasoning_tokens: 4 }), { input: 10, reasoning: 4, output: 0 }],
+  ['reasoning beside the completion', completion({ reasoning_tokens: 9 }, 23), { input: 10, reasoning: 9, output: 4 }],
+  ['a total that knows more', { ...totals, total_tokens: 20 }, { input: 10, output: 10 }],
+  [
+    'sound and pictures that were made',
+    completion({ audio_tokens: 1, image_tokens: 2 }),
+    { input: 10, outputAudio: 1, outputImage: 2, output: 1 },
+  ],
+  [
+    'searches and citations, with reasoning beside the totals',
+    { ...totals, total_tokens: 14, citation_tokens: 99, num_search_queries: 5, reasoning_tokens: 70 },
+    { input: 10, toolUse: 99, reasoning: 70, output: 4, searches: 5 },
+  ],
+  ['searches', { ...totals, server_tool_use: { web_search_requests: 2 } }, { input: 10, output: 4, searches: 2 }],
+  ['zero', { prompt_tokens: 0, completion_tokens: 0 }, { input: 0, output: 0 }],
+]
+
+test.each(rows)('%s', (_name, report, expected) => {
+  expect(readUsage(report)).toEqual(expected)
+})
+
+test('none is reported by nothing', () => {
+  expect([readUsage(undefined), readUsage(null)]).toEqual([undefined, undefined])
+})
+
+describe('nonsense', () => {
+  const hour = { ephemeral_1h_input_tokens: 2 }
+
+  test('is what has no totals that are counts', () => {
+    const counts = (input: unknown, output: unknown) => ({ prompt_tokens: input, completion_tokens: output })
+    const pairs = [[-1, 1], [1, -1], [1.5, 1], ['1', '1'], [Infinity, 1], [NaN, 1], [1, 2 ** 53], [1e10, 1], [null, 1]]
+    const shapes = [0, 5, 'x', '', false, [], {}, { prompt_tokens: 1 }, { completion_tokens: 1 }]
+    for (const value of [...shapes, ...pairs.map(([input, output]) => counts(input, output))]) {
+      expect([value, readUsage(value)]).toEqual([value, 'nonsense'])
+    }
+  })
+
+  test.each([
+    ['more cached than read', prompt({ cached_tokens: 11 })],
+    ['more written to the cache than read', prompt({ cache_write_tokens: 11 })],
+    ['more of both than read', prompt({ cached_tokens: 6, cache_write_tokens: 6 })],
+    ['more written for an hour than written', prompt({ cached_tokens: 1, cache_creation: hour })],
+    ['more sound than read', prompt({ audio_tokens: 11 })],
+    ['more sound and pictures than read', prompt({ audio_tokens: 6, image_tokens: 6 })],
+    ['more cached sound than sound', prompt({ audio_tokens: 1, cached_tokens: 2, audio_cached_tokens: 2 })],
+    ['hits and misses that are not all', { ...totals, prompt_cache_hit_tokens: 6, prompt_cache_miss_tokens: 5 }],
+    ['more reasoning than written', completion({ reasoning_tokens: 5 })],
+    ['more reasoning than the total holds', completion({ reasoning_tokens: 20 }, 23)],
+    ['more sound than written', completion({ audio_tokens: 5 })],
+    ['a total below its parts', { ...totals, total_tokens: 13 }],
+    ['a total that is a text', { ...totals, total_tokens: '14' }],
+    ['a negative total', { ...totals, total_tokens: -14 }],
+    ['searches below zero', { ...totals, num_search_queries: -1 }],
+    ...[-1, '6', 1.5, 1e400, Number.NaN, true, {}].flatMap(value => [
+      [`${String(value)} cached`, prompt({ cached_tokens: value })] as const,
+      [`${String(value)} of reasoning`, completion({ reasoning_tokens: value }, 14)] as const,
+    ]),
+  ])('is %s', (_name, report) => {
+    expect(readUsage(report)).toBe('nonsense')
+  })
+})
+
+const tokens = fc.nat(1_000)
+const parts = fc.record({
+  ...{ text: tokens, cached: tokens, written: tokens, audio: tokens, image: tokens },
+  ...{ said: tokens, thought: tokens, spoken: tokens, drawn: tokens, apart: fc.boolean() },
+})
+
+test('the buckets of an honest report do not overlap, and come to the totals of the provider', () => {
+  fc.assert(
+    fc.property(parts, ({ text, cached, written, audio, image, said, thought, spoken, drawn, apart }) => {
+      const promptTokens = text + cached + written + audio + image
+      const completionTokens = said + spoken + drawn + (apart ? 0 : thought)
+      const usage = readUsage({
+        prompt_tokens: promptTokens,
+        completion_tokens: completionTokens,
+        total_tokens: promptTokens + completionTokens + (apart ? thought : 0),
+        prompt_tokens_details: {
+          ...{ cached_tokens: cached, cache_write_tokens: written, audio_tokens: audio, image_tokens: image },
+        },
+        completion_tokens_details: { reasoning_tokens: thought, audio_tokens: spoken, image_tokens: drawn },
+      }) as Usage
+      expect({ cacheRead: 0, cacheWrite: 0, inputAudio: 0, inputImage: 0, ...usage }).toMatchObject({
+        ...{ input: text, cacheRead: cached, cacheWrite: written, inputAudio: audio, inputImage: image, output: said },
+      })
+      expect(inputTokens(usage)).toBe(promptTokens)
+      expect(outputTokens(usage)).toBe(said + thought + spoken + drawn)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('any report at all is either nonsense or adds up', () => {
+  const value = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
+  const some = (names: readonly string[]) =>
+    fc.record(Object.fromEntries(names.map(name => [name, value])), { requiredKeys: [] })
+  const reports = fc.record(
+    {
+      ...{ prompt_tokens: fc.nat(100), completion_tokens: fc.nat(100), total_tokens: fc.nat(200) },
+      ...{ prompt_cache_hit_tokens: value, prompt_cache_miss_tokens: value, cached_tokens: value },
+      prompt_tokens_details: some(['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens']),
+      completion_tokens_details: some(['reasoning_tokens', 'audio_tokens', 'image_tokens']),
+    },
+    { requiredKeys: ['prompt_tokens', 'completion_tokens'] },
+  )
+  fc.assert(
+    fc.property(reports, report => {
+      const usage = readUsage(report)
+      if (usage === 'nonsense') return
+      const { prompt_tokens: read, completion_tokens: written, total_tokens: total = read + written } = report
+      expect(inputTokens(usage!)).toBe(read)
+      expect(outputTokens(usage!)).toBe(total - read)
+      for (const count of Object.values(usage!)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true)
+    }),
+    { numRuns: 5_000 },
+  )
+})
