@@ -72,13 +72,14 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
   const { tag } = plan
   const leaving = new AbortController()
   const timer = plan.leavesMs === undefined ? undefined : setTimeout(() => leaving.abort(), plan.leavesMs)
-  log.write({ kind: 'sent', tag, key: plan.key, stream: plan.stream, ms: Date.now() })
+  const body = JSON.stringify(bodyOf(plan, model))
+  log.write({ kind: 'sent', tag, key: plan.key, stream: plan.stream, bytes: Buffer.byteLength(body), ms: Date.now() })
   const received: Received = { status: 0, text: '' }
   try {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
       headers: { 'authorization': `Bearer ${keys[plan.key]}`, 'content-type': 'application/json' },
-      body: JSON.stringify(bodyOf(plan, model)),
+      body,
       signal: leaving.signal,
     })
     received.status = response.status

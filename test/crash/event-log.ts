@@ -6,16 +6,25 @@ import type { Counts } from './plan.ts'
 
 /** What an upstream can tell. */
 export type UpstreamEvent =
-  | { readonly kind: 'seen'; readonly tag: string; readonly bytes: number }
+  | { readonly kind: 'seen'; readonly tag: string }
   | { readonly kind: 'refused'; readonly tag: string }
   | { readonly kind: 'piece'; readonly tag: string; readonly chars: number }
   | { readonly kind: 'said'; readonly tag: string; readonly usage: Counts }
 
 /** What a caller can tell. `ended` is its last word about a call, whatever became of the call. */
 export type CallerEvent =
-  | { readonly kind: 'sent'; readonly tag: string; readonly key: number; readonly stream: boolean; readonly ms: number }
+  | Sent
   | { readonly kind: 'head'; readonly tag: string; readonly status: number; readonly request: string }
   | { readonly kind: 'ended'; readonly tag: string; readonly how: Ending; readonly said?: string }
+
+export interface Sent {
+  readonly kind: 'sent'
+  readonly tag: string
+  readonly key: number
+  readonly stream: boolean
+  readonly bytes: number
+  readonly ms: number
+}
 
 /** `whole`: the last byte, or the terminal event, arrived. */
 export type Ending = 'whole' | 'refused' | 'error_event' | 'broken' | 'left'

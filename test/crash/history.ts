@@ -8,6 +8,8 @@ export interface SeenCall {
   readonly key: number
   readonly stream: boolean
   readonly sentMs: number
+  /** Of its body. */
+  readonly bytes: number
   /** As the caller read it from the head of its answer. */
   request?: string
   status?: number
@@ -16,9 +18,8 @@ export interface SeenCall {
   /** The kill that found it under way, counted from 1. */
   kill?: number
   killedMs?: number
-  /** Requests that reached the upstream, and how long each was. */
+  /** Requests that reached the upstream, one for each attempt. */
   upstreamRequests: number
-  upstreamBytes: number
   /** The upstream answered with an error. */
   refused: boolean
   /** Of content that the upstream sent. */
@@ -49,8 +50,8 @@ export class History {
     }
   }
 
-  #sent({ tag, key, stream, ms }: Extract<Event, { kind: 'sent' }>): void {
-    const call = { tag, key, stream, sentMs: ms, upstreamRequests: 0, upstreamBytes: 0, refused: false, chars: 0 }
+  #sent({ tag, key, stream, bytes, ms }: Extract<Event, { kind: 'sent' }>): void {
+    const call = { tag, key, stream, sentMs: ms, bytes, upstreamRequests: 0, refused: false, chars: 0 }
     this.calls.set(tag, call)
     this.#underWay.set(tag, call)
   }
@@ -78,10 +79,7 @@ export class History {
         // The gateway may be busy with a call whose caller has left.
         if (event.how !== 'left') this.#underWay.delete(event.tag)
         return
-      case 'seen':
-        call.upstreamRequests++
-        call.upstreamBytes = Math.max(call.upstreamBytes, event.bytes)
-        return
+      case 'seen': return void call.upstreamRequests++
       case 'refused': return void (call.refused = true)
       case 'piece': return void (call.chars = event.chars)
       case 'said': return void (call.usage = event.usage)

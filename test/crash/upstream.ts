@@ -30,7 +30,7 @@ function answerByPlan(seed: number, log: EventLog): Script {
     const tag = isRecord(body) && typeof body.user === 'string' ? body.user : ''
     const plan = planOfTag(seed, tag)
     if (plan === undefined) throw new Error(`no plan for a call tagged "${tag}"`)
-    log.write({ kind: 'seen', tag, bytes: request.body.byteLength })
+    log.write({ kind: 'seen', tag })
     if (plan.firstMs > 0) yield wait(plan.firstMs)
     if (plan.fails) {
       log.write({ kind: 'refused', tag })
