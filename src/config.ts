@@ -18,6 +18,8 @@ export interface Config {
   readonly drainMs: number
   /** After this long without content a stream's head leaves all the same. */
   readonly silenceMs: number
+  /** How often what a long stream has delivered is noted in the ledger. */
+  readonly checkpointMs: number
   readonly siteName: string
   /** Kept free on the disk for settling what is under way when it is full. */
   readonly ballastBytes: number
@@ -56,6 +58,7 @@ export function readConfig(env: Environment): Config {
     demo: text('WEIR_DEMO', 'on') !== 'off',
     drainMs: integer(env, 'WEIR_DRAIN_SECONDS', { otherwise: 120, max: 86_400 }) * 1_000,
     silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
+    checkpointMs: integer(env, 'WEIR_CHECKPOINT_SECONDS', { otherwise: 5, max: 600 }) * 1_000,
     ballastBytes: integer(env, 'WEIR_BALLAST_MB', { otherwise: 64, max: 65_536 }) * MEGABYTE,
     databaseBytesMax: integer(env, 'WEIR_DATABASE_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
     siteName: text('WEIR_SITE_NAME', 'Weir'),

@@ -13,6 +13,7 @@ import { buildIdMinter, textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
+import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
@@ -45,6 +46,7 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
+import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { UnderWay } from './pipeline/under-way.ts'
@@ -139,11 +141,18 @@ interface GatewayParts {
 
 function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const underWay = new UnderWay(world.clock.nowMs)
+  const ledger = buildLedger({
+    writer: store.writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
+  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
-  const { settling, ...calls } = buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence })
+  const parts = { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence }
+  const { settling, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const answer = buildFrontDoor({
@@ -246,6 +255,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
 }
 
 interface CallParts {
+  readonly ledger: Ledger
   readonly silence: Silence
   readonly catalogue: Catalogue
   readonly prices: PriceBook
@@ -256,13 +266,9 @@ interface CallParts {
   readonly log: Log
 }
 
-function buildCalls({ catalogue, prices, store, underWay, deadlines, world, log, silence }: CallParts) {
+function buildCalls(parts: CallParts) {
+  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const ledger = buildLedger({
-    writer: store.writer,
-    onShortfall: (callId, amount) =>
-      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
-  })
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {

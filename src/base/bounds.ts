@@ -21,6 +21,8 @@ export const bounds = {
   attemptsPerCallMax: 3,
   callMsMax: 600_000,
   settleMsMax: 5_000,
+  /** Of output between two checkpoints of a stream: two thousand tokens. */
+  checkpointBytesMax: 8_000,
   keysCachedMax: 10_000,
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,

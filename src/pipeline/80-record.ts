@@ -49,7 +49,7 @@ export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
   }
 }
 
-export function usageOf({ usage, lines }: Cost): RecordUsage {
+export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): RecordUsage {
   return {
     inputTokens: inputTokens(usage),
     cacheReadTokens: (usage.cacheRead ?? 0) + (usage.cacheReadAudio ?? 0) + (usage.cacheReadImage ?? 0),

@@ -86,6 +86,8 @@ export interface Exchange {
   firstMs?: number
   /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
   mayHold: boolean
+  /** The last note in the ledger of what has been delivered. */
+  checkpoint?: { readonly atMs: number; readonly bytes: number }
   /** Set by the first ending; later ones get the same promise. */
   settled?: Promise<void>
 }

@@ -13,6 +13,8 @@ export interface Meter {
   believed: Usage | undefined
   /** Written text in UTF-8, for where no usage came. */
   outputBytes: number
+  /** How much of that has been handed to the caller's socket; kept for streams. */
+  deliveredBytes: number
   content: boolean
   finishes: number
   /** Every choice is done. */
@@ -26,6 +28,7 @@ export const freshMeter = (): Meter => ({
   usage: undefined,
   believed: undefined,
   outputBytes: 0,
+  deliveredBytes: 0,
   content: false,
   finishes: 0,
   finished: false,

@@ -92,6 +92,7 @@ async function relayUntilTerminal(
       stream.watch.pause() // the upstream is not at fault while we do not read it
       await room
     }
+    exchange.meter.deliveredBytes = exchange.meter.outputBytes
     if (ending?.reading.kind === 'terminal') return ending.bytes
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream)
     if (!more) return unsaidEnd(exchange)

@@ -11,12 +11,15 @@ const LOOK_MS = 1_000
 
 export class UnderWay {
   readonly #nowMs: () => number
+  readonly #lookAt: (exchange: Exchange, nowMs: number) => void
   readonly #exchanges = new Ring<Exchange>()
   #onIdle: (() => void)[] = []
   #timer: ReturnType<typeof setInterval> | undefined
 
-  constructor(nowMs: () => number) {
+  /** `look` is shown every call from time to time. */
+  constructor(nowMs: () => number, look: (exchange: Exchange, nowMs: number) => void = () => {}) {
     this.#nowMs = nowMs
+    this.#lookAt = look
   }
 
   get size(): number {
@@ -24,7 +27,7 @@ export class UnderWay {
   }
 
   add(exchange: Exchange): Place<Exchange> {
-    this.#timer ??= setInterval(() => this.endLate(), LOOK_MS)
+    this.#timer ??= setInterval(() => this.look(), LOOK_MS)
     return this.#exchanges.add(exchange)
   }
 
@@ -44,15 +47,21 @@ export class UnderWay {
   }
 
   /** Also called by a clock of its own. */
-  endLate(): void {
-    const earliestMs = this.#nowMs() - bounds.callMsMax
+  look(): void {
+    const nowMs = this.#nowMs()
+    this.#endLate(nowMs)
+    for (const exchange of this.#exchanges) this.#lookAt(exchange, nowMs)
+    if (this.#exchanges.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #endLate(nowMs: number): void {
+    const earliestMs = nowMs - bounds.callMsMax
     for (const exchange of this.#exchanges) {
       if (exchange.startedMs > earliestMs) break // they stand in the order in which they came
       const refusal = new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`)
       exchange.stop.stop({ outcome: 'too_long', refusal })
     }
-    if (this.#exchanges.size > 0) return
-    clearInterval(this.#timer)
-    this.#timer = undefined
   }
 }

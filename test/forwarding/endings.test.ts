@@ -65,11 +65,11 @@ test('a call that takes longer than any may is stopped, with a reason that is ch
   const open = (): Exchange => ({ startedMs: nowMs, stop }) as unknown as Exchange
   underWay.add(open())
   nowMs = bounds.callMsMax - 1
-  underWay.endLate()
+  underWay.look()
   expect(reasons).toEqual([])
   underWay.add(open())
   nowMs = bounds.callMsMax
-  underWay.endLate()
+  underWay.look()
   expect(reasons.map(({ outcome }) => outcome)).toEqual(['too_long'])
 })
 

@@ -1,0 +1,68 @@
+// What a long stream has delivered is noted while it runs. A start on the data of that moment, as after a crash,
+// charges that much: never more, and nothing for what had not come to its first note.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pausedStream } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { hello, startHarness, until } from '../support/gateway.ts'
+import { model, openCall, startHasty } from './caller.ts'
+
+let harness: Harness
+let copy: string
+beforeAll(async () => {
+  harness = await startHasty({ env: { WEIR_CHECKPOINT_SECONDS: '0' } })
+  copy = mkdtempSync(join(tmpdir(), 'weir-crash-'))
+})
+afterAll(async () => {
+  await harness.stop()
+  rmSync(copy, { recursive: true })
+})
+
+function usedNow(): bigint {
+  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  try {
+    return (db.query('SELECT coalesce(max(used), 0) AS used FROM hold').get() as { used: bigint }).used
+  } finally {
+    db.close()
+  }
+}
+
+test('a crash charges what was delivered at the last checkpoint, and writes the record', async () => {
+  const key = await harness.key({ credit: '1' })
+  const ends = Promise.withResolvers<void>()
+  harness.upstream.plan(pausedStream(['x'.repeat(400)], ends.promise))
+  const body = JSON.stringify({ model, messages: hello, stream: true })
+  const caller = openCall(harness, key, body)
+  await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+  await until(() => usedNow() > 0n, 'it is noted')
+  const delivered = BigInt(Math.ceil(body.length / 4)) * 150n + 100n * 600n
+  expect(usedNow()).toBe(delivered)
+  for (const name of ['weir.db', 'weir.db-wal', 'pepper', 'jwt-secret']) {
+    cpSync(join(harness.folder, name), join(copy, name))
+  }
+
+  const after = await startHarness({ folder: copy })
+  try {
+    const [record, ...more] = after.records()
+    expect(more).toEqual([])
+    expect(record).toMatchObject({
+      ...{ outcome: 'gateway_crash', rule: 'gateway_crash', usage_source: 'estimated', status: 500, streamed: 1 },
+      ...{ cost: Number(delivered), output_tokens: 100, provider: 'openai', model: 'gpt-4o-mini' },
+    })
+    expect(after.openHolds()).toBe(0)
+    expect(await after.balance(key)).toMatchObject({ held: '0.00' })
+  } finally {
+    await after.stop()
+  }
+
+  // The one that lived on is charged for the whole, once.
+  ends.resolve()
+  await caller.until(({ text }) => text.includes('[DONE]'), 'the end is here')
+  await harness.idle()
+  expect(harness.records()).toHaveLength(1)
+  expect(harness.records()[0]).toMatchObject({ outcome: 'completed', usage_source: 'reported' })
+})
