@@ -2,6 +2,7 @@
 // by a connection of the checker's own, and none of the gateway's code is used.
 
 import { Database } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
 
 export interface AccountRow {
   readonly id: number
@@ -123,6 +124,19 @@ export function readBooks(path: string, after: Seen): Books {
       recordsInAll: one('SELECT count(*) FROM record'),
       transfersInAll: one('SELECT count(*) FROM transfer'),
     }))()
+  } finally {
+    db.close()
+  }
+}
+
+/** What a start would have to recover; nothing where there is no schema yet. */
+export function countOpenCalls(path: string): number {
+  if (!existsSync(path)) return 0
+  const db = new Database(path, { readonly: true })
+  try {
+    return (db.query(`SELECT count(*) AS n FROM hold WHERE kind = 'call'`).get() as { n: number }).n
+  } catch {
+    return 0
   } finally {
     db.close()
   }

@@ -7,7 +7,7 @@ import { followEventLog } from './event-log.ts'
 import type { SeenCall } from './history.ts'
 import { History } from './history.ts'
 import type { Case } from './laws.ts'
-import { judgeBooks, judgeCall } from './laws.ts'
+import { CRASHED, judgeBooks, judgeCall } from './laws.ts'
 
 /** Where a call under way stood when its gateway was killed. */
 export const phases = ['reserve', 'dispatch', 'relay', 'settle', 'terminal'] as const
@@ -20,6 +20,8 @@ export interface Verdict {
   readonly kills: Readonly<Record<Phase, number>>
   readonly cut: Readonly<Record<Phase, number>>
   readonly outcomes: Readonly<Record<string, number>>
+  /** Calls that a crash cut off after a checkpoint, and that were charged for it. */
+  readonly checkpointed: number
 }
 
 export interface CheckOptions {
@@ -38,6 +40,7 @@ export class Checker {
   readonly #cut = zero()
   readonly #outcomes: Record<string, number> = {}
   #calls = 0
+  #checkpointed = 0
   #after = { call: 0, seq: 0 }
   #recordsInAll = 0
   #transfersInAll = 0
@@ -61,8 +64,8 @@ export class Checker {
       call: books.records.at(-1)?.callId ?? this.#after.call,
       seq: books.transfers.at(-1)?.seq ?? this.#after.seq,
     }
-    const { kills, cut, outcomes } = { kills: { ...this.#kills }, cut: { ...this.#cut }, outcomes: this.#outcomes }
-    return { violations, calls: this.#calls, kills, cut, outcomes: { ...outcomes } }
+    const counts = { calls: this.#calls, checkpointed: this.#checkpointed, outcomes: { ...this.#outcomes } }
+    return { violations, kills: { ...this.#kills }, cut: { ...this.#cut }, ...counts }
   }
 
   /** Nothing that was once on the disk is gone. */
@@ -90,8 +93,9 @@ export class Checker {
 
   #count(cases: readonly Case[]): void {
     const hit = new Set<string>()
-    for (const { call, records } of cases) {
+    for (const { call, records, charged } of cases) {
       this.#calls++
+      if (records[0]?.outcome === CRASHED && charged > 0n) this.#checkpointed++
       const outcome = records[0]?.outcome ?? 'unknown to the gateway'
       this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1
       const phase = phaseOf(call, records[0])
@@ -109,7 +113,7 @@ const sumOf = (transfers: readonly Transfer[], kind: string): bigint =>
 function phaseOf(call: SeenCall, record: RecordRow | undefined): Phase | undefined {
   if (call.kill === undefined) return undefined
   if (record === undefined) return call.upstreamRequests === 0 ? 'reserve' : 'dispatch'
-  if (record.outcome !== 'gateway_crash') return call.ended === 'broken' ? 'terminal' : undefined
+  if (record.outcome !== CRASHED) return call.ended === 'broken' ? 'terminal' : undefined
   if (call.upstreamRequests === 0) return 'dispatch'
   return call.usage === undefined ? 'relay' : 'settle'
 }

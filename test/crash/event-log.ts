@@ -38,13 +38,23 @@ export type Event = UpstreamEvent | CallerEvent | HarnessEvent
 
 export interface EventLog {
   write(event: Event): void
+  /** Does something in the very moment after an event is written that is like this; once. */
+  after(isLike: (event: Event) => boolean, act: () => void): void
   close(): void
 }
 
 export function openEventLog(path: string): EventLog {
   const file = openSync(path, 'a')
+  let waiting: { isLike(event: Event): boolean; act(): void } | undefined
   return {
-    write: event => void writeSync(file, `${JSON.stringify(event)}\n`),
+    write(event) {
+      writeSync(file, `${JSON.stringify(event)}\n`)
+      if (waiting === undefined || !waiting.isLike(event)) return
+      const { act } = waiting
+      waiting = undefined
+      act()
+    },
+    after: (isLike, act) => void (waiting = { isLike, act }),
     close: () => closeSync(file),
   }
 }

@@ -31,9 +31,17 @@ export class GatewayChild {
     this.#logged = new Response(this.#process.stderr).text()
   }
 
-  /** As the kernel does it when memory is short, or a person when nothing else helps. */
-  async kill(): Promise<void> {
+  /** At once, as the kernel does it when memory is short. */
+  strike(): void {
     this.#process.kill('SIGKILL')
+  }
+
+  get ended(): Promise<number> {
+    return this.#process.exited
+  }
+
+  async kill(): Promise<void> {
+    this.strike()
     await this.#process.exited
   }
 

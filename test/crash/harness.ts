@@ -1,18 +1,18 @@
 // Kills a gateway under load again and again on one data folder, and lets the checker look after each recovery.
 
 import type { Subprocess } from 'bun'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
 import { until } from '../support/gateway.ts'
+import { countOpenCalls } from './books.ts'
 import { Callers } from './callers.ts'
 import type { Phase, Verdict } from './check.ts'
-import type { EventLog } from './event-log.ts'
+import type { Event, EventLog } from './event-log.ts'
 import { openEventLog } from './event-log.ts'
 import type { ChildOptions } from './gateway-child.ts'
 import { GatewayChild, ROOT, runWeir, StartFailed } from './gateway-child.ts'
-import { defaultCheckpointMs } from './laws.ts'
 import { buildRandom, credits } from './plan.ts'
 import { MODEL, startUpstream } from './upstream.ts'
 
@@ -32,6 +32,7 @@ export interface CrashReport {
   readonly starts: number
   readonly recoveries: number
   readonly calls: number
+  readonly checkpointed: number
   readonly hits: Readonly<Record<Phase, number>>
   readonly cut: Readonly<Record<Phase, number>>
   readonly outcomes: Readonly<Record<string, number>>
@@ -40,12 +41,24 @@ export interface CrashReport {
 }
 
 const CALLERS = 50
-const LOAD_MS_MIN = 20
-const LOAD_MS_MAX = 220
+const LOAD_MS = { least: 20, most: 220 }
+/** One load in so many lasts until streams have been checkpointed. */
+const LONG_LOAD_EACH = 40
+const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
 /** One kill in five falls into a start. */
 const START_KILLS_MILLE = 200
+const CHECKPOINT_SECONDS = 1
+const AFTER_TOUCH_MS = 25
 const VIOLATIONS_KEPT = 20
 const QUIET_MS_MAX = 10_000
+
+/** When a kill under load falls: at any instant, or right after something that promises durability. */
+const moments: readonly ((event: Event) => boolean)[] = [
+  () => true,
+  () => true,
+  event => event.kind === 'ended' && event.how === 'whole',
+  event => event.kind === 'seen',
+]
 
 /** Ends at the first violation, or after so many kills. */
 export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
@@ -67,12 +80,14 @@ class Run {
   readonly #random: () => number
   readonly #log: EventLog
   readonly #sinceMs = performance.now()
+  #database = ''
   #upstream!: FakeUpstream
   #callers!: Callers
   #child!: ChildOptions
   #checker!: Looker
   #gateway: GatewayChild | undefined
   #startMs = 150
+  #loads = 0
   #kills = 0
   #starts = 0
   #recoveries = 0
@@ -90,6 +105,8 @@ class Run {
     const { seed, root = ROOT, callers: count = CALLERS } = this.#options
     this.#upstream = await startUpstream(seed, this.#log)
     const data = join(this.#folder, 'data')
+    mkdirSync(data)
+    this.#database = join(data, 'weir.db')
     this.#child = {
       root,
       env: {
@@ -97,6 +114,8 @@ class Run {
         WEIR_DATA: data,
         WEIR_DEMO: 'off',
         LOG_LEVEL: 'error',
+        WEIR_CHECKPOINT_SECONDS: String(CHECKPOINT_SECONDS),
+        WEIR_BALLAST_MB: '0',
         OPENAI_API_KEY: 'sk-crash',
         OPENAI_BASE_URL: `${this.#upstream.url}/v1`,
       },
@@ -109,7 +128,7 @@ class Run {
       this.#log.write({ kind: 'key', key, credit })
     }
     this.#callers = new Callers({ seed, count, keys, model: MODEL, log: this.#log })
-    this.#checker = new Looker(join(data, 'weir.db'), join(this.#folder, 'events.jsonl'))
+    this.#checker = new Looker(this.#database, join(this.#folder, 'events.jsonl'))
   }
 
   /** The schema is made in these, or half of it. */
@@ -127,23 +146,35 @@ class Run {
   }
 
   async #killUnderLoad(): Promise<void> {
-    const loadMs = LOAD_MS_MIN + this.#random() * (LOAD_MS_MAX - LOAD_MS_MIN)
-    this.#callers.open(await this.#gateway!.started())
-    await Bun.sleep(loadMs)
-    this.#callers.shut()
-    this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
+    const gateway = this.#gateway!
+    const { least, most } = ++this.#loads % LONG_LOAD_EACH === LONG_LOAD_EACH / 4 ? LONG_LOAD_MS : LOAD_MS
+    const isMoment = moments[Math.floor(this.#random() * moments.length)]!
+    this.#callers.open(await gateway.started())
+    await Bun.sleep(least + this.#random() * (most - least))
+    this.#log.after(isMoment, () => {
+      gateway.strike()
+      this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
+      this.#callers.shut()
+    })
+    await gateway.ended
     this.#kills++
-    await this.#gateway!.kill()
     await until(() => this.#callers.underWay === 0, 'every caller has heard of the end', QUIET_MS_MAX)
   }
 
-  /** Most of a start is the runtime's; what touches the data is its last third. */
+  /** At any instant of the start, or soon after it first touches its data. */
   async #killAtStart(): Promise<void> {
+    const open = countOpenCalls(this.#database)
     const gateway = new GatewayChild(this.#child)
-    await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
+    if (this.#random() < 0.5) await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
+    else {
+      await firstTouch(dirname(this.#database), gateway.listening)
+      await Bun.sleep(this.#random() * AFTER_TOUCH_MS)
+    }
+    await gateway.kill()
+    this.#log.write({ kind: 'killed', when: 'start', ms: Date.now() })
     this.#kills++
     this.#starts++
-    await gateway.kill()
+    if (open > 0) this.#recoveries++
   }
 
   async #startAndLook(): Promise<void> {
@@ -170,6 +201,7 @@ class Run {
       starts: this.#starts,
       recoveries: this.#recoveries,
       calls: this.#verdict?.calls ?? 0,
+      checkpointed: this.#verdict?.checkpointed ?? 0,
       hits: this.#verdict?.kills ?? none,
       cut: this.#verdict?.cut ?? none,
       outcomes: this.#verdict?.outcomes ?? {},
@@ -188,13 +220,21 @@ class Run {
   }
 }
 
+/** Waits until a file in the folder is written, or the gateway is up, whichever is first. */
+async function firstTouch(folder: string, listening: Promise<unknown>): Promise<void> {
+  const touched = Promise.withResolvers<void>()
+  const watcher = watch(folder, () => touched.resolve())
+  await Promise.race([touched.promise, listening])
+  watcher.close()
+}
+
 /** The checker's process, from outside. */
 class Looker {
   readonly #process: Subprocess<'pipe', 'pipe', 'inherit'>
   readonly #lines: AsyncIterator<string>
 
   constructor(database: string, log: string) {
-    const args = [process.execPath, join(import.meta.dir, 'checker.ts'), database, log, String(defaultCheckpointMs)]
+    const args = [process.execPath, join(import.meta.dir, 'checker.ts'), database, log, String(CHECKPOINT_SECONDS * 1_000)]
     this.#process = Bun.spawn(args, { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
     this.#lines = linesOf(this.#process.stdout)
   }

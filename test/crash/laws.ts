@@ -10,9 +10,6 @@ const INPUT = 150n
 const CACHED = 75n
 const OUTPUT = 600n
 
-/** Between two checkpoints of a stream; before the first, a crash costs its caller nothing. */
-const CHECKPOINT_MS = 5_000
-
 /** Operator accounts may stand below zero: they are the other side of every customer's balance. */
 const OPERATOR = 'operator'
 const REVENUE = 1
@@ -30,12 +27,13 @@ export interface Case {
   readonly records: readonly RecordRow[]
   readonly charged: bigint
   readonly shortfall: bigint
+  /** How old a stream is at its first checkpoint; before that, a crash costs its caller nothing. */
   readonly checkpointMs: number
 }
 
 type Law = (found: Case) => string | undefined
 
-const CRASHED = 'gateway_crash'
+export const CRASHED = 'gateway_crash'
 const crashed = ({ records }: Case): boolean => records[0]?.outcome === CRASHED
 
 const callLaws: Readonly<Record<string, Law>> = {
@@ -146,5 +144,3 @@ export function judgeBooks(books: Books): string[] {
   }
   return said
 }
-
-export const defaultCheckpointMs = CHECKPOINT_MS

@@ -38,8 +38,6 @@ export interface CallPlan {
   readonly fails: boolean
 }
 
-export const keysOf = (credit: readonly string[]): number => credit.length
-
 /** One account for most, so that calls meet; one that half a run empties; one that never had enough. */
 export const credits = ['500', '200', '0.02', '0.00005'] as const
 const keyOfMille = (mille: number): number => (mille < 700 ? 0 : mille < 900 ? 1 : mille < 990 ? 2 : 3)
@@ -62,7 +60,8 @@ export function planCall(seed: number, call: number): CallPlan {
   // A provider that ignores the cap is rare, and its excess is the operator's loss.
   const output = chance(20) ? outputMax * 100 : 1 + below(outputMax)
   const slow = stream && chance(300)
-  const pieces = Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
+  const long = stream && chance(20) // past its first checkpoint, if the gateway lives that long
+  const pieces = Array.from({ length: (long ? 40 : 1) + below(8) }, (_, index) => `word${call}-${index} `)
   return {
     tag: tagOf(call),
     key: keyOfMille(below(1_000)),
@@ -71,8 +70,8 @@ export function planCall(seed: number, call: number): CallPlan {
     pieces,
     usage: { input, cached: chance(300) ? below(input) : 0, output },
     firstMs: chance(300) ? below(30) : 0,
-    pieceMs: slow ? 5 + below(60) : 0,
-    ...(chance(120) && { leavesMs: below(60) }),
+    pieceMs: long ? 80 : slow ? 5 + below(60) : 0,
+    ...(chance(120) && !long && { leavesMs: below(60) }),
     fails: chance(30),
   }
 }
