@@ -1,29 +1,40 @@
-// Writes the model lists of providers/*.json from the price data of @pydantic/genai-prices and from what is known of
-// each model's limits.
+// Writes the model lists of providers/*.json from the price data of @pydantic/genai-prices, from the prices written by
+// hand in scripts/providers/, and from what is known of each model's limits.
 //
 // The head of each file (address, variables, dialects, flags) is written by hand and kept as it stands, and so are the
-// models of a provider that scripts/providers/sources.ts has no row for. Run it after a change to either, or to the
-// package's version; a test compares what it would write with what is there.
+// models of a provider that scripts/providers/sources.ts has no row for, but for their prices. Run it after a change to
+// any of these, or to the package's version; a test compares what it would write with what is there.
 
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MatchLogic, ModelInfo, Provider } from '@pydantic/genai-prices'
 import { waitForUpdate } from '@pydantic/genai-prices'
+import { withClasses } from './providers/classes.ts'
+import { handPrices } from './providers/hand.ts'
 import { withLimits } from './providers/known-limits.ts'
-import type { Rates } from './providers/prices.ts'
-import { dearer, dearestRates, filePrice } from './providers/prices.ts'
+import type { FilePrice, Tariff } from './providers/prices.ts'
+import { dearer, filePrice, tariffOf, withFullWrites } from './providers/prices.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
 
 interface Candidate {
   readonly id: string
   readonly model: ModelInfo
-  readonly rates: Rates
+  readonly tariff: Tariff | 'unknown'
+  /** Why it is not what the data says. */
+  readonly reason?: string
 }
 
 type PriceData = ReadonlyMap<string, Provider>
 
-const NOT_CHAT = /embed|whisper|-tts|transcribe|realtime|audio|image|moderation|-ocr|voxtral|voice|-live|lyria|^bge-/i
+interface Parts {
+  readonly source: Source
+  readonly priceData: PriceData
+}
+
+// Those of one family answer on the same path as a chat.
+const NOT_CHAT =
+  /embed|whisper|-tts|transcribe|realtime|(?<!gpt-)audio|image|moderation|-ocr|voxtral|voice|-live|lyria|^bge-/i
 
 const folder = join(import.meta.dir, '..', 'providers')
 
@@ -35,10 +46,17 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
     const { models, ...head } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
     const id = name.replace(/\.json$/, '')
     const source = sources[id]
-    const written = source && modelsFrom(source, priceData).map(model => withLimits(model, id))
-    files.set(name, fileText(head, written ?? (models as readonly FileModel[])))
+    const listed = source ? modelsFrom(source, priceData) : (models as readonly FileModel[])
+    files.set(name, fileText(head, listed.map(model => withLimits(withPrice(model, id), id))))
   }
   return files
+}
+
+/** A price by hand stands before the data's. In a file without a source of its own, only such a price is kept. */
+function withPrice({ price: found, ...model }: FileModel, provider: string): FileModel {
+  const byHand = handPrices[provider]
+  const price = byHand?.[model.id] ?? (byHand && !sources[provider] ? undefined : found)
+  return { ...model, ...(price && { price: withClasses(price, provider, model.id) }) }
 }
 
 function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] {
@@ -47,17 +65,17 @@ function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] 
     const provider = priceData.get(from)
     if (!provider) throw new Error(`the price data has no provider "${from}"`)
     for (const [id, model] of modelsById(provider, source)) {
-      const rates = dearestRates(model)
-      if (rates === undefined) continue
+      const tariff = tariffOf(model)
+      if (tariff === undefined) continue
       const wireId = source.wireId?.(id, from) ?? id
-      candidates.set(wireId, { id: wireId, model, rates: atMakersPrice(rates, id, { source, priceData }) })
+      candidates.set(wireId, { id: wireId, model, tariff: atMakersPrice(tariff, id, { source, priceData }) })
     }
   }
   const models = new Map<string, FileModel>()
   for (const candidate of mostRelevant([...candidates.values()], source)) {
-    const target = candidates.get(source.atLeast?.[candidate.id] ?? candidate.id)
-    if (!target) throw new Error(`"${candidate.id}" points to a model that is not there`)
-    models.set(candidate.id, fileModel(candidate, dearer(candidate.rates, target.rates)))
+    const target = source.atLeast?.[candidate.id]
+    const priced = target === undefined ? candidate : asAlias(candidate, candidates.get(target))
+    models.set(candidate.id, fileModel(priced))
   }
   for (const model of source.hand ?? []) models.set(model.id, model)
   return [...models.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
@@ -105,12 +123,19 @@ function isOwnPrice(model: ModelInfo, provider: Provider): boolean {
 }
 
 /** An aggregator passes its maker's price on with all its tiers, but the data seldom lists them for the aggregator. */
-function atMakersPrice(rates: Rates, id: string, parts: { source: Source; priceData: PriceData }): Rates {
+function atMakersPrice(tariff: Candidate['tariff'], id: string, parts: Parts): Candidate['tariff'] {
   const [vendor = '', name = ''] = id.split('/')
   const maker = parts.priceData.get(parts.source.makers?.[vendor] ?? '')
   const model = maker && modelNamed(maker, name)
-  const makers = model && dearestRates(model)
-  return makers ? dearer(rates, makers) : rates
+  const makers = model && tariffOf(model)
+  return makers && makers !== 'unknown' && tariff !== 'unknown' ? dearer(tariff, makers) : tariff
+}
+
+/** What it points to may change, and the data is late. */
+function asAlias(alias: Candidate, target: Candidate | undefined): Candidate {
+  if (!target) throw new Error(`"${alias.id}" points to a model that is not there`)
+  if (alias.tariff === 'unknown' || target.tariff === 'unknown') return { ...alias, tariff: 'unknown' }
+  return { ...alias, tariff: dearer(alias.tariff, target.tariff), reason: `an alias of ${target.id}, and not cheaper` }
 }
 
 /** An aggregator's list is cut: only known makers, in their order, up to a number. */
@@ -124,14 +149,20 @@ function mostRelevant(candidates: readonly Candidate[], { makers, modelsMax }: S
     .slice(0, modelsMax)
 }
 
-function fileModel({ id, model }: Candidate, rates: Rates): FileModel {
-  const price = filePrice(rates)
+function fileModel({ id, model, tariff, reason }: Candidate): FileModel {
   return {
     id,
     ...(model.name !== undefined && model.name !== id && { name: model.name }),
     ...(model.context_window !== undefined && { contextTokens: model.context_window }),
-    ...(price && { price }),
+    ...(tariff !== 'unknown' && { price: reasonedPrice(tariff, reason) }),
   }
+}
+
+function reasonedPrice(tariff: Tariff, reason: string | undefined): FilePrice {
+  const price = filePrice(withFullWrites(tariff))
+  const isRaised = inline(price) !== inline(filePrice(tariff))
+  const source = reason ?? (isRaised ? "the price data; a cache write at the input's rate, of which it has a part" : '')
+  return { ...price, ...(source !== '' && { source }) }
 }
 
 function fileText(head: Record<string, unknown>, models: readonly FileModel[]): string {

@@ -110,10 +110,11 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const catalogue = readCatalogue(config, demo?.url)
+    const prices = await openPriceBook({
+      ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
+      ...{ writer: store.writer, author: `weir ${version}` },
+    })
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    const { reader, writer } = store
-    const stamp = { author: `weir ${version}`, madeMs: world.clock.dateMs() }
-    const prices = await openPriceBook({ shipped: catalogue.prices(), reader, writer, stamp })
     return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)

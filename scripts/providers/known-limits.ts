@@ -14,7 +14,7 @@ const openai: readonly Known[] = [
   [/^gpt-4-(turbo|0125|1106)/, 4_096],
   [/^gpt-4\.1/, 32_768],
   [/^gpt-4o-2024-05-13$/, 4_096],
-  [/^gpt-4o/, 16_384],
+  [/^gpt-(4o|audio)/, 16_384],
   [/^gpt-5(\.[123])?-chat-latest$/, 16_384],
   [/^gpt-[56]/, 128_000],
   [/^o[134]/, 100_000],
@@ -26,6 +26,7 @@ const google: readonly Known[] = [
 ]
 
 const known: Readonly<Record<string, readonly Known[]>> = {
+  ark: [[/^doubao-seed-2/, 131_072]],
   openai,
   google,
   deepseek: [
@@ -43,8 +44,13 @@ const known: Readonly<Record<string, readonly Known[]>> = {
     [/^magistral-small-latest$/, 262_144],
     [/./, 'context'],
   ],
+  minimax: [[/^MiniMax-M2/, 131_072]],
   moonshot: [[/./, 'context']],
   xai: [[/./, 'context']],
+  zhipu: [
+    [/^glm-4\.5-air$/, 98_304],
+    [/^glm-(4\.7|5)/, 131_072],
+  ],
   openrouter: [
     ...under('openai', openai),
     ...under('google', google),

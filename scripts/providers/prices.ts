@@ -1,88 +1,224 @@
-// What a model of the price data costs at most, said in the one price per kind of token that a provider file has.
+// What a model of the price data costs, with all its tiers, hours and coming changes, said as a provider file says it.
+//
+// A price is read as a function of a call's moment and length (a tariff), and written by walking the cells between
+// the points where it changes. So two of them can be joined whatever their tiers are: the dearer at every point.
 
 import type { ConditionalPrice, ModelInfo, ModelPrice } from '@pydantic/genai-prices'
-import { formatUsd, parseUsd } from '../../src/base/money.ts'
+import { formatUsd, nanos } from '../../src/base/money.ts'
+import type { RateName } from '../../src/billing/price-check.ts'
+import { dataRates, listedRate } from '../../src/billing/price-check.ts'
+import { neighbours } from '../../src/billing/price.ts'
 
-/** USD for a million tokens. 0 stands for a price that is not known. */
-export interface Rates {
-  readonly input: number
-  readonly output: number
-  readonly cacheRead: number
+export type FileRates = Readonly<Partial<Record<RateName, string>>>
+
+export interface FileCase extends FileRates {
+  readonly class?: string
+  readonly inputAbove?: number
+  readonly hours?: readonly [from: string, to: string]
+  readonly from?: string
 }
 
-export interface FilePrice {
+export interface FilePrice extends FileRates {
   readonly input: string
   readonly output: string
-  readonly cacheRead?: string
+  readonly currency?: { readonly code: string; readonly unitsPerUsd: string }
+  readonly cases?: readonly FileCase[]
+  /** Where a price that is written by hand was found, and when. */
+  readonly source?: string
+}
+
+/** USD for a million tokens, or for one request or search. */
+type Rates = Partial<Record<RateName, number>>
+
+interface Point {
+  readonly tokens: number
+  readonly minute: number
+  readonly day: string
+}
+
+export interface Tariff {
+  /** Where it changes: above a number of input tokens, at a minute of the day, on a day to come. */
+  readonly tokens: readonly number[]
+  readonly minutes: readonly number[]
+  readonly days: readonly string[]
+  at(point: Point): Rates
 }
 
 // The day of the price data. A fixed day and never the clock, so that a run tomorrow writes the same files.
-const PRICES_AS_OF = '2026-11-15'
+export const PRICES_AS_OF = '2026-11-15'
 
-/** A fee for each request or citation, which a price per token cannot say: such a price counts as not known. */
-const BEYOND_TOKENS = ['requests_kcount', 'output_citation_mtok']
+/** Searches in stored files are a tool of another endpoint; the rest of these prices holds without them. */
+const ELSEWHERE = 'storage_searches_kcount'
 
-const OTHER_OUTPUT = /^output_(audio|image|video)_|audio_hours$/
-
-/** The dearest of all tiers, hours and coming changes, so that no call is undercharged. Undefined: not a text model. */
-export function dearestRates(model: ModelInfo): Rates | undefined {
-  let dearest: Rates | undefined
-  for (const price of pricesInForce(model)) {
-    const rates = ratesOf(price)
-    if (rates === undefined) return undefined
-    dearest = dearest === undefined ? rates : dearer(dearest, rates)
-  }
-  return dearest
-}
-
-export function dearer(one: Rates, other: Rates): Rates {
+/** Undefined: not a model that reads and writes text. 'unknown': it costs what we cannot meter, or nothing is said. */
+export function tariffOf(model: ModelInfo): Tariff | 'unknown' | undefined {
+  const inForce = pricesInForce(model)
+  const prices = inForce.map(({ prices }) => prices)
+  if (prices.some(price => price.input_mtok === undefined || price.output_mtok === undefined)) return undefined
+  if (prices.some(hasUnmetered) || prices.some(isFree)) return 'unknown'
+  const tiers = prices.flatMap(price => Object.values(price)).flatMap(tiersOf)
+  const constraints = inForce.flatMap(({ constraint }) => constraint ?? [])
+  const ofDay = constraints.filter(constraint => constraint.type === 'time_of_date')
+  const ofDate = constraints.filter(constraint => constraint.type === 'start_date')
   return {
-    input: Math.max(one.input, other.input),
-    output: Math.max(one.output, other.output),
-    cacheRead: Math.max(one.cacheRead, other.cacheRead),
+    tokens: tiers.map(({ start }) => start),
+    minutes: ofDay.flatMap(({ start_time, end_time }) => [minuteOf(start_time), minuteOf(end_time)]),
+    days: ofDate.map(({ start_date }) => start_date).filter(day => day > PRICES_AS_OF),
+    at(point: Point) {
+      return ratesAt(inForce.findLast(conditional => applies(conditional, point))!.prices, point.tokens)
+    },
   }
 }
 
-export function filePrice(rates: Rates): FilePrice | undefined {
-  if (rates.input === 0 || rates.output === 0) return undefined
-  const price = { input: decimal(rates.input), output: decimal(rates.output) }
-  // The input price is what a provider file without "cacheRead" means.
-  return rates.cacheRead === rates.input ? price : { ...price, cacheRead: decimal(rates.cacheRead) }
+/** A start date that has come replaces what stands before it. */
+function pricesInForce(model: ModelInfo): readonly ConditionalPrice[] {
+  if (!Array.isArray(model.prices)) return [{ prices: model.prices }]
+  const replacing = model.prices.findLastIndex(
+    ({ constraint }) =>
+      constraint === undefined || (constraint.type === 'start_date' && constraint.start_date <= PRICES_AS_OF),
+  )
+  return model.prices.slice(Math.max(replacing, 0))
 }
 
-/** A start date replaces what stands before it; until it comes, and for hours of the day, either price may hold. */
-function pricesInForce(model: ModelInfo): readonly ModelPrice[] {
-  if (!Array.isArray(model.prices)) return [model.prices]
-  let inForce: ModelPrice[] = []
-  for (const conditional of model.prices) {
-    if (replacesEarlier(conditional)) inForce = []
-    inForce.push(conditional.prices)
-  }
-  return inForce
-}
-
-function replacesEarlier({ constraint }: ConditionalPrice): boolean {
+function applies({ constraint }: ConditionalPrice, { minute, day }: Point): boolean {
   if (constraint === undefined) return true
-  return constraint.type === 'start_date' && constraint.start_date <= PRICES_AS_OF
+  if (constraint.type === 'start_date') return constraint.start_date <= day
+  return isWithin(minute, [minuteOf(constraint.start_time), minuteOf(constraint.end_time)])
 }
 
-function ratesOf(price: ModelPrice): Rates | undefined {
-  if (Object.keys(price).some(key => OTHER_OUTPUT.test(key))) return undefined
-  const input = highest(price.input_mtok)
-  const output = highest(price.output_mtok)
-  if (input === undefined || output === undefined) return undefined
-  if (BEYOND_TOKENS.some(key => price[key] !== undefined)) return { input: 0, output: 0, cacheRead: 0 }
-  return { input, output, cacheRead: highest(price.cache_read_mtok) || input }
+function isWithin(minute: number, [from, to]: readonly [number, number]): boolean {
+  return from < to ? from <= minute && minute < to : minute >= from || minute < to
 }
 
-function highest(price: ModelPrice[string]): number | undefined {
-  if (price === undefined || typeof price === 'number') return price
-  return Math.max(price.base, ...price.tiers.map(tier => tier.price))
+const hasUnmetered = (price: ModelPrice): boolean =>
+  Object.keys(price).some(key => dataRates[key] === undefined && key !== ELSEWHERE)
+
+/** The price data has 0 for what is free to try, or not known; neither is a price. */
+const isFree = (price: ModelPrice): boolean => [price.input_mtok, price.output_mtok].some(of => rateAt(of, 0) === 0)
+
+const tiersOf = (price: ModelPrice[string]) => (typeof price === 'object' ? price.tiers : [])
+
+/** A tier holds for the whole call, and begins above its start. */
+function rateAt(price: ModelPrice[string], tokens: number): number {
+  if (price === undefined || typeof price === 'number') return price ?? 0
+  const reached = price.tiers.filter(({ start }) => tokens > start).sort((one, other) => one.start - other.start)
+  return reached.at(-1)?.price ?? price.base
 }
 
-/** The price data holds binary fractions such as 0.18000000000000002; nine decimals give back what was meant. */
-function decimal(usd: number): string {
-  const exact = parseUsd(usd.toFixed(9))
-  if (exact === undefined || Math.abs(Number(exact) / 1e9 - usd) > 1e-12) throw new Error(`not a price: ${usd}`)
-  return formatUsd(exact)
+function ratesAt(price: ModelPrice, tokens: number): Rates {
+  const rates: Rates = {}
+  for (const [key, value] of Object.entries(price)) {
+    const rate = rateAt(value, tokens)
+    const [name, per] = dataRates[key] ?? []
+    if (name !== undefined && rate > 0) rates[name] = rate / per!
+  }
+  return rates
+}
+
+/**
+ * At every point the dearer of a model's own price and of another that it passes on, so that no call is undercharged.
+ * Where the input costs the same it is passed on in full, also what the own price does not name.
+ */
+export function dearer(own: Tariff, other: Tariff): Tariff {
+  return {
+    tokens: [...own.tokens, ...other.tokens],
+    minutes: [...own.minutes, ...other.minutes],
+    days: [...own.days, ...other.days],
+    at(point) {
+      const [mine, theirs] = [own.at(point), other.at(point)]
+      const isPassedOn = mine.input === theirs.input
+      const both: Rates = {}
+      for (const name of Object.keys({ ...mine, ...theirs }) as RateName[]) {
+        const unnamed = isPassedOn ? undefined : filled(mine, name)
+        both[name] = Math.max(mine[name] ?? unnamed ?? 0, theirs[name] ?? 0)
+      }
+      return both
+    },
+  }
+}
+
+/** Some lists have only what storing adds to the input's rate. A token that is written to the cache is read as well. */
+export function withFullWrites(tariff: Tariff): Tariff {
+  return {
+    ...tariff,
+    at(point) {
+      const { cacheWrite, ...rates } = tariff.at(point)
+      return cacheWrite === undefined ? rates : { ...rates, cacheWrite: Math.max(cacheWrite, rates.input!) }
+    },
+  }
+}
+
+/** A rate, or that of the neighbour whose rate it then has. */
+function filled(rates: Rates, name: RateName): number | undefined {
+  const others: readonly RateName[] = name === 'perRequest' || name === 'perSearch' ? [] : neighbours[name]
+  return rates[[name, ...others].find(one => rates[one] !== undefined) ?? name]
+}
+
+type Condition = Pick<FileCase, 'from' | 'hours' | 'inputAbove'>
+type Cell = readonly [condition: Condition, point: Point]
+
+/** Every rate that is named anywhere is stated wherever it changes; a later case wins, so the broad ones come first. */
+export function filePrice(tariff: Tariff): FilePrice {
+  const [[, first], ...cells] = cellsOf(tariff) as [Cell, ...Cell[]]
+  const base = tariff.at(first)
+  const stated = orderedNames([base, ...cells.map(([, point]) => tariff.at(point))].flatMap(Object.keys))
+  const cases: (readonly [Condition, Rates])[] = []
+  for (const [condition, point] of cells) {
+    const earlier = cases.filter(([when]) => isIn(when, point)).map(([, rates]) => rates)
+    const before = Object.assign({}, base, ...earlier) as Rates
+    const wanted = tariff.at(point)
+    const rates: Rates = {}
+    // In order, so that a neighbour comes first: what it states here changes what the unnamed have.
+    for (const name of stated) {
+      const rate = filled(wanted, name)
+      if (rate !== undefined && rate !== filled({ ...before, ...rates }, name)) rates[name] = rate
+    }
+    if (Object.keys(rates).length > 0) cases.push([condition, rates])
+  }
+  return {
+    ...(texts(base, stated) as FileRates & { input: string; output: string }),
+    ...(cases.length > 0 && { cases: cases.map(([when, rates]) => ({ ...when, ...texts(rates, stated) })) }),
+  }
+}
+
+function cellsOf(tariff: Tariff): readonly Cell[] {
+  const tokens = [undefined, ...ascending(tariff.tokens)]
+  const minutes = ascending(tariff.minutes)
+  // The stretch over midnight is what the others differ from, so it has no hours of its own.
+  const stretches = minutes.map((from, index) => [from, minutes[index + 1] ?? minutes[0]!] as const).slice(0, -1)
+  const days = [undefined, ...[...new Set(tariff.days)].sort()]
+  return days.flatMap(from =>
+    [undefined, ...stretches].flatMap(hours =>
+      tokens.map((inputAbove): Cell => {
+        const when = { ...(from && { from }), ...(hours && { hours: [clock(hours[0]), clock(hours[1])] as const }) }
+        const minute = hours?.[0] ?? minutes.at(-1) ?? 0
+        const point = { tokens: inputAbove === undefined ? 0 : inputAbove + 1, minute, day: from ?? PRICES_AS_OF }
+        return [{ ...when, ...(inputAbove !== undefined && { inputAbove }) }, point]
+      }),
+    ),
+  )
+}
+
+function isIn({ from, hours, inputAbove }: Condition, { tokens, minute, day }: Point): boolean {
+  return (
+    (from === undefined || from <= day) &&
+    (hours === undefined || isWithin(minute, [minuteOf(hours[0]), minuteOf(hours[1])])) &&
+    (inputAbove === undefined || tokens > inputAbove)
+  )
+}
+
+const ascending = (numbers: readonly number[]): readonly number[] => [...new Set(numbers)].sort((a, b) => a - b)
+
+const minuteOf = (time: string): number => Number(time.slice(0, 2)) * 60 + Number(time.slice(3, 5))
+
+const clock = (minute: number): string =>
+  [Math.floor(minute / 60), minute % 60].map(part => String(part).padStart(2, '0')).join(':')
+
+function orderedNames(found: readonly string[]): readonly RateName[] {
+  return [...new Set(Object.values(dataRates).map(([name]) => name))].filter(name => found.includes(name))
+}
+
+function texts(rates: Rates, order: readonly RateName[]): FileRates {
+  const named = order.filter(name => rates[name] !== undefined)
+  return Object.fromEntries(named.map(name => [name, formatUsd(nanos(listedRate(rates[name]!)))]))
 }

@@ -26,7 +26,7 @@ export interface Source {
   /** For an aggregator: whose models are kept, and which provider of the price data is their maker. */
   readonly makers?: Readonly<Record<string, string | undefined>>
   readonly modelsMax?: number
-  /** Written by hand, in place of what the price data says. */
+  /** Listed by hand, in place of what the price data lists. */
   readonly hand?: readonly FileModel[]
 }
 
@@ -37,14 +37,14 @@ export const sources: Readonly<Record<string, Source>> = {
   cerebras: { from: ['cerebras'] },
   deepseek: {
     from: ['deepseek'],
-    only: /^deepseek-(chat|reasoner|v4-pro)$/,
-    // The vendor's price page: the peak hours' price, and the name that the V4.1 model took over.
+    // The vendor took "deepseek-chat" and "deepseek-reasoner" away in July 2026; the data still has their old price.
+    only: /^deepseek-v4-pro$/,
+    // The second is a name that the V4.1 model took over.
     hand: ['deepseek-flash', 'deepseek-v4-flash'].map(id => ({
       id,
       name: 'DeepSeek V4.1 Flash',
       contextTokens: 1_000_000,
       outputTokensMax: 393_216,
-      price: { input: '0.30', output: '1.20', cacheRead: '0.006' },
     })),
   },
   fireworks: { from: ['fireworks'], only: /^accounts\// },
@@ -53,6 +53,8 @@ export const sources: Readonly<Record<string, Source>> = {
     from: ['groq'],
     skip: /^(deepseek-r1|gemma|llama-3\.1-(405|70)b|llama-3\.2|llama-guard-3|llama2|llama3-|mi[sx]tral)|specdec/,
   },
+  // What Hugging Face passes on is this host's own price.
+  hyperbolic: { from: ['huggingface_hyperbolic'], only: /Instruct|-0\d\d\d$|^openai/, skip: /VL-|-fast$/ },
   huggingface: {
     // Its router takes "model:host"; without a host it chooses one, at whatever that one's price is.
     from: ['cerebras', 'fireworks-ai', 'groq', 'novita', 'nscale', 'ovhcloud', 'publicai', 'together'].map(
@@ -92,7 +94,7 @@ export const sources: Readonly<Record<string, Source>> = {
     skip: anyOf(
       // Dated names of models that are listed without the date, and older or special models.
       /-20\d{6}$|-\d{4}-\d\d-\d\d$|-preview-\d|-0\d-\d\d$|-0\d-2024$|-beta$/,
-      /search|deep-research|customtools|multi-agent/,
+      /search|deep-research|customtools|multi-agent|audio/,
       /\/(gpt-(3\.5|4-|4$|4\.5|5.*-(chat|pro)|6.*-pro|oss-safe)|chatgpt|.*codex|o1|o3-pro|.*-high$)/,
       /\/(claude-(\d|opus-4$|sonnet-4$)|gemini-(flash|pro|2\.0|2.*-preview$|.*-lite-preview$)|gemma-[23]|palm|learnlm)/,
       /\/(deepseek-(chat|r1$|.*exp)|.*distill|qwen-|qwen2|qwq|qwen3-(8b|14b|30b|32b|vl|.*-25\d\d$)|kimi-k2(-0905)?$)/,
@@ -122,15 +124,7 @@ export const sources: Readonly<Record<string, Source>> = {
       'qwen': undefined,
     },
     modelsMax: 150,
-    hand: [
-      {
-        // The price data has the half price of the launch weeks.
-        id: 'z-ai/glm-5.3-flash',
-        name: 'GLM 5.3 Flash',
-        contextTokens: 1_310_720,
-        price: { input: '0.15', output: '0.50', cacheRead: '0.03' },
-      },
-    ],
+    hand: [{ id: 'z-ai/glm-5.3-flash', name: 'GLM 5.3 Flash', contextTokens: 1_310_720 }],
   },
   ovhcloud: { from: ['ovhcloud'] },
   perplexity: { from: ['perplexity'], only: /^sonar/ },
@@ -140,37 +134,10 @@ export const sources: Readonly<Record<string, Source>> = {
     skip: /\/|^grok-2|-beta$|multi-agent/,
     atLeast: { 'grok-latest': 'grok-4.6' },
   },
-  zai: {
-    from: ['zai'],
-    only: /^glm-/,
-    hand: [
-      {
-        // The price data has the half price of the launch weeks.
-        id: 'glm-5.3-flash',
-        name: 'GLM-5.3-Flash',
-        contextTokens: 1_000_000,
-        price: { input: '0.15', output: '0.50', cacheRead: '0.03' },
-      },
-    ],
-  },
+  zai: { from: ['zai'], only: /^glm-/ },
   zhipu: {
     from: ['zhipuai'],
     only: /^glm-/,
     skip: /assistant|-\d{8}$/,
-    hand: [
-      // The price data has the cheapest of several tiers for these, and does not know the others.
-      { id: 'glm-4.5-air', name: 'GLM-4.5-Air', contextTokens: 128_000 },
-      { id: 'glm-4.7', name: 'GLM-4.7', contextTokens: 200_000 },
-      { id: 'glm-5', name: 'GLM-5', contextTokens: 200_000 },
-      { id: 'glm-5-turbo', name: 'GLM-5-Turbo', contextTokens: 200_000 },
-      { id: 'glm-5.1', name: 'GLM-5.1', contextTokens: 200_000 },
-      {
-        // Twice the half price of the launch weeks, rounded up.
-        id: 'glm-5.3-flash',
-        name: 'GLM-5.3-Flash',
-        contextTokens: 1_000_000,
-        price: { input: '0.111', output: '0.387', cacheRead: '0.032' },
-      },
-    ],
   },
 }

@@ -24,7 +24,7 @@ export function parseUsd(text: string): Nanos | undefined {
 }
 
 /** Writes USD with at least two decimals and no trailing zeros beyond them. */
-export function formatUsd(amount: Nanos): string {
+export function formatUsd(amount: Nanos | NanosPerMillion): string {
   const digits = (amount < 0n ? -amount : amount).toString().padStart(10, '0')
   const fraction = digits.slice(-9).replace(/0{1,7}$/, '')
   return `${amount < 0n ? '-' : ''}${digits.slice(0, -9)}.${fraction}`

@@ -107,8 +107,8 @@ export function priceText({ rates, cases, currency, source }: Price): string {
 export function rateTexts(rates: Rates): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const field of RATE_FIELDS) {
-    const rate: bigint | undefined = rates[field]
-    if (rate !== undefined) texts[field] = formatUsd(rate as Nanos)
+    const rate = rates[field]
+    if (rate !== undefined) texts[field] = formatUsd(rate)
   }
   return texts
 }

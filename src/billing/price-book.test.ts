@@ -4,22 +4,24 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Price } from '../base/price.ts'
 import { parsePrice, priceText } from '../base/price.ts'
-import type { PriceRow } from '../store/operations.ts'
-import { buildPriceBook, shippedTexts, syncRows } from './price-book.ts'
+import type { PriceRow } from './price-book.ts'
+import { buildPriceBook, openPriceBook, shippedTexts, syncRows } from './price-book.ts'
 
 const priceOf = (input: string): Price =>
   parsePrice({ input, output: '1' }, problem => {
     throw new Error(problem)
   })
 
-const stamp = { author: 'weir 1.0', madeMs: 5 }
+const author = 'weir 1.0'
 const shippedAt = (prices: Record<string, string>): ReadonlyMap<string, Price> =>
   new Map(Object.entries(prices).map(([model, input]) => [model, priceOf(input)]))
 
 /** A start of a release that ships these prices, on a table of these rows. */
 function start(prices: Record<string, string>, rows: readonly PriceRow[] = []) {
   const shipped = shippedAt(prices)
-  const all = [...rows, ...syncRows(shippedTexts(shipped), rows, stamp)]
+  let version = rows.at(-1)?.version ?? 0
+  const fresh = syncRows(shippedTexts(shipped), rows, author).map(row => ({ ...row, version: ++version }))
+  const all = [...rows, ...fresh]
   return { rows: all, book: buildPriceBook(shipped, all) }
 }
 
@@ -30,18 +32,18 @@ function inForce(book: ReturnType<typeof start>['book'], model: string): readonl
 }
 
 const operator = (version: number, model: string, input: string): PriceRow => ({
-  ...{ version, model, origin: 'operator', price: priceText(priceOf(input)), author: 'ann', madeMs: 6 },
+  ...{ version, model, origin: 'operator', price: priceText(priceOf(input)), author: 'ann' },
 })
 const withdrawn = (version: number, model: string): PriceRow => ({
-  ...{ version, model, origin: 'withdrawn', price: '', author: 'ann', madeMs: 7 },
+  ...{ version, model, origin: 'withdrawn', price: '', author: 'ann' },
 })
 
 describe('what is shipped', () => {
   test('has a version from the first start on, and no new one while it stays the same', () => {
     const first = start({ 'a/x': '1', 'a/y': '2' })
     expect(first.rows).toEqual([
-      { version: 1, model: 'a/x', origin: 'shipped', price: '{"input":"1.00","output":"1.00"}', ...stamp },
-      { version: 2, model: 'a/y', origin: 'shipped', price: '{"input":"2.00","output":"1.00"}', ...stamp },
+      { version: 1, model: 'a/x', origin: 'shipped', price: '{"input":"1.00","output":"1.00"}', author },
+      { version: 2, model: 'a/y', origin: 'shipped', price: '{"input":"2.00","output":"1.00"}', author },
     ])
     expect(inForce(first.book, 'a/y')).toEqual([2, '2'])
     expect(start({ 'a/x': '1', 'a/y': '2.0' }, first.rows).rows).toEqual(first.rows)
@@ -95,8 +97,24 @@ describe('what an operator says', () => {
   })
 })
 
+test('a book is opened on what it has written', async () => {
+  const asked: unknown[] = []
+  const run = (...args: readonly unknown[]): Promise<never> => {
+    asked.push(args)
+    return Promise.resolve({ done: 'added', versions: [7] } as never)
+  }
+  const { rows } = start({ 'a/x': '1' })
+  const shipped = shippedAt({ 'a/x': '1', 'a/y': '2' })
+  const book = await openPriceBook({ shipped, rows, writer: { run }, author })
+  const price = '{"input":"2.00","output":"1.00"}'
+  expect(asked).toEqual([['addPrices', { prices: [{ model: 'a/y', origin: 'shipped', price, author }] }]])
+  expect([inForce(book, 'a/x'), inForce(book, 'a/y')]).toEqual([[1, '1'], [7, '2']])
+  await openPriceBook({ shipped: shippedAt({ 'a/x': '1' }), rows, writer: { run }, author })
+  expect(asked).toHaveLength(1)
+})
+
 test('rows out of order are our own mistake', () => {
-  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], stamp)).toThrow('in order')
+  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow('in order')
 })
 
 test('any history of releases and operators leaves the last word in force', () => {
@@ -138,7 +156,7 @@ test('any history of releases and operators leaves the last word in force', () =
 test('a book of many models opens at once', () => {
   const many = shippedAt(Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a/${index}`, '1.5'])))
   const sinceMs = performance.now()
-  const rows = syncRows(shippedTexts(many), [], stamp)
+  const rows = syncRows(shippedTexts(many), [], author).map((row, index) => ({ ...row, version: index + 1 }))
   const book = buildPriceBook(many, rows)
   expect(book.current('a/4999')?.version).toBe(5_000)
   expect(performance.now() - sinceMs).toBeLessThan(1_000)

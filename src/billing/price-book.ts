@@ -5,9 +5,12 @@
 import { assert } from '../base/assert.ts'
 import type { Price } from '../base/price.ts'
 import { parsePrice, priceText } from '../base/price.ts'
-import type { PriceRow } from '../store/operations.ts'
-import type { Reader } from '../store/reader.ts'
+import type { PriceInsert } from '../store/operations.ts'
+import type { PriceVersion } from '../store/reader.ts'
 import type { Writer } from '../store/writer.ts'
+
+/** A row of the price table. Its model is named as callers name it, and the price of a withdrawal is empty. */
+export type PriceRow = PriceVersion
 
 export interface CurrentPrice {
   readonly version: number
@@ -23,18 +26,12 @@ export interface PriceBook {
   readonly revision: number
 }
 
-/** Who wrote the rows that syncRows() makes, and when. */
-export interface Stamp {
-  readonly author: string
-  readonly madeMs: number
-}
-
 /** The rows to write before a book is opened: every shipped price that differs from its last shipped version. */
 export function syncRows(
   shipped: ReadonlyMap<string, string>,
   rows: readonly PriceRow[],
-  stamp: Stamp,
-): readonly PriceRow[] {
+  author: string,
+): readonly PriceInsert[] {
   const last = new Map<string, string>()
   let version = 0
   for (const row of rows) {
@@ -42,28 +39,11 @@ export function syncRows(
     version = row.version
     if (row.origin === 'shipped') last.set(row.model, row.price)
   }
-  const fresh: PriceRow[] = []
+  const fresh: PriceInsert[] = []
   for (const [model, price] of shipped) {
-    if (last.get(model) !== price) fresh.push({ version: ++version, model, origin: 'shipped', price, ...stamp })
+    if (last.get(model) !== price) fresh.push({ model, origin: 'shipped', price, author })
   }
   return fresh
-}
-
-export interface OpenParts {
-  readonly shipped: ReadonlyMap<string, Price>
-  readonly reader: Pick<Reader, 'prices'>
-  readonly writer: Pick<Writer, 'run'>
-  readonly stamp: Stamp
-}
-
-/** Writes down what is new in what is shipped, durably, before any call can pin it. */
-export async function openPriceBook({ shipped, reader, writer, stamp }: OpenParts): Promise<PriceBook> {
-  const rows = reader.prices()
-  const fresh = syncRows(shippedTexts(shipped), rows, stamp)
-  if (fresh.length === 0) return buildPriceBook(shipped, rows)
-  const { versions } = await writer.run('addPrices', { prices: fresh })
-  const written = fresh.map((row, at) => ({ ...row, version: versions[at]! }))
-  return buildPriceBook(shipped, [...rows, ...written])
 }
 
 /** The texts that syncRows() compares. */
@@ -102,6 +82,24 @@ export function buildPriceBook(shipped: ReadonlyMap<string, Price>, rows: readon
       return revision
     },
   }
+}
+
+export interface PriceBookParts {
+  readonly shipped: ReadonlyMap<string, Price>
+  /** Those of the table, in order. */
+  readonly rows: readonly PriceRow[]
+  readonly writer: Pick<Writer, 'run'>
+  /** Who ships. */
+  readonly author: string
+}
+
+/** Writes down what is newly shipped, and opens the book. */
+export async function openPriceBook({ shipped, rows, writer, author }: PriceBookParts): Promise<PriceBook> {
+  const prices = syncRows(shippedTexts(shipped), rows, author)
+  if (prices.length === 0) return buildPriceBook(shipped, rows)
+  const { versions } = await writer.run('addPrices', { prices })
+  const fresh = prices.map((row, index) => ({ ...row, version: versions[index]! }))
+  return buildPriceBook(shipped, [...rows, ...fresh])
 }
 
 function readRow(model: string, version: number, text: string): Price {

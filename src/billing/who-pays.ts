@@ -48,6 +48,7 @@ const conditions = {
   reported: { says: 'with usage reported', holds: seen => seen.content && seen.reported !== undefined },
   unreported: { says: 'without usage that can be believed', holds: seen => seen.content && !seen.reported },
   empty: { says: 'with nothing in it', holds: seen => !seen.content },
+  checkpointed: { says: 'after a checkpoint', holds: seen => seen.content },
 } as const satisfies Record<string, Condition>
 
 type Charged = readonly [usage: Usage, source: UsageSource]
@@ -90,8 +91,9 @@ export const charges = {
     charged: ({ reported, estimate }) =>
       reported === undefined ? [{ input: estimate().input, output: 0 }, 'estimated'] : [reported, 'reported'],
   },
+  // By the recovery, which knows nothing else of the call.
   checkpoint: {
-    says: 'at most what had been delivered at the last checkpoint',
+    says: 'what had been delivered at the last checkpoint, estimated if that was not reported',
     charged: () => {
       throw new Error('what a crash left is charged by its recovery')
     },
@@ -134,9 +136,10 @@ const rows = [
     'We cut it, so we do not estimate what it may have been worth.'],
   ['gateway_fault', 'gateway_fault', 'always', 'nothing', 'Our mistakes are ours to pay.'],
   ['replayed', 'replayed', 'always', 'nothing', 'The call that made the answer has been charged.'],
-  ['gateway_crash', 'gateway_crash', 'always', 'checkpoint',
-    'Never more than was delivered. A checkpoint is written every few seconds of a long stream; before the first one '
-      + 'a crash makes a call free.'],
+  ['crash_delivered', 'gateway_crash', 'checkpointed', 'checkpoint',
+    'Never more than was delivered: a long stream leaves a checkpoint of that every few seconds.'],
+  ['crash_undelivered', 'gateway_crash', 'always', 'nothing',
+    'Nothing shows that anything was delivered, or the caller may ask for the answer again with its idempotency key.'],
 ] as const satisfies readonly (readonly [string, Outcome, Rule['when'], Rule['charge'], string])[]
 
 export const rules: readonly Rule[] = rows.map(([id, outcome, when, charge, why]) => ({

@@ -39,6 +39,14 @@ const rows: Readonly<Record<string, Row>> = {
     about: "show the balance of a key's account",
     run: async args => sayFields(await ask('balance', { key: args[0] })),
   },
+  'prices check': {
+    usage: 'prices check',
+    about: 'compare the prices of the provider files with public price data; exit code 1 if they disagree',
+    async run() {
+      const { checkInstalledPrices } = await import('./prices-check.ts')
+      process.exitCode = await checkInstalledPrices(readConfig(process.env).providerFolders, say)
+    },
+  },
   'token': {
     usage: 'token',
     about: 'make a short-lived management token (JWT) for /api/web/*',

@@ -23,11 +23,11 @@ const files = [
   file('own', { free: true, models: [{ id: 'local' }] }),
 ]
 const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })
-const stamp = { author: 'weir', madeMs: 0 }
 
 function open(): { data: ReturnType<typeof buildPublicData>; prices: PriceBook } {
   const shipped = catalogue.prices()
-  const prices = buildPriceBook(shipped, syncRows(shippedTexts(shipped), [], stamp))
+  const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
+  const prices = buildPriceBook(shipped, rows)
   return { prices, data: buildPublicData({ catalogue, prices, site: { name: 'Weir', version: '1' } }) }
 }
 
@@ -54,8 +54,8 @@ test('shows what an operator changed, and a model that has a price since then', 
   const { data, prices } = open()
   const price = '{"input":"7","output":"9"}'
   expect(data.modelById('paid/no')).toBeUndefined()
-  prices.add({ version: 3, model: 'paid/no', origin: 'operator', price, author: 'ann', madeMs: 1 })
-  prices.add({ version: 4, model: 'paid/plain', origin: 'operator', price, author: 'ann', madeMs: 1 })
+  prices.add({ version: 3, model: 'paid/no', origin: 'operator', price, author: 'ann' })
+  prices.add({ version: 4, model: 'paid/plain', origin: 'operator', price, author: 'ann' })
   expect(pricing(data).map(({ model, input }) => [model, input])).toEqual([
     ...[['paid/dear', '1.00'], ['paid/plain', '7.00'], ['paid/no', '7.00'], ['own/local', '0.00']],
   ])

@@ -22,6 +22,7 @@ export function buildForward(parts: ForwardParts): Forward {
     const { timings, attempts } = exchange
     let last: AttemptFailed | undefined
     for (;;) {
+      exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
       const channel = nextChannel(hold.route.channels, attempts, bounds.attemptsPerCallMax)
       if (channel === undefined) throw last?.refusal ?? new Refusal('no_channel', hold.route.provider.id)
       const sinceMs = timings.nowMs()

@@ -1,5 +1,6 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
+import { formatUsd } from '../base/money.ts'
 import { inputTokens, outputTokens } from '../base/usage.ts'
 import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
@@ -33,8 +34,10 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
   }
 }
 
-const lineOf = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, String(rate)]
 const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
+
+/** What, how many, and USD for a million of it. */
+const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
 
 /** What is known of a call before it is forwarded. */
 export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
@@ -56,6 +59,6 @@ export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): Record
     cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
     outputTokens: outputTokens(usage),
     reasoningTokens: usage.reasoning ?? 0,
-    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineOf)),
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineTold)),
   }
 }

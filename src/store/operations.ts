@@ -105,20 +105,13 @@ export interface KeyInsert {
   readonly creditRef: number
 }
 
-export type PriceOrigin = 'shipped' | 'operator' | 'withdrawn'
-
 export interface PriceInsert {
   /** `<provider>/<model>`, as callers name it. */
   readonly model: string
-  readonly origin: PriceOrigin
+  readonly origin: 'shipped' | 'operator' | 'withdrawn'
   /** Canonical JSON; empty for a withdrawal. */
   readonly price: string
   readonly author: string
-}
-
-export interface PriceRow extends PriceInsert {
-  readonly version: number
-  readonly madeMs: number
 }
 
 export interface Operations {

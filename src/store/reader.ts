@@ -3,7 +3,7 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from './database.ts'
-import type { PriceOrigin, PriceRow } from './operations.ts'
+import type { PriceInsert } from './operations.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -25,6 +25,10 @@ export interface BalanceRow {
   readonly balance: bigint
   readonly held: bigint
   readonly revoked: boolean
+}
+
+export interface PriceVersion extends PriceInsert {
+  readonly version: number
 }
 
 type Raw = Record<string, bigint | string | null>
@@ -83,17 +87,10 @@ export class Reader {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
   }
 
-  /** Every price that ever held, oldest first. */
-  prices(): readonly PriceRow[] {
-    const rows = this.#db.query<Raw, []>('SELECT * FROM price ORDER BY version').all()
-    return rows.map(row => ({
-      version: Number(row.version),
-      model: row.model as string,
-      origin: row.origin as PriceOrigin,
-      price: row.price as string,
-      author: row.author as string,
-      madeMs: Number(row.made_ms),
-    }))
+  /** All rows of the price table, oldest first. For the start. */
+  prices(): PriceVersion[] {
+    const rows = this.#db.query('SELECT version, model, origin, price, author FROM price ORDER BY version').all()
+    return (rows as (PriceInsert & { version: bigint })[]).map(row => ({ ...row, version: Number(row.version) }))
   }
 
   /** A real query, for the readiness check. */

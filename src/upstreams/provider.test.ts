@@ -99,29 +99,6 @@ test('the built-in provider has its three models', () => {
   expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow'])
 })
 
-test('prices are the dearest of tiers, hours of the day and announced changes', () => {
-  const rows = [
-    // [file, model, input, output, cache read] in nano-USD for a million tokens
-    ['openai.json', 'gpt-4o', 2_500_000_000n, 10_000_000_000n, 1_250_000_000n],
-    ['openai.json', 'o3', 2_000_000_000n, 8_000_000_000n, 500_000_000n], // the price that was replaced was dearer
-    ['openai.json', 'gpt-5.4', 5_000_000_000n, 22_500_000_000n, 500_000_000n], // long prompts
-    ['deepseek.json', 'deepseek-v4-pro', 1_320_000_000n, 3_960_000_000n, 44_000_000n], // peak hours
-    ['google.json', 'gemini-3.6-flash', 1_500_000_000n, 7_500_000_000n, 150_000_000n], // from 2027 on
-    ['openrouter.json', 'google/gemini-2.5-pro', 2_500_000_000n, 15_000_000_000n, 310_000_000n], // its maker's tiers
-    ['groq.json', 'llama-3.1-8b-instant', 50_000_000n, 80_000_000n, 50_000_000n], // no price for cached input
-  ] as const
-  for (const [file, model, ...expected] of rows) {
-    const rates = readProvider(file).models.get(model)?.price?.rates
-    const found: unknown[] = [rates?.input, rates?.output, rates?.cacheRead ?? rates?.input]
-    expect([file, model, ...found]).toEqual([file, model, ...expected])
-  }
-})
-
-test('a model whose price has a part that is not per token has no price', () => {
-  expect(readProvider('perplexity.json').models.get('sonar')).toMatchObject({ id: 'sonar', contextTokens: 128_000 })
-  expect(readProvider('perplexity.json').models.get('sonar')?.price).toBeUndefined()
-})
-
 const good = {
   id: 'good',
   name: 'Good',

@@ -96,7 +96,7 @@ describe('when the ledger does not answer', () => {
     letGo()
     await until(() => harness.openHolds() === 0, 'the hold is given back', 15_000)
     await until(() => harness.records().at(-1)?.status === 500, 'it is recorded as it was told')
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'gateway_fault', status: 500, cost: 0 })
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'gateway_fault', rule: 'gateway_fault', cost: 0 })
     expect(await harness.balance(key)).toMatchObject({ balance: '1.00', held: '0.00' })
     expect((await fetch(`${harness.url}/health/ready`)).status).toBe(200)
   }, 40_000)

@@ -38,16 +38,23 @@ async function lettingGo(caller: Caller, request: ReceivedRequest): Promise<numb
   return request.closedAtMs! - leftAtMs
 }
 
+/** The record of a caller that left before content: four bytes of its request are a token. */
+function inputAlone(fields: object): object {
+  const input = Math.ceil(JSON.stringify({ model, messages: hello, ...fields }).length / 4)
+  const told = { input_tokens: input, output_tokens: 0, cost: input * 150 }
+  return { outcome: 'client_left', rule: 'left_waiting', usage_source: 'estimated', ...told }
+}
+
 describe('a plain call', () => {
-  test('that is left before its answer costs nothing', async () => {
+  test('that is left before its answer costs what the upstream had to read', async () => {
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, {})
     expect(await lettingGo(caller, await received)).toBeLessThan(1_000)
-    expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, cost: 0, usage_source: 'none' })
+    expect(await settled()).toMatchObject({ ...inputAlone({}), status: 499 })
   })
 
-  test('that is left in the middle of its answer costs nothing, and is not tried again', async () => {
+  test('that is left in the middle of its answer costs its input, and is not tried again', async () => {
     const before = harness.upstream.requests.length
     const received = harness.upstream.nextRequest()
     harness.upstream.plan({
@@ -62,20 +69,20 @@ describe('a plain call', () => {
     const request = await received
     await until(() => request.bytesWritten > 20, 'half of the answer is out')
     expect(await lettingGo(caller, request)).toBeLessThan(1_000)
-    expect(await settled()).toMatchObject({ outcome: 'client_left', cost: 0 })
+    expect(await settled()).toMatchObject(inputAlone({}))
     expect(harness.upstream.requests.length).toBe(before + 1)
   })
 })
 
 describe('a stream', () => {
-  test('that is left before its head costs nothing', async () => {
+  test('that is left before its head costs its input', async () => {
     harness.upstream.plan(script(streamHead, chunk(role())))
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     const request = await received
     await until(() => request.bytesWritten > 100, 'the role is out')
     expect(await lettingGo(caller, request)).toBeLessThan(1_000)
-    expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, cost: 0, usage_source: 'none' })
+    expect(await settled()).toMatchObject({ ...inputAlone({ stream: true }), status: 499 })
   })
 
   test('that is left after content is charged by what was sent, counted', async () => {

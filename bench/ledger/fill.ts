@@ -1,0 +1,69 @@
+// Fills a database with records and their charges, spread over accounts, keys, models and the last hundred days, and in
+// balance. Indexes are made afterwards, which is many times quicker.
+//
+// fill.ts <database> <records>
+
+import { migrate, openWriter } from '../../src/store/database.ts'
+
+const [path = '', records = '10000000'] = process.argv.slice(2)
+
+/** The same as base/ids.ts: milliseconds since 2026, times 8192. */
+const SPAN = 8_192
+const DAYS = 100
+const ACCOUNTS = 1_000
+
+const db = openWriter(path)
+migrate(db)
+db.run('PRAGMA synchronous = OFF')
+
+const rows = db.query('SELECT name, sql FROM sqlite_schema WHERE type = ? AND tbl_name IN (?, ?) AND sql IS NOT NULL')
+const indexes = rows.all('index', 'record', 'transfer') as { name: string; sql: string }[]
+for (const { name } of indexes) db.run('DROP INDEX '.concat(name))
+
+const lastId = (Date.now() - Date.UTC(2026, 0, 1)) * SPAN - SPAN
+const step = Math.floor((DAYS * 86_400_000 * SPAN) / Number(records))
+const firstId = lastId - step * Number(records)
+const PRICE = 250_200
+
+db.transaction(() => {
+  db.run(
+    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
+     INSERT INTO account (id, name, kind, balance, created_ms)
+     SELECT 1000 + at, 'account ' || at, 'prepaid', 0, 0 FROM n`,
+    [ACCOUNTS],
+  )
+  // Accounts of very different size, as in life: the square of a number that is spread evenly.
+  db.run(
+    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
+     INSERT INTO record
+     SELECT ?2 + at * ?3, account + 1000000, account, 'openai-chat', 'openai', model, 'openai#1',
+       CASE WHEN at % 50 = 0 THEN 502 ELSE 200 END, CASE WHEN at % 50 = 0 THEN 'upstream_unusable' END,
+       CASE WHEN at % 50 = 0 THEN 'upstream_failed' ELSE 'completed' END,
+       CASE WHEN at % 50 = 0 THEN 'upstream_failed' ELSE 'completed' END,
+       CASE WHEN at % 50 = 0 THEN 'none' ELSE 'reported' END, at % 2, 812, 0, 0, 214, 0,
+       CASE WHEN at % 50 = 0 THEN 0 ELSE ?4 END, 0, 1234567, 321, '[["input",812,"0.15"],["output",214,"0.60"]]',
+       '[["openai#1","answered",412]]', '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}', 412, 413,
+       CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL
+     FROM (SELECT at, 1000 + (((at * 7919) % 1000) * ((at * 104729) % 1000)) / 1000 AS account,
+       'gpt-4o-' || ((at * 31) % 20) AS model FROM n)`,
+    [Number(records), firstId, step, PRICE],
+  )
+  db.run(
+    `INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms)
+     SELECT call_id, 'charge', account_id, 1, cost, 0 FROM record WHERE cost > 0`,
+  )
+  db.run(
+    `INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms)
+     SELECT account_id, 'top_up', 4, account_id, sum(cost) + 1000000000, 0 FROM record GROUP BY account_id`,
+  )
+  db.run(
+    'UPDATE account SET balance = 1000000000 WHERE id IN (SELECT credit FROM transfer WHERE kind = ?1)',
+    ['top_up'],
+  )
+  db.run("UPDATE account SET balance = (SELECT sum(amount) FROM transfer WHERE kind = 'charge') WHERE id = 1")
+  db.run("UPDATE account SET balance = -(SELECT sum(amount) FROM transfer WHERE kind = 'top_up') WHERE id = 4")
+})()
+for (const { sql } of indexes) db.run(sql)
+db.run('ANALYZE')
+db.run('PRAGMA wal_checkpoint(TRUNCATE)')
+db.close()
