@@ -3,7 +3,7 @@
 import type { Subprocess } from 'bun'
 import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
 import { until } from '../support/gateway.ts'
 import { countOpenCalls } from './books.ts'
@@ -13,6 +13,7 @@ import type { Event, EventLog } from './event-log.ts'
 import { openEventLog } from './event-log.ts'
 import type { ChildOptions } from './gateway-child.ts'
 import { GatewayChild, ROOT, runWeir, StartFailed } from './gateway-child.ts'
+import { judgeOldHouse, writeOldHouse } from './old-house.ts'
 import { buildRandom, credits } from './plan.ts'
 import { MODEL, startUpstream } from './upstream.ts'
 
@@ -22,14 +23,17 @@ export interface CrashOptions {
   /** The working copy whose gateway is killed. */
   readonly root?: string
   readonly callers?: number
+  /** Of the kills, how many fall into the upgrade of an old data folder. */
+  readonly upgrades?: number
   onKill?(kills: number, verdict: Verdict): void
 }
 
 export interface CrashReport {
   readonly seed: number
   readonly kills: number
-  /** Of them, while it started, and of those, with calls left to recover. */
+  /** Of them, while it started; of those, while an old folder was brought up to date, and with calls to recover. */
   readonly starts: number
+  readonly upgrades: number
   readonly recoveries: number
   readonly calls: number
   readonly checkpointed: number
@@ -48,8 +52,10 @@ const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
 /** One kill in five falls into a start. */
 const START_KILLS_MILLE = 200
 const CHECKPOINT_SECONDS = 1
-const AFTER_TOUCH_MS = 25
-const VIOLATIONS_KEPT = 20
+const AFTER_TOUCH_MS = 15
+const VIOLATIONS_KEPT = 200
+/** One kill in so many falls into an upgrade, if nothing else is said. */
+const UPGRADE_KILLS_SHARE = 15
 const QUIET_MS_MAX = 10_000
 
 /** When a kill under load falls: at any instant, or right after something that promises durability. */
@@ -66,6 +72,7 @@ export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
   const run = new Run(options, folder)
   try {
     await run.prepare()
+    await run.killUpgrades()
     await run.killOften()
     return run.report()
   } finally {
@@ -90,6 +97,7 @@ class Run {
   #loads = 0
   #kills = 0
   #starts = 0
+  #upgrades = 0
   #recoveries = 0
   #verdict: Verdict | undefined
   #violations: readonly string[] = []
@@ -102,10 +110,9 @@ class Run {
   }
 
   async prepare(): Promise<void> {
-    const { seed, root = ROOT, callers: count = CALLERS } = this.#options
+    const { seed, root = ROOT } = this.#options
     this.#upstream = await startUpstream(seed, this.#log)
     const data = join(this.#folder, 'data')
-    mkdirSync(data)
     this.#database = join(data, 'weir.db')
     this.#child = {
       root,
@@ -120,7 +127,10 @@ class Run {
         OPENAI_BASE_URL: `${this.#upstream.url}/v1`,
       },
     }
-    await this.#killFirstStarts()
+  }
+
+  async #hireCallers(): Promise<void> {
+    const { seed, callers: count = CALLERS } = this.#options
     const keys: string[] = []
     for (const [key, credit] of credits.entries()) {
       const flags = ['--tier', 'pro', '--qpm', '100000', '--credit', credit]
@@ -131,15 +141,31 @@ class Run {
     this.#checker = new Looker(this.#database, join(this.#folder, 'events.jsonl'))
   }
 
-  /** The schema is made in these, or half of it. */
-  async #killFirstStarts(): Promise<void> {
-    for (let start = 0; start < 2 && this.#kills < this.#options.kills; start++) await this.#killAtStart()
+  /** Each time a folder of the first schema, killed while it is brought up to date; the last one is used on. */
+  async killUpgrades(): Promise<void> {
+    const { kills, root = ROOT } = this.#options
+    const data = dirname(this.#database)
+    const { upgrades = Math.ceil(kills / UPGRADE_KILLS_SHARE) } = this.#options
+    while (this.#upgrades < upgrades && this.#violations.length === 0) {
+      rmSync(data, { recursive: true, force: true })
+      mkdirSync(data)
+      writeOldHouse(this.#database, root)
+      await this.#killAtStart()
+      this.#upgrades++
+      if (!(await this.#start())) return
+      await this.#gateway!.kill()
+      this.#violations = judgeOldHouse(this.#database)
+    }
   }
 
   async killOften(): Promise<void> {
+    if (this.#violations.length > 0) return
+    await this.#hireCallers()
     await this.#startAndLook()
     while (this.#kills < this.#options.kills && this.#violations.length === 0) {
       await this.#killUnderLoad()
+      // A small run shall see one, too.
+      if (this.#loads % 10 === 5) await this.#killAtStart()
       while (this.#random() * 1_000 < START_KILLS_MILLE && this.#kills < this.#options.kills) await this.#killAtStart()
       await this.#startAndLook()
     }
@@ -167,7 +193,7 @@ class Run {
     const gateway = new GatewayChild(this.#child)
     if (this.#random() < 0.5) await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
     else {
-      await firstTouch(dirname(this.#database), gateway.listening)
+      await firstTouch(this.#database, gateway.listening)
       await Bun.sleep(this.#random() * AFTER_TOUCH_MS)
     }
     await gateway.kill()
@@ -177,7 +203,8 @@ class Run {
     if (open > 0) this.#recoveries++
   }
 
-  async #startAndLook(): Promise<void> {
+  /** False when a crash has left it unable to start. */
+  async #start(): Promise<boolean> {
     const sinceMs = performance.now()
     this.#gateway = new GatewayChild(this.#child)
     try {
@@ -185,9 +212,14 @@ class Run {
     } catch (fault) {
       if (!(fault instanceof StartFailed)) throw fault
       this.#violations = [`the gateway does not start again: ${fault.message}`]
-      return
+      return false
     }
     this.#startMs = this.#startMs * 0.8 + (performance.now() - sinceMs) * 0.2
+    return true
+  }
+
+  async #startAndLook(): Promise<void> {
+    if (!(await this.#start())) return
     this.#verdict = await this.#checker.look()
     this.#violations = this.#verdict.violations.slice(0, VIOLATIONS_KEPT)
     this.#options.onKill?.(this.#kills, this.#verdict)
@@ -199,6 +231,7 @@ class Run {
       seed: this.#options.seed,
       kills: this.#kills,
       starts: this.#starts,
+      upgrades: this.#upgrades,
       recoveries: this.#recoveries,
       calls: this.#verdict?.calls ?? 0,
       checkpointed: this.#verdict?.checkpointed ?? 0,
@@ -220,10 +253,12 @@ class Run {
   }
 }
 
-/** Waits until a file in the folder is written, or the gateway is up, whichever is first. */
-async function firstTouch(folder: string, listening: Promise<unknown>): Promise<void> {
+/** Waits until the database is touched, or the gateway is up, whichever is first. */
+async function firstTouch(database: string, listening: Promise<unknown>): Promise<void> {
   const touched = Promise.withResolvers<void>()
-  const watcher = watch(folder, () => touched.resolve())
+  const watcher = watch(dirname(database), (_, file) => {
+    if (file?.startsWith(basename(database))) touched.resolve()
+  })
   await Promise.race([touched.promise, listening])
   watcher.close()
 }
@@ -234,7 +269,8 @@ class Looker {
   readonly #lines: AsyncIterator<string>
 
   constructor(database: string, log: string) {
-    const args = [process.execPath, join(import.meta.dir, 'checker.ts'), database, log, String(CHECKPOINT_SECONDS * 1_000)]
+    const program = [process.execPath, join(import.meta.dir, 'checker.ts')]
+    const args = [...program, database, log, String(CHECKPOINT_SECONDS * 1_000)]
     this.#process = Bun.spawn(args, { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
     this.#lines = linesOf(this.#process.stdout)
   }

@@ -23,7 +23,7 @@ export async function catchBug(bug: Bug, seed: number): Promise<Caught> {
   const sinceMs = performance.now()
   const root = plant(bug.edits)
   try {
-    const { violations, tries } = bug.by === 'kills' ? await byKills(root, seed) : await byRaces(root, seed)
+    const { violations, tries } = bug.by === 'kills' ? await byKills(bug, root, seed) : await byRaces(root, seed)
     const said = violations.find(violation => bug.expects.test(violation))
     const seconds = (performance.now() - sinceMs) / 1_000
     if (said !== undefined) return { bug: bug.name, after: tries, said, seconds }
@@ -38,8 +38,8 @@ interface Seen {
   readonly tries: number
 }
 
-async function byKills(root: string, seed: number): Promise<Seen> {
-  const { violations, kills } = await runCrashes({ kills: KILLS_MAX, seed, root })
+async function byKills({ upgrades = 1 }: Bug, root: string, seed: number): Promise<Seen> {
+  const { violations, kills } = await runCrashes({ kills: KILLS_MAX, seed, root, upgrades })
   return { violations, tries: kills }
 }
 
