@@ -42,6 +42,8 @@ export function addCrowd(home: WeirHome, { size, callable }: Crowd): readonly st
     const insert = db.query(INSERT_KEY)
     db.transaction(() => {
       db.query(INSERT_ACCOUNTS).run({ size, balance: CREDIT_NANO_USD, now: Date.now() })
+      db.query(INSERT_TRANSFERS).run()
+      db.query(UPDATE_CLEARING).run()
       texts.forEach((text, index) => {
         const digest = digestKey(text, folder.secrets.pepper)
         insert.run({ id: index + 1, digest, suffix: keySuffix(text), now: Date.now() })
@@ -58,13 +60,21 @@ export function addCrowd(home: WeirHome, { size, callable }: Crowd): readonly st
 // Our ids begin at 1, far below the time-ordered ones that the gateway gives.
 const INSERT_ACCOUNTS = `
   WITH RECURSIVE row (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM row WHERE id < $size)
-  INSERT INTO account (id, name, balance, created_ms) SELECT id, 'account ' || id, $balance, $now FROM row`
+  INSERT INTO account (id, name, kind, balance, created_ms)
+  SELECT id + 10, 'account ' || id, 'prepaid', $balance, $now FROM row` // the first ids are the operator's own
+
+/** The books are in balance, or the auditor would freeze them all. */
+const INSERT_TRANSFERS = `
+  INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms)
+  SELECT id, 'top_up', 4, id, balance, created_ms FROM account WHERE name LIKE 'account %'`
+const UPDATE_CLEARING = `
+  UPDATE account SET balance = -(SELECT sum(amount) FROM transfer WHERE kind = 'top_up') WHERE id = 4`
 
 const INSERT_KEY = `
   INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
-  VALUES ($id, $digest, $suffix, 'key ' || $id, $id, 'pro', $now)`
+  VALUES ($id, $digest, $suffix, 'key ' || $id, $id + 10, 'pro', $now)`
 
 const INSERT_REST = `
   WITH RECURSIVE row (id) AS (SELECT $first UNION ALL SELECT id + 1 FROM row WHERE id < $size)
   INSERT INTO api_key (id, digest, suffix, name, account_id, tier, created_ms)
-  SELECT id, randomblob(32), substr(hex(randomblob(2)), 1, 4), 'key ' || id, id, 'pro', $now FROM row`
+  SELECT id, randomblob(32), substr(hex(randomblob(2)), 1, 4), 'key ' || id, id + 10, 'pro', $now FROM row`

@@ -21,7 +21,10 @@ export interface SettleExtras {
 
 export interface Ledger {
   hold(request: HoldRequest): Promise<Held>
-  settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<void>
+  /** Gives `exists` for a call that has been settled before. */
+  settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<'settled' | 'exists'>
+  /** Gives back what a call was charged after its caller had been told that it failed. */
+  takeBack(record: RecordRow): Promise<void>
   /** What has been delivered so far: a crash charges no more than that. */
   checkpoint(callId: number, used: Nanos, usage: RecordUsage): Promise<void>
   /** Writes down a call that holds nothing. */
@@ -49,6 +52,11 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
       const input = { record, cost: moneyText(cost) }
       const result = await writer.run('settle', idempotency === undefined ? input : { ...input, idempotency })
       if (result.done === 'settled' && result.shortfall !== '0') onShortfall(record.callId, readMoney(result.shortfall))
+      return result.done
+    },
+    async takeBack({ callId, accountId }) {
+      const about = { reference: null, author: 'weir' }
+      await writer.run('post', { kind: 'refund', ref: callId, accountId, amount: 'all', ...about })
     },
     async checkpoint(callId, used, usage) {
       await writer.run('checkpoint', { callId, used: moneyText(used), usage })

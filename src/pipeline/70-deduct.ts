@@ -8,7 +8,10 @@ import type { Cost } from './60-cost.ts'
 export type Deduct = (row: RecordRow, cost: Cost, mayHold: boolean) => Promise<void>
 
 export function buildDeduct(ledger: Ledger): Deduct {
-  return function deduct(row, cost, mayHold) {
-    return mayHold ? ledger.settle(row, cost.amount) : ledger.record(row)
+  return async function deduct(row, cost, mayHold) {
+    if (!mayHold) return await ledger.record(row)
+    const done = await ledger.settle(row, cost.amount)
+    // It was durable after all, later than we could wait: by then the caller had been told that the call failed.
+    if (done === 'exists' && row.outcome === 'gateway_fault') await ledger.takeBack(row)
   }
 }

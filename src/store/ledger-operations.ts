@@ -155,14 +155,13 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
   const readAccount = accountReader(db)
   const add = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
   const insertTransfer = transferInserter(db)
-  const findOne = db.query(
-    'SELECT amount, debit FROM transfer WHERE ref = ?1 AND kind = ?2',
-  )
+  const findOne = db.query('SELECT amount, debit FROM transfer WHERE ref = ?1 AND kind = ?2')
   const findReference = db.query('SELECT 1 FROM transfer WHERE kind = ?1 AND reference = ?2')
 
   return function postByHand({ kind, ref, accountId, amount: text, reference, author }) {
-    const amount = readMoney(text)
-    assert(kind === 'adjustment' ? amount !== 0n : amount > 0n, 'a posting moves money')
+    const charge = kind === 'refund' ? (findOne.get(ref, 'charge') as Charge | null) : null
+    const amount = text === 'all' ? (charge?.amount ?? 0n) : readMoney(text)
+    assert(kind === 'adjustment' ? amount !== 0n : amount > 0n || text === 'all', 'a posting moves money')
     if (findOne.get(ref, kind) !== null) return { done: 'exists' }
     if (reference !== null && findReference.get(kind, reference) !== null) return { done: 'exists' }
     const account = readAccount(accountId)
@@ -170,7 +169,6 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
     if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
     if (account.balance + amount > BALANCE_MAX) return { done: 'balance_too_high' }
     if (kind === 'refund') {
-      const charge = findOne.get(ref, 'charge') as { amount: bigint; debit: bigint } | null
       if (charge === null || Number(charge.debit) !== accountId) return { done: 'call_not_charged' }
       if (amount > charge.amount) return { done: 'more_than_charged' }
     }
@@ -183,6 +181,11 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
     operators.move(other, -amount)
     return { done: 'posted', balance: `${account.balance + amount}` }
   }
+}
+
+interface Charge {
+  readonly amount: bigint
+  readonly debit: bigint
 }
 
 export interface TransferRow {

@@ -139,8 +139,8 @@ export interface Operations {
       readonly kind: PostedKind
       readonly ref: number
       readonly accountId: number
-      /** Of an adjustment it may be negative. */
-      readonly amount: MoneyText
+      /** Of an adjustment it may be negative. Of a refund it may be all that was charged. */
+      readonly amount: MoneyText | 'all'
       readonly reference: string | null
       readonly author: string
     }

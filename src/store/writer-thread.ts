@@ -67,8 +67,11 @@ function backUpBefore(path: string, version: number): void {
 /** What takes room on the disk for a call that has not begun; all else ends something. */
 const isNew = (name: OperationName): boolean => name === 'hold' || name === 'record'
 
+const tooLate: Done = [null, { message: 'too late', full: false }]
+const isLate = (job: Job): boolean => Date.now() >= job.dueMs
+
 function runJob(job: Job): Done {
-  if (Date.now() >= job.dueMs) return [null, { message: 'too late', full: false }]
+  if (isLate(job)) return tooLate
   if (isNew(job.name) && ballast.full) return [null, { message: 'no room on the disk', full: true }]
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
   const run = operations.run[job.name] as (input: Input<OperationName>) => unknown
@@ -88,8 +91,9 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
   try {
     return db.transaction(() => runAll(jobs)).immediate()
   } catch {
-    // One of them failed in a way we did not foresee. Alone, each gets its own verdict.
-    return jobs.map(runAlone)
+    // One of them failed in a way we did not foresee. Alone, each gets its own verdict. Where it was the file that
+    // could not be had for seconds, those seconds must not pass once for each of them.
+    return jobs.map(job => (isLate(job) ? tooLate : runAlone(job)))
   }
 }
 

@@ -1,0 +1,36 @@
+// A settle that becomes durable after its caller was told that the call failed: what it charged is given back.
+
+import { expect, test } from 'bun:test'
+import { nanos } from '../../src/base/money.ts'
+import { buildLedger } from '../../src/billing/ledger.ts'
+import { buildDeduct } from '../../src/pipeline/70-deduct.ts'
+import type { Cost } from '../../src/pipeline/60-cost.ts'
+import type { Input, OperationName, Result } from '../../src/store/operations.ts'
+import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
+
+test('a late charge is taken back once, and other repetitions change nothing', async () => {
+  const books = openTestBooks()
+  books.account(11, '1000')
+  const run = <Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> =>
+    Promise.resolve((books.run[name] as (input: Input<Name>) => Result<Name>)(input))
+  const deduct = buildDeduct(buildLedger({ writer: { run }, onShortfall() {} }))
+  const costs = (amount: bigint): Cost =>
+    ({ amount: nanos(amount), lines: [], usage: { input: 1, output: 1 }, source: 'reported', rule: '' }) as Cost
+
+  books.run.hold(holdOf(7, 11, '400'))
+  await deduct(recordOf(7, 11), costs(150n), true) // the one that was slow
+  expect(books.row(11).balance).toBe(850n)
+  const failed = recordOf(7, 11, { outcome: 'gateway_fault', status: 500 })
+  for (let round = 0; round < 2; round++) {
+    await deduct(failed, costs(0n), true)
+    expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
+  }
+  expect(books.count('record')).toBe(1)
+
+  books.run.hold(holdOf(8, 11, '400'))
+  await deduct(recordOf(8, 11), costs(150n), true)
+  await deduct(recordOf(8, 11), costs(150n), true) // a delivered stream, owed and written twice
+  expect(books.row(11).balance).toBe(850n)
+  expect(bookFaults(books.db)).toEqual([])
+  books.close()
+})
