@@ -62,21 +62,21 @@ export interface EndpointParts {
 }
 
 export function buildEndpoints({ publicData, isReady }: EndpointParts): readonly Endpoint[] {
-  const data = (body: string): Answer => () => ({ body })
+  const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.slice('/v1/models/'.length)))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
 
-    { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(publicData.modelList) },
+    { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
     { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: model },
-    { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(publicData.models) },
-    { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(publicData.providers) },
-    { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(publicData.pricing) },
-    { method: 'GET', path: '/api/public/settings', auth: 'nobody', answer: data(publicData.settings) },
+    { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },
+    { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(() => publicData.providers) },
+    { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },
+    { method: 'GET', path: '/api/public/settings', auth: 'nobody', answer: data(() => publicData.settings) },
 
     { method: 'GET', path: '/api/web/me', auth: 'token', answer: ({ holder }) => found(JSON.stringify(holder)) },
 
-    { method: 'GET', path: '/health/live', auth: 'nobody', answer: data('{"status":"live"}') },
+    { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
     { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(isReady()) },
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]

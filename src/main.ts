@@ -15,7 +15,7 @@ import { buildLog } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
-import type { PriceBook } from './billing/price-book.ts'
+import type { PriceBook, PriceRow } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
@@ -34,6 +34,7 @@ import { verifyToken } from './identity/token.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import type { Command } from './management/operator.ts'
 import { buildOperator } from './management/operator.ts'
+import { buildPriceCommands } from './management/price-commands.ts'
 import { buildPublicData } from './management/public-data.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
 import { buildLimitRate } from './pipeline/20-limit-rate.ts'
@@ -59,9 +60,6 @@ import type { Catalogue } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
 
 const { version } = packageJson
-
-/** A ledger that takes longer than this for one operation is not well. */
-const WRITER_MS_MAX = 1_000
 
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
@@ -114,6 +112,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
+    store.followPrices(row => prices.add(row))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
@@ -217,6 +216,8 @@ export interface Store {
   readonly keys: KeyDirectory
   readonly operator: Readonly<Record<string, Command>>
   mintId(): number
+  /** Calls with each price that an operator adds. */
+  followPrices(listener: (row: PriceRow) => void): void
   close(): Promise<void>
 }
 
@@ -238,6 +239,7 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     unknownMax: bounds.keysUnknownCachedMax,
     unknownMs: bounds.keyUnknownMsMax,
   })
+  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
     reader,
@@ -252,7 +254,11 @@ export async function openStore(config: Config, world: World = realWorld): Promi
     await writer.close()
     lock?.release()
   }
-  return { folder, writer, reader, keys, operator, mintId, close }
+  return {
+    ...{ folder, writer, reader, keys, mintId, close },
+    operator: { ...operator, ...buildPriceCommands({ writer, onPriceAdded: row => onPriceAdded(row) }) },
+    followPrices: listener => void (onPriceAdded = listener),
+  }
 }
 
 interface CallParts {
@@ -306,7 +312,7 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
 function isWell({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.busyMs < WRITER_MS_MAX && !writer.full
+    return writer.well
   } catch {
     return false
   }

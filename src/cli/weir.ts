@@ -34,6 +34,16 @@ const rows: Readonly<Record<string, Row>> = {
     about: 'refuse the key from now on',
     run: async args => sayFields(await ask('keys-revoke', { key: args[0] })),
   },
+  'prices set': {
+    usage: "prices set <provider>/<model> '{\"input\":\"2.50\",\"output\":\"10\"}'",
+    about: 'price a model otherwise than it is shipped, in USD for a million tokens; as a provider file has it',
+    run: async args => sayFields(await ask('prices-set', { model: args[0], price: args[1] })),
+  },
+  'prices withdraw': {
+    usage: 'prices withdraw <provider>/<model>',
+    about: 'take a price of your own back, so that the shipped one holds again',
+    run: async args => sayFields(await ask('prices-withdraw', { model: args[0] })),
+  },
   'balance': {
     usage: 'balance <key or key id>',
     about: "show the balance of a key's account",

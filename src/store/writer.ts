@@ -19,6 +19,8 @@ interface Waiting {
 /** What may be refused when the queue is full. */
 const SHED: ReadonlySet<OperationName> = new Set(['hold', 'record'])
 const LOOK_MS = 250
+/** A ledger that takes longer than this for one batch is not well, nor for this long after it could not write one. */
+const UNWELL_MS = 1_000
 
 export interface WriterOptions {
   readonly path: string
@@ -41,6 +43,7 @@ export class Writer {
   #busy = false
   #sentMs = 0
   #full = false
+  #failedMs = Number.NEGATIVE_INFINITY
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -79,9 +82,11 @@ export class Writer {
     return this.#full
   }
 
-  /** How long the batch under way has taken so far. */
-  get busyMs(): number {
-    return this.#busy ? performance.now() - this.#sentMs : 0
+  /** Whether it writes in time: not for long at one batch, and the last one not in vain. */
+  get well(): boolean {
+    const nowMs = performance.now()
+    if (this.#full || nowMs < this.#failedMs + UNWELL_MS) return false
+    return !this.#busy || nowMs - this.#sentMs < UNWELL_MS
   }
 
   /**
@@ -136,6 +141,7 @@ export class Writer {
     if (typeof message !== 'string') return
     const results = JSON.parse(message) as Done[]
     this.#full = results.some(([, fault]) => fault?.full === true)
+    if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
     if (this.#queue.length > 0) this.#send()

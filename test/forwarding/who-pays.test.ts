@@ -13,7 +13,7 @@ import type { Harness } from '../support/gateway.ts'
 import { hello, until } from '../support/gateway.ts'
 import type { Caller } from './caller.ts'
 import { model, openCall, startHasty } from './caller.ts'
-import { counts, done, finish, piece, role, sends, usageOnly } from './wire.ts'
+import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 /** A crash is made to happen by the crash tests, a replay by those of idempotency, a ledger's silence in endings. */
 const elsewhere = ['gateway_fault', 'replayed', 'crash_delivered', 'crash_undelivered']
@@ -81,6 +81,10 @@ const rows: readonly Row[] = [
   }),
   row('completed_fallback', 'an answer of the second channel', {
     ...{ plan: [fail(500), whole(usageOnly(7, 5))], stream: true, leave: toTheEnd, charged: ['reported', money(7, 5)] },
+  }),
+  row('completed_fallback', 'an answer of the second channel, after a report of the first', {
+    ...{ plan: [sends(usageOnly(700, 500) + errorEvent()), whole('')], stream: true, leave: toTheEnd },
+    charged: ['estimated', estimate],
   }),
   row('completed_empty', 'an answer of nothing that reports', {
     ...{ plan: [plainly('', counts(7, 0))], stream: false, leave: toTheEnd, charged: ['reported', money(7, 0)] },

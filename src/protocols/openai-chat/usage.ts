@@ -14,79 +14,74 @@ function field(value: unknown, name: string): unknown {
 }
 
 /** What is absent is zero; what is no count is NaN, with which no comparison holds. */
-function count(...values: readonly unknown[]): number {
-  const value = values.find(one => one !== undefined && one !== null)
-  return value === undefined ? 0 : (tokenCount(value) ?? Number.NaN)
-}
+const count = (value: unknown): number =>
+  value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
+
+type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
 export function readUsage(report: unknown): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
   const prompt = tokenCount(field(report, 'prompt_tokens'))
   const completion = tokenCount(field(report, 'completion_tokens'))
   if (prompt === undefined || completion === undefined) return 'nonsense'
-  const usage = { ...readInput(report, prompt), ...readOutput(report, prompt, completion), ...readTools(report) }
-  return Object.values(usage).every(tokens => tokens >= 0) ? usage : 'nonsense'
+  const usage: Buckets = { input: prompt, output: completion }
+  readInput(report, usage)
+  readOutput(report, usage, prompt)
+  readTools(report, usage)
+  for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
+  return usage
 }
 
-type InputUsage = Omit<Usage, 'output'>
-type OutputUsage = Omit<Usage, 'input'>
+/** Buckets that are empty are left out. */
+function put(usage: Buckets, name: keyof Usage, tokens: number): void {
+  if (tokens !== 0) usage[name] = tokens
+}
 
-function readInput(report: unknown, prompt: number): InputUsage {
+function readInput(report: unknown, usage: Buckets): void {
+  const prompt = usage.input
   const details = field(report, 'prompt_tokens_details')
   const [hit, miss] = [field(report, 'prompt_cache_hit_tokens'), field(report, 'prompt_cache_miss_tokens')]
-  const cached = count(field(details, 'cached_tokens'), hit, field(report, 'cached_tokens'))
-  const written = count(field(details, 'cache_write_tokens'), field(details, 'cache_creation_input_tokens'))
+  const cached = count(field(details, 'cached_tokens') ?? hit ?? field(report, 'cached_tokens'))
+  const written = count(field(details, 'cache_write_tokens') ?? field(details, 'cache_creation_input_tokens'))
   const [audio, image] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
-  const agrees = miss === undefined || miss === null || count(hit) + count(miss) === prompt
-  if (agrees && cached === 0 && written === 0 && audio === 0 && image === 0) return { input: prompt }
-
   const written1h = count(field(field(details, 'cache_creation'), 'ephemeral_1h_input_tokens'))
   const text = prompt - audio - image
   // Where nobody says what was cached, it is text as far as there is any.
   const cachedKinds = field(details, 'cached_tokens_details')
   const beyondText = Math.max(0, cached + written - text)
   const saidAudio = field(details, 'audio_cached_tokens') ?? field(cachedKinds, 'audio_tokens')
-  const cacheReadAudio = count(saidAudio ?? Math.min(beyondText, audio))
-  const cacheReadImage = count(field(cachedKinds, 'image_tokens') ?? Math.max(0, beyondText - cacheReadAudio))
-  const cacheRead = cached - cacheReadAudio - cacheReadImage
-  return {
-    input: agrees ? text - cacheRead - written : Number.NaN,
-    ...present({
-      cacheRead,
-      cacheWrite: written - written1h,
-      cacheWrite1h: written1h,
-      inputAudio: audio - cacheReadAudio,
-      cacheReadAudio,
-      inputImage: image - cacheReadImage,
-      cacheReadImage,
-    }),
-  }
+  const cachedAudio = count(saidAudio ?? Math.min(beyondText, audio))
+  const cachedImage = count(field(cachedKinds, 'image_tokens') ?? Math.max(0, beyondText - cachedAudio))
+  const cachedText = cached - cachedAudio - cachedImage
+  const agrees = miss === undefined || miss === null || count(hit) + count(miss) === prompt
+  usage.input = agrees ? text - cachedText - written : Number.NaN
+  put(usage, 'cacheRead', cachedText)
+  put(usage, 'cacheWrite', written - written1h)
+  put(usage, 'cacheWrite1h', written1h)
+  put(usage, 'inputAudio', audio - cachedAudio)
+  put(usage, 'cacheReadAudio', cachedAudio)
+  put(usage, 'inputImage', image - cachedImage)
+  put(usage, 'cacheReadImage', cachedImage)
 }
 
-function readOutput(report: unknown, prompt: number, completion: number): OutputUsage {
+function readOutput(report: unknown, usage: Buckets, prompt: number): void {
+  const completion = usage.output
   const details = field(report, 'completion_tokens_details')
   const total = field(report, 'total_tokens') ?? undefined
   const unsaid = total === undefined ? 0 : count(total) - prompt - completion
-  const [outputAudio, outputImage] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
+  const [audio, image] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
   const inside = count(field(details, 'reasoning_tokens'))
   // One that counts citations beside its totals counts its reasoning there, too.
   const beside = field(report, 'citation_tokens') === undefined ? 0 : count(field(report, 'reasoning_tokens'))
-  const output = unsaid >= 0 ? completion + unsaid - inside - outputAudio - outputImage : Number.NaN
-  return { output, ...present({ reasoning: inside + beside, outputAudio, outputImage }) }
+  usage.output = unsaid >= 0 ? completion + unsaid - inside - audio - image : Number.NaN
+  put(usage, 'reasoning', inside + beside)
+  put(usage, 'outputAudio', audio)
+  put(usage, 'outputImage', image)
 }
 
 /** What the provider's own tools read, and the searches that it bills one by one. */
-function readTools(report: unknown): Partial<Usage> {
+function readTools(report: unknown, usage: Buckets): void {
   const requests = field(field(report, 'server_tool_use'), 'web_search_requests')
-  return present({
-    toolUse: count(field(report, 'citation_tokens')),
-    searches: count(field(report, 'num_search_queries'), requests),
-  })
-}
-
-/** Buckets that are empty are left out. */
-function present(parts: Readonly<Record<string, number>>): Record<string, number> {
-  const some: Record<string, number> = {}
-  for (const name in parts) if (parts[name] !== 0) some[name] = parts[name]!
-  return some
+  put(usage, 'toolUse', count(field(report, 'citation_tokens')))
+  put(usage, 'searches', count(field(report, 'num_search_queries') ?? requests))
 }

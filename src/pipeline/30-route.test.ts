@@ -1,0 +1,81 @@
+// What a route pins of the price, and which prices are not known.
+
+import { expect, test } from 'bun:test'
+import { Refusal } from '../base/errors.ts'
+import { parsePrice, priceText } from '../base/price.ts'
+import { buildPriceBook, shippedTexts, syncRows } from '../billing/price-book.ts'
+import { buildCatalogue } from '../upstreams/catalogue.ts'
+import { buildRoute } from './30-route.ts'
+import type { Permit, Route } from './exchange.ts'
+
+const file = (id: string, rest: object): { name: string; text: string } => {
+  const head = { id, name: id, baseUrl: 'https://api.test/v1', keyEnv: 'TEST_KEY', baseUrlEnv: `${id}_URL` }
+  return { name: id, text: JSON.stringify({ ...head, speaks: { 'openai-chat': '/chat' }, sign: 'bearer', ...rest }) }
+}
+const plain = { input: '1', output: '2' }
+const tiered = { ...plain, cases: [{ class: 'priority', input: '2' }] }
+const files = [
+  file('paid', {
+    openModels: true,
+    models: [{ id: 'plain', price: plain }, { id: 'tiered', price: tiered }, { id: 'unpriced' }],
+  }),
+  file('own', { free: true, openModels: true, models: [{ id: 'local', price: plain }] }),
+]
+const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })
+const shipped = catalogue.prices()
+const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
+const prices = buildPriceBook(shipped, rows)
+const permit = { caller: { perMille: 1_200n } } as Permit
+const route = buildRoute({ catalogue, prices, dateMs: () => 5_000 })
+
+function routeTo(provider: string, model: string, serviceClass?: string): Route {
+  return route(permit, { name: { provider, model }, dialect: 'openai-chat', serviceClass })
+}
+
+function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
+  try {
+    routeTo(...asked)
+  } catch (fault) {
+    if (fault instanceof Refusal) return fault
+  }
+  throw new Error('not refused')
+}
+
+test('everything that a bill depends on is pinned', () => {
+  const found: unknown = routeTo('paid', 'tiered', 'priority').price
+  const price = shipped.get('paid/tiered')!
+  expect(found).toEqual({ price, version: 2, perMille: 1_200n, serviceClass: 'priority', atMs: 5_000 })
+})
+
+test('the standard class is one, by whatever name', () => {
+  for (const name of [undefined, 'auto', 'default', 'standard']) {
+    expect(routeTo('paid', 'plain', name).price?.serviceClass).toBeUndefined()
+  }
+  expect(routeTo('paid', 'plain', 'flex').price?.serviceClass).toBe('flex')
+})
+
+test('a class that may be dearer needs a price of its own', () => {
+  for (const name of ['priority', 'fast', 'scale', '']) {
+    const refusal = refusalOf('paid', 'plain', name)
+    expect([refusal.code, refusal.extras.param]).toEqual(['price_unknown', 'service_tier'])
+  }
+  expect(refusalOf('paid', 'tiered', 'fast').code).toBe('price_unknown')
+})
+
+test('an unknown price is never nothing', () => {
+  expect(refusalOf('paid', 'unpriced').code).toBe('price_unknown')
+  expect(refusalOf('paid', 'open').code).toBe('price_unknown')
+})
+
+test('a provider that is free is, whatever its models cost elsewhere', () => {
+  expect(routeTo('own', 'local', 'priority').price).toBeUndefined()
+  expect(routeTo('own', 'open').price).toBeUndefined()
+})
+
+test('a price that an operator adds is served from then on', () => {
+  const price = priceText(parsePrice(plain, () => { throw new Error('no price') }))
+  prices.add({ version: 9, model: 'paid/open', origin: 'operator', price, author: 'ann' })
+  expect(routeTo('paid', 'open').price?.version).toBe(9)
+  prices.add({ version: 10, model: 'paid/open', origin: 'withdrawn', price: '', author: 'ann' })
+  expect(refusalOf('paid', 'open').code).toBe('price_unknown')
+})

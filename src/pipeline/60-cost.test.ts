@@ -1,0 +1,49 @@
+// The cost of a call from what was metered: the class that was served, and what the bill is made of.
+
+import { expect, test } from 'bun:test'
+import { parsePrice } from '../base/price.ts'
+import type { Priced } from '../billing/price.ts'
+import { cost } from './60-cost.ts'
+import type { Exchange } from './exchange.ts'
+import { freshMeter, noteFrame, noteUsage } from './meter.ts'
+
+const fail = (problem: string): never => {
+  throw new Error(problem)
+}
+const cases = [{ class: 'priority', input: '2', output: '4' }]
+const price = parsePrice({ input: '1', output: '2', cacheRead: '0.10', cases }, fail)
+const priced: Priced = { price, version: 7, perMille: 1_500n, serviceClass: 'priority', atMs: 0 }
+
+function exchangeOf(route: object | undefined) {
+  const meter = { ...freshMeter(), forwarded: true, outputBytes: 40, content: true }
+  return { exchange: { meter, call: { bodyBytes: 400 }, attempts: [{}], route } as unknown as Exchange, meter }
+}
+
+const completed = { outcome: 'completed', status: 200 } as const
+
+test('a bill has the rates of the class that was served, if that is cheaper than the one asked for', () => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  noteUsage(meter, { input: 10, cacheRead: 4, output: 3 })
+  const lines = (input: bigint, output: bigint): unknown => [
+    { what: 'input', count: 10, rate: input },
+    { what: 'cacheRead', count: 4, rate: 100_000_000n },
+    { what: 'output', count: 3, rate: output },
+  ]
+  const asked: unknown = cost(exchange, completed)
+  expect(asked).toMatchObject({ amount: 48_600n, lines: lines(2_000_000_000n, 4_000_000_000n), rule: 'completed' })
+  noteFrame(meter, { kind: 'usage', outputBytes: 0, finishes: 0, serviceClass: 'default' }, 1)
+  const served: unknown = cost(exchange, completed)
+  expect(served).toMatchObject({ amount: 24_600n, lines: lines(1_000_000_000n, 2_000_000_000n), source: 'reported' })
+})
+
+test('what nobody reported is counted in bytes', () => {
+  const { exchange } = exchangeOf({ price: priced })
+  expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })
+})
+
+test('a call that found no route, or is free, costs nothing', () => {
+  for (const route of [undefined, { price: undefined }]) {
+    const found: unknown = cost(exchangeOf(route).exchange, completed)
+    expect(found).toMatchObject({ amount: 0n, lines: [] })
+  }
+})

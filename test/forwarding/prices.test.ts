@@ -1,0 +1,102 @@
+// Versions of prices in a running gateway: what a record pins, what an operator changes, and what a start finds again.
+
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { plain, streamHead } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { model, openCall, startHasty } from './caller.ts'
+import { done, finish, piece, role, usageOnly } from './wire.ts'
+
+const price = '{"input":"1","output":"2"}'
+const usage = { input: 7, output: 5 }
+
+async function withFolder(run: (folder: string) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-prices-'))
+  try {
+    await run(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function rowsIn(folder: string): readonly Record<string, unknown>[] {
+  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  try {
+    return db.query('SELECT * FROM price ORDER BY version').all() as Record<string, unknown>[]
+  } finally {
+    db.close()
+  }
+}
+
+/** The version and the cost of a call of seven and five tokens. */
+async function priceOfCall(harness: Harness, key: string): Promise<readonly unknown[]> {
+  harness.upstream.plan(plain('hi', { usage }))
+  expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+  await harness.idle()
+  const { price_version: version, cost, lines } = harness.records().at(-1)!
+  return [version, cost, JSON.parse(lines as string)]
+}
+
+const shippedLines = [['input', 7, '0.15'], ['output', 5, '0.60']]
+const ownLines = [['input', 7, '1.00'], ['output', 5, '2.00']]
+
+test('an operator prices a model otherwise, at once and after a restart, and takes it back', async () => {
+  await withFolder(async folder => {
+    const first = await startHasty({ folder })
+    const key = await first.key()
+    const shipped = rowsIn(folder)
+    const own = shipped.find(row => row.model === model)!
+    expect(own).toMatchObject({ origin: 'shipped', author: expect.stringContaining('weir ') })
+    expect(await priceOfCall(first, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
+    const set = await first.gateway.operator['prices-set']!({ model, price, author: 'ann' })
+    expect(set.version).toBe(shipped.length + 1)
+    expect(await priceOfCall(first, key)).toEqual([set.version, 7 * 1_000 + 5 * 2_000, ownLines])
+    const pricing = await (await fetch(`${first.url}/api/public/pricing`)).text()
+    expect(pricing).toContain(`"model":"${model}","free":false,"input":"1.00"`)
+    await first.stop()
+
+    const second = await startHasty({ folder })
+    expect(rowsIn(folder)).toHaveLength(shipped.length + 1) // a restart alone makes no versions
+    expect(await priceOfCall(second, key)).toEqual([set.version, 7 * 1_000 + 5 * 2_000, ownLines])
+    await second.gateway.operator['prices-withdraw']!({ model })
+    expect(await priceOfCall(second, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
+    await second.stop()
+  })
+}, 20_000)
+
+test('a call keeps the price it began with', async () => {
+  const harness = await startHasty()
+  try {
+    const key = await harness.key()
+    const changed = Promise.withResolvers<void>()
+    const [said, rest] = [role() + piece('Hello'), finish() + usageOnly(7, 5) + done]
+    harness.upstream.plan(script(streamHead, chunk(said), gate(changed.promise), chunk(rest), end))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('Hello'), 'content is here')
+    await harness.gateway.operator['prices-set']!({ model, price })
+    changed.resolve()
+    await caller.whole()
+    expect(harness.records().at(-1)).toMatchObject({ cost: 7 * 150 + 5 * 600 })
+  } finally {
+    await harness.stop()
+  }
+})
+
+test('a price that cannot be is refused, and the old one stays', async () => {
+  const harness = await startHasty()
+  try {
+    const key = await harness.key()
+    const fault = await harness.gateway.operator['prices-set']!({ model, price: '{"input":-1,"output":"2"}' }).then(
+      () => 'taken',
+      (thrown: Error) => thrown.message,
+    )
+    expect(fault).toContain('"price.input" must be an amount per million tokens')
+    expect((await priceOfCall(harness, key))[1]).toBe(7 * 150 + 5 * 600)
+  } finally {
+    await harness.stop()
+  }
+})
