@@ -13,6 +13,7 @@ export interface CallersOptions {
   readonly log: EventLog
 }
 
+const TRIES_MAX = 5
 const DONE = 'data: [DONE]'
 const ERROR_EVENT = 'data: {"error"'
 
@@ -59,26 +60,35 @@ export class Callers {
 
   async #callOnAndOn(): Promise<void> {
     for (;;) {
-      const url = await this.#open.promise
-      if (this.#stopped) return
-      this.#underWay++
-      await call(url, planCall(this.#options.seed, this.#sent++), this.#options)
-      this.#underWay--
+      const plan = planCall(this.#options.seed, this.#sent++)
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const url = await this.#open.promise
+        if (this.#stopped) return
+        this.#underWay++
+        const how = await call(url, plan, this.#options)
+        this.#underWay--
+        if (how !== 'broken' || !plan.named) break
+      }
     }
   }
 }
 
-async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOptions): Promise<void> {
+async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOptions): Promise<Ending> {
   const { tag } = plan
   const leaving = new AbortController()
   const timer = plan.leavesMs === undefined ? undefined : setTimeout(() => leaving.abort(), plan.leavesMs)
   const body = JSON.stringify(bodyOf(plan, model))
-  log.write({ kind: 'sent', tag, key: plan.key, stream: plan.stream, bytes: Buffer.byteLength(body), ms: Date.now() })
+  const { key, stream, named } = plan
+  log.write({ kind: 'sent', tag, key, stream, named, bytes: Buffer.byteLength(body), ms: Date.now() })
   const received: Received = { status: 0, text: '' }
   try {
     const response = await fetch(`${url}/v1/chat/completions`, {
       method: 'POST',
-      headers: { 'authorization': `Bearer ${keys[plan.key]}`, 'content-type': 'application/json' },
+      headers: {
+        'authorization': `Bearer ${keys[key]}`,
+        'content-type': 'application/json',
+        ...(named && { 'idempotency-key': tag }),
+      },
       body,
       signal: leaving.signal,
     })
@@ -90,7 +100,9 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
     // How far it came is judged below: clients differ in what they call an error.
   }
   clearTimeout(timer)
-  log.write({ kind: 'ended', tag, ...judge(received, plan, leaving.signal.aborted) })
+  const judged = judge(received, plan, leaving.signal.aborted)
+  log.write({ kind: 'ended', tag, ...judged })
+  return judged.how
 }
 
 interface Received {

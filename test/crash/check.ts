@@ -39,6 +39,8 @@ export class Checker {
   readonly #kills = zero()
   readonly #cut = zero()
   readonly #outcomes: Record<string, number> = {}
+  /** Of calls that may be sent again, what they were charged so far. */
+  readonly #chargedBefore = new Map<string, bigint>()
   #calls = 0
   #checkpointed = 0
   #after = { call: 0, seq: 0 }
@@ -86,8 +88,10 @@ export class Checker {
     return [...this.#history.calls.values()].map(call => {
       const own = records.get(call.tag) ?? []
       const moved = own.flatMap(record => transfers.get(record.callId) ?? [])
-      const { checkpointMs } = this.#options
-      return { call, records: own, charged: sumOf(moved, 'charge'), shortfall: sumOf(moved, 'shortfall'), checkpointMs }
+      const [charged, shortfall] = [sumOf(moved, 'charge'), sumOf(moved, 'shortfall')]
+      const chargedBefore = this.#chargedBefore.get(call.tag) ?? 0n
+      if (call.named) this.#chargedBefore.set(call.tag, chargedBefore + charged)
+      return { call, records: own, charged, shortfall, chargedBefore, checkpointMs: this.#options.checkpointMs }
     })
   }
 
@@ -122,7 +126,7 @@ function phaseOf(call: SeenCall, record: RecordRow | undefined): Phase | undefin
 function judgeNames(cases: readonly Case[]): string[] {
   return cases.flatMap(({ call, records }) => {
     const [record] = records
-    if (record === undefined || call.request === undefined) return []
+    if (record === undefined || call.request === undefined || call.named) return []
     const callId = parseTextId(call.request)
     return callId === record.callId ? [] : [`G16: ${call.tag} was told ${call.request}, its record is ${record.callId}`]
   })

@@ -22,6 +22,8 @@ export interface Sent {
   readonly tag: string
   readonly key: number
   readonly stream: boolean
+  /** It may be sent again, and must still be charged once. */
+  readonly named: boolean
   readonly bytes: number
   readonly ms: number
 }

@@ -1,12 +1,13 @@
 // What the callers and the upstream saw, call by call, from the log that they wrote.
 
-import type { Ending, Event } from './event-log.ts'
+import type { Ending, Event, Sent } from './event-log.ts'
 import type { Counts } from './plan.ts'
 
 export interface SeenCall {
   readonly tag: string
   readonly key: number
   readonly stream: boolean
+  readonly named: boolean
   readonly sentMs: number
   /** Of its body. */
   readonly bytes: number
@@ -50,8 +51,9 @@ export class History {
     }
   }
 
-  #sent({ tag, key, stream, bytes, ms }: Extract<Event, { kind: 'sent' }>): void {
-    const call = { tag, key, stream, sentMs: ms, bytes, upstreamRequests: 0, refused: false, chars: 0 }
+  /** What is sent again begins anew; what became of the first try was looked at before. */
+  #sent({ tag, key, stream, named, bytes, ms }: Sent): void {
+    const call = { tag, key, stream, named, sentMs: ms, bytes, upstreamRequests: 0, refused: false, chars: 0 }
     this.calls.set(tag, call)
     this.#underWay.set(tag, call)
   }

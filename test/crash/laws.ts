@@ -27,6 +27,8 @@ export interface Case {
   readonly records: readonly RecordRow[]
   readonly charged: bigint
   readonly shortfall: bigint
+  /** For what was sent before under the same idempotency key. */
+  readonly chargedBefore: bigint
   /** How old a stream is at its first checkpoint; before that, a crash costs its caller nothing. */
   readonly checkpointMs: number
 }
@@ -34,6 +36,7 @@ export interface Case {
 type Law = (found: Case) => string | undefined
 
 export const CRASHED = 'gateway_crash'
+const REPLAYED = 'replayed'
 const crashed = ({ records }: Case): boolean => records[0]?.outcome === CRASHED
 
 const callLaws: Readonly<Record<string, Law>> = {
@@ -43,7 +46,7 @@ const callLaws: Readonly<Record<string, Law>> = {
   'G16: a call has one record': ({ records }) => (records.length > 1 ? `has ${records.length} records` : undefined),
 
   'G3: a whole answer was charged for exactly its usage': ({ call, records, charged, shortfall }) => {
-    if (call.ended !== 'whole') return undefined
+    if (call.ended !== 'whole' || records[0]?.outcome === REPLAYED) return undefined
     if (call.usage === undefined) return 'got an answer that the upstream did not give'
     const cost = costOf(call.usage)
     if (records[0]?.outcome !== 'completed') return `is whole and recorded as ${records[0]?.outcome ?? 'nothing'}`
@@ -52,7 +55,9 @@ const callLaws: Readonly<Record<string, Law>> = {
 
   'G3: a settled answer is charged as it was reported, delivered or not': found => {
     const { call, records, charged, shortfall } = found
-    if (records[0]?.outcome !== 'completed' || call.usage === undefined) return undefined
+    const [record] = records
+    const isOver = record?.outcome === 'completed' || record?.outcome === 'client_left'
+    if (!isOver || record.source !== 'reported' || call.usage === undefined) return undefined
     const cost = costOf(call.usage)
     return charged + shortfall === cost ? undefined : `cost ${cost}, charged ${charged}, shortfall ${shortfall}`
   },
@@ -81,10 +86,15 @@ const callLaws: Readonly<Record<string, Law>> = {
     if (record?.outcome !== 'client_left') return undefined
     // Bytes may have been on their way to an upstream that never came to read them.
     if (call.upstreamRequests === 0 && charged === 0n) return undefined
-    if (call.usage !== undefined && record.source === 'reported') return undefined // held by the law of usage
-    if (call.refused) return undefined
+    if (call.refused || record.source === 'reported') return undefined
     if (charged === 0n) return 'left after its request went upstream, and was charged nothing'
     return charged <= mostFor(call) ? undefined : `left and was charged ${charged}, at most ${mostFor(call)}`
+  },
+
+  'G8: an idempotency key is charged once': ({ records, charged, chargedBefore }) => {
+    if (chargedBefore > 0n && charged > 0n) return `was charged ${chargedBefore}, and ${charged} when it was sent again`
+    if (records[0]?.outcome !== REPLAYED) return undefined
+    return charged === 0n && chargedBefore > 0n ? undefined : `was replayed, charged ${chargedBefore} and ${charged}`
   },
 
   'G6: a refused call is free': ({ call, charged }) =>
@@ -94,7 +104,8 @@ const callLaws: Readonly<Record<string, Law>> = {
     call.status === 402 && call.upstreamRequests > 0 ? 'was refused for its balance and sent all the same' : undefined,
 
   'the gateway does not fail by itself': ({ call }) => {
-    const fault = call.ended === 'error_event' || (call.ended === 'refused' && ![402, 502, 503].includes(call.status!))
+    const isMeant = call.status === 402 || (call.refused && (call.status === 502 || call.status === 503))
+    const fault = call.ended === 'error_event' || (call.ended === 'refused' && !isMeant)
     return fault ? `was told ${call.status}: ${call.said ?? ''}` : undefined
   },
 

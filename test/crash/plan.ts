@@ -36,6 +36,8 @@ export interface CallPlan {
   readonly leavesMs?: number
   /** The upstream refuses every attempt. */
   readonly fails: boolean
+  /** Sent with an idempotency key, and again and again until it is answered. */
+  readonly named: boolean
 }
 
 /** One account for most, so that calls meet; one that half a run empties; one that never had enough. */
@@ -73,5 +75,6 @@ export function planCall(seed: number, call: number): CallPlan {
     pieceMs: long ? 80 : slow ? 5 + below(60) : 0,
     ...(chance(120) && !long && { leavesMs: below(60) }),
     fails: chance(30),
+    named: chance(80),
   }
 }
