@@ -15,6 +15,7 @@ import { until } from '../../test/support/gateway.ts'
 import { Callers } from '../../test/crash/callers.ts'
 import type { Event } from '../../test/crash/event-log.ts'
 import { followEventLog, openEventLog } from '../../test/crash/event-log.ts'
+import { Gate } from '../../test/crash/gate.ts'
 import { ROOT, runWeir } from '../../test/crash/gateway-child.ts'
 import { MODEL, startUpstream } from '../../test/crash/upstream.ts'
 import type { SystemCall } from './trace.ts'
@@ -62,11 +63,13 @@ async function traceCalls(atOnce: number): Promise<Traced> {
   const child = Bun.spawn([...strace, ...program], { env, stdout: 'pipe', stderr: 'inherit' })
   try {
     const url = await addressOf(child.stdout)
-    const callers = new Callers({ seed: SEED, count: atOnce, keys: [key, key, key, key], model: MODEL, log })
-    callers.open(url)
+    const gate = new Gate()
+    const callers = new Callers({ seed: SEED, count: atOnce, keys: [key, key, key, key], model: MODEL, log, gate })
+    gate.open(url)
     await until(() => callers.sent >= callsPerPart, `${callsPerPart} calls are made`, 120_000)
-    callers.shut()
-    await callers.stop()
+    gate.shut()
+    gate.close()
+    await callers.gone()
     process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGTERM')
     await child.exited
     const trace = readTrace(readFileSync(output, 'latin1'))

@@ -3,6 +3,7 @@
 
 import { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
+import { PAYMENT } from './operator.ts'
 
 export interface AccountRow {
   readonly id: number
@@ -54,6 +55,9 @@ export interface Books {
   readonly records: readonly RecordRow[]
   /** After the one given, those of calls only. */
   readonly transfers: readonly Transfer[]
+  /** References of payments after the transfer given; one that stands twice was booked twice. */
+  readonly payments: readonly string[]
+  readonly lastSeq: number
   readonly openCalls: number
   /** Calls of all times with more than one charge, or with a charge and no record. */
   readonly chargedTwice: readonly number[]
@@ -79,6 +83,8 @@ const RECORDS = `
 const TRANSFERS = `
   SELECT seq, ref AS call, kind, debit, credit, amount FROM transfer
   WHERE seq > ?1 AND kind IN ('charge', 'shortfall') ORDER BY seq`
+
+const PAYMENTS = `SELECT reference FROM transfer WHERE seq > ?1 AND kind = 'top_up' AND amount = ?2`
 
 const CHARGED_TWICE = `SELECT ref FROM transfer WHERE kind = 'charge' GROUP BY ref HAVING count(*) > 1`
 const CHARGED_ALONE = `
@@ -118,6 +124,8 @@ export function readBooks(path: string, after: Seen): Books {
       budgets: all(BUDGETS).map(row => numbered<BudgetRow>(row, 'scope')),
       records: all(RECORDS, after.call).map(row => numbered<RecordRow>(row, 'callId', 'accountId')),
       transfers: all(TRANSFERS, after.seq).map(row => numbered<Transfer>(row, 'seq', 'call', 'debit', 'credit')),
+      payments: all(PAYMENTS, after.seq, Number(PAYMENT)).map(row => String(row.reference)),
+      lastSeq: one('SELECT coalesce(max(seq), 0) FROM transfer'),
       openCalls: one(`SELECT count(*) FROM hold WHERE kind = 'call'`),
       chargedTwice: all(CHARGED_TWICE).map(row => Number(row.ref)),
       chargedAlone: all(CHARGED_ALONE).map(row => Number(row.ref)),

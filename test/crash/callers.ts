@@ -2,6 +2,7 @@
 // each answer. They live in the harness's process, which is not killed.
 
 import type { Ending, EventLog } from './event-log.ts'
+import type { Gate } from './gate.ts'
 import type { CallPlan } from './plan.ts'
 import { planCall } from './plan.ts'
 
@@ -11,6 +12,7 @@ export interface CallersOptions {
   readonly keys: readonly string[]
   readonly model: string
   readonly log: EventLog
+  readonly gate: Gate
 }
 
 const TRIES_MAX = 5
@@ -20,9 +22,6 @@ const ERROR_EVENT = 'data: {"error"'
 export class Callers {
   readonly #options: CallersOptions
   readonly #running: Promise<void>[] = []
-  #open = Promise.withResolvers<string>()
-  #isOpen = false
-  #stopped = false
   #sent = 0
   #underWay = 0
 
@@ -39,31 +38,18 @@ export class Callers {
     return this.#underWay
   }
 
-  /** From now on calls go there. */
-  open(url: string): void {
-    this.#isOpen = true
-    this.#open.resolve(url)
-  }
-
-  /** No new calls until it is opened again. */
-  shut(): void {
-    if (!this.#isOpen) return
-    this.#isOpen = false
-    this.#open = Promise.withResolvers<string>()
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    this.#open.resolve('')
+  /** After the gate was closed. */
+  async gone(): Promise<void> {
     await Promise.all(this.#running)
   }
 
   async #callOnAndOn(): Promise<void> {
+    const { gate, seed } = this.#options
     for (;;) {
-      const plan = planCall(this.#options.seed, this.#sent++)
+      const plan = planCall(seed, this.#sent++)
       for (let tries = 0; tries < TRIES_MAX; tries++) {
-        const url = await this.#open.promise
-        if (this.#stopped) return
+        const url = await gate.pass()
+        if (url === undefined) return
         this.#underWay++
         const how = await call(url, plan, this.#options)
         this.#underWay--

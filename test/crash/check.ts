@@ -41,6 +41,7 @@ export class Checker {
   readonly #outcomes: Record<string, number> = {}
   /** Of calls that may be sent again, what they were charged so far. */
   readonly #chargedBefore = new Map<string, bigint>()
+  readonly #payments = new Set<string>()
   #calls = 0
   #checkpointed = 0
   #after = { call: 0, seq: 0 }
@@ -57,6 +58,7 @@ export class Checker {
     for (const event of this.#readOn()) this.#history.take(event)
     const books = readBooks(this.#options.database, this.#after)
     const violations = [...this.#history.faults, ...judgeBooks(books), ...this.#judgeGrowth(books)]
+    violations.push(...this.#judgePayments(books))
     const cases = this.#casesOf(books)
     for (const found of cases) violations.push(...judgeCall(found))
     violations.push(...judgeNames(cases))
@@ -64,7 +66,7 @@ export class Checker {
     this.#history.forget()
     this.#after = {
       call: books.records.at(-1)?.callId ?? this.#after.call,
-      seq: books.transfers.at(-1)?.seq ?? this.#after.seq,
+      seq: books.lastSeq,
     }
     const counts = { calls: this.#calls, checkpointed: this.#checkpointed, outcomes: { ...this.#outcomes } }
     return { violations, kills: { ...this.#kills }, cut: { ...this.#cut }, ...counts }
@@ -80,6 +82,16 @@ export class Checker {
     this.#recordsInAll = books.recordsInAll
     this.#transfersInAll = books.transfersInAll
     return said
+  }
+
+  #judgePayments({ payments }: Books): string[] {
+    const twice = payments.filter((reference, index) => this.#payments.has(reference) || payments.indexOf(reference) < index)
+    for (const reference of payments) this.#payments.add(reference)
+    const lost = this.#history.booked.filter(reference => !this.#payments.has(reference))
+    return [
+      ...twice.map(reference => `G3: ${reference} was booked twice`),
+      ...lost.map(reference => `G3: ${reference} was acknowledged and is not in the books`),
+    ]
   }
 
   #casesOf(books: Books): Case[] {

@@ -31,9 +31,9 @@ export interface Sent {
 /** `whole`: the last byte, or the terminal event, arrived. */
 export type Ending = 'whole' | 'refused' | 'error_event' | 'broken' | 'left'
 
-/** What the one who kills can tell. */
+/** What the operator can tell, and the one who kills. */
 export type HarnessEvent =
-  | { readonly kind: 'key'; readonly key: number; readonly credit: string }
+  | { readonly kind: 'booked'; readonly reference: string }
   | { readonly kind: 'killed'; readonly when: 'load' | 'start'; readonly ms: number }
 
 export type Event = UpstreamEvent | CallerEvent | HarnessEvent

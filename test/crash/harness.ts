@@ -11,10 +11,12 @@ import { Callers } from './callers.ts'
 import type { Phase, Verdict } from './check.ts'
 import type { Event, EventLog } from './event-log.ts'
 import { openEventLog } from './event-log.ts'
+import { Gate } from './gate.ts'
 import type { ChildOptions } from './gateway-child.ts'
-import { GatewayChild, ROOT, runWeir, StartFailed } from './gateway-child.ts'
+import { GatewayChild, ROOT, StartFailed } from './gateway-child.ts'
 import { judgeOldHouse, writeOldHouse } from './old-house.ts'
-import { buildRandom, credits } from './plan.ts'
+import { Operator } from './operator.ts'
+import { budgets, buildRandom, credits } from './plan.ts'
 import { MODEL, startUpstream } from './upstream.ts'
 
 export interface CrashOptions {
@@ -86,11 +88,13 @@ class Run {
   readonly #folder: string
   readonly #random: () => number
   readonly #log: EventLog
+  readonly #gate = new Gate()
   readonly #sinceMs = performance.now()
   #database = ''
   #upstream!: FakeUpstream
   #callers!: Callers
   #child!: ChildOptions
+  #booking: Promise<void> | undefined
   #checker!: Looker
   #gateway: GatewayChild | undefined
   #startMs = 150
@@ -131,13 +135,13 @@ class Run {
 
   async #hireCallers(): Promise<void> {
     const { seed, callers: count = CALLERS } = this.#options
+    const operator = new Operator(join(dirname(this.#database), 'weir.sock'))
     const keys: string[] = []
-    for (const [key, credit] of credits.entries()) {
-      const flags = ['--tier', 'pro', '--qpm', '100000', '--credit', credit]
-      keys.push(await runWeir(['keys', 'create', ...flags], this.#child))
-      this.#log.write({ kind: 'key', key, credit })
-    }
-    this.#callers = new Callers({ seed, count, keys, model: MODEL, log: this.#log })
+    for (const credit of credits) keys.push(await operator.createKey(credit))
+    for (const [key, amount] of Object.entries(budgets)) await operator.setBudget(keys[Number(key)]!, amount)
+    const [log, gate] = [this.#log, this.#gate]
+    this.#callers = new Callers({ seed, count, keys, model: MODEL, log, gate })
+    this.#booking = operator.bookPayments(gate, keys[0]!, log)
     this.#checker = new Looker(this.#database, join(this.#folder, 'events.jsonl'))
   }
 
@@ -160,8 +164,8 @@ class Run {
 
   async killOften(): Promise<void> {
     if (this.#violations.length > 0) return
+    if (!(await this.#start())) return
     await this.#hireCallers()
-    await this.#startAndLook()
     while (this.#kills < this.#options.kills && this.#violations.length === 0) {
       await this.#killUnderLoad()
       // A small run shall see one, too.
@@ -175,12 +179,12 @@ class Run {
     const gateway = this.#gateway!
     const { least, most } = ++this.#loads % LONG_LOAD_EACH === LONG_LOAD_EACH / 4 ? LONG_LOAD_MS : LOAD_MS
     const isMoment = moments[Math.floor(this.#random() * moments.length)]!
-    this.#callers.open(await gateway.started())
+    this.#gate.open(await gateway.started())
     await Bun.sleep(least + this.#random() * (most - least))
     this.#log.after(isMoment, () => {
       gateway.strike()
       this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
-      this.#callers.shut()
+      this.#gate.shut()
     })
     await gateway.ended
     this.#kills++
@@ -244,9 +248,10 @@ class Run {
   }
 
   async close(): Promise<void> {
-    this.#callers?.shut()
     await this.#gateway?.kill()
-    await this.#callers?.stop()
+    this.#gate.close()
+    await this.#callers?.gone()
+    await this.#booking
     this.#checker?.close()
     await this.#upstream?.stop()
     this.#log.close()

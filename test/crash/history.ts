@@ -33,18 +33,20 @@ export class History {
   /** Of the calls since the last look. */
   readonly calls = new Map<string, SeenCall>()
   readonly #underWay = new Map<string, SeenCall>()
-  readonly credits: string[] = []
+  /** References of payments that the operator knows to be in the books, since the last look. */
+  readonly booked: string[] = []
   kills = 0
   /** What the log itself cannot mean. */
   readonly faults: string[] = []
 
   forget(): void {
     this.calls.clear()
+    this.booked.length = 0
   }
 
   take(event: Event): void {
     switch (event.kind) {
-      case 'key': return void (this.credits[event.key] = event.credit)
+      case 'booked': return void this.booked.push(event.reference)
       case 'killed': return this.#killed(event.ms)
       case 'sent': return this.#sent(event)
       default: return this.#about(event)
@@ -67,7 +69,7 @@ export class History {
     this.#underWay.clear()
   }
 
-  #about(event: Exclude<Event, { kind: 'key' | 'killed' | 'sent' }>): void {
+  #about(event: Exclude<Event, { kind: 'booked' | 'killed' | 'sent' }>): void {
     const call = this.calls.get(event.tag)
     if (call === undefined) return void this.faults.push(`the log tells of ${event.tag}, which nobody sent`)
     switch (event.kind) {

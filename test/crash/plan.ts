@@ -42,6 +42,8 @@ export interface CallPlan {
 
 /** One account for most, so that calls meet; one that half a run empties; one that never had enough. */
 export const credits = ['500', '200', '0.02', '0.00005'] as const
+/** By key: one that half a large run empties. */
+export const budgets: Readonly<Record<number, string>> = { 1: '0.3' }
 const keyOfMille = (mille: number): number => (mille < 700 ? 0 : mille < 900 ? 1 : mille < 990 ? 2 : 3)
 
 const TAG = /^c(\d+)$/
