@@ -2,7 +2,9 @@
 // of its prefix decides who may learn that, and in which dialect.
 
 import type { TokenHolder } from './identity/token.ts'
+import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
+import type { Caller } from './pipeline/exchange.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
 import type { Protocol } from './protocols/protocol.ts'
@@ -25,7 +27,9 @@ export type Answer = (ask: Ask) => Reply | undefined
 /** Undefined for something that is not there: a 404 in the dialect of the prefix. */
 export interface Ask {
   readonly path: string
-  readonly holder: TokenHolder | undefined
+  /** Who has the management token, or the API key; only where the endpoint asks for one. */
+  readonly holder?: TokenHolder
+  readonly caller?: Caller
 }
 
 export interface Reply {
@@ -58,15 +62,18 @@ export const families: readonly Family[] = [
 
 export interface EndpointParts {
   readonly publicData: PublicData
+  readonly reportKey: ReportKey
   isReady(): boolean
 }
 
-export function buildEndpoints({ publicData, isReady }: EndpointParts): readonly Endpoint[] {
+export function buildEndpoints({ publicData, reportKey, isReady }: EndpointParts): readonly Endpoint[] {
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.slice('/v1/models/'.length)))
+  const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
 
+    { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
     { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: model },
     { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },

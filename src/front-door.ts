@@ -9,7 +9,7 @@ import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
-import type { Endpoint, Family } from './endpoints.ts'
+import type { Ask, Endpoint, Family } from './endpoints.ts'
 import { familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
 import { callerAddress } from './http/address.ts'
@@ -56,14 +56,14 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (endpoint?.call !== undefined && unfit === undefined) {
       return await parts.runCall(new Arriving(arrival, parts, visit), endpoint.call)
     }
-    const holder = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
+    const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
       parts,
       visit,
       isCall: candidates.some(candidate => candidate.call !== undefined),
     })
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
-    const reply = endpoint.answer?.({ path: arrival.path, holder })
+    const reply = endpoint.answer?.({ path: arrival.path, ...admitted })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
@@ -103,21 +103,21 @@ async function admit(
   auth: Endpoint['auth'],
   arrival: Arrival,
   { parts, visit, isCall }: Admission,
-): Promise<TokenHolder | undefined> {
-  if (auth === 'nobody') return undefined
-  if (auth === 'token') return await admitHolder(arrival, parts)
+): Promise<Pick<Ask, 'holder' | 'caller'>> {
+  if (auth === 'nobody') return {}
+  if (auth === 'token') return { holder: await admitHolder(arrival, parts) }
   const timings = new Timings(parts.nowMs)
   timings.enter('Auth')
   try {
     const caller = await parts.authenticate(new Arriving(arrival, parts, visit))
     timings.pass(`tier=${caller.tier}`)
     if (isCall) timings.writeTo(visit.headers)
+    return { caller }
   } catch (fault) {
     timings.fail('')
     timings.writeTo(visit.headers)
     throw fault
   }
-  return undefined
 }
 
 async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<TokenHolder> {

@@ -17,6 +17,7 @@ import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook, PriceRow } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
+import { TokenCounter } from './billing/token-counter.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { buildEndpoints } from './endpoints.ts'
@@ -32,6 +33,7 @@ import { listen } from './http/server.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { verifyToken } from './identity/token.ts'
 import { RateLimiter } from './limits/gcra.ts'
+import { buildKeyReport } from './management/key-report.ts'
 import type { Command } from './management/operator.ts'
 import { buildOperator } from './management/operator.ts'
 import { buildPriceCommands } from './management/price-commands.ts'
@@ -152,11 +154,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const deadlines = new Deadlines(world.clock.nowMs)
   let draining = false
   const parts = { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence }
-  const { settling, ...calls } = buildCalls(parts)
+  const { settling, counter, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, isReady }),
+    endpoints: buildEndpoints({ publicData, reportKey, isReady }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -184,6 +187,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     await server.kill()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     settling.close()
+    counter.close()
     await closeAll(opened)
     log.info('stopped')
   }
@@ -276,13 +280,14 @@ interface CallParts {
 function buildCalls(parts: CallParts) {
   const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
+  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const settling = buildSettling(buildDeduct(ledger), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
     authenticate,
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
-    hold: buildHold(ledger),
+    hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
       send,
       deadlines,
@@ -293,7 +298,7 @@ function buildCalls(parts: CallParts) {
   const stallMs = world.attemptTimes.betweenChunksMs
   const heard = world.silence ?? silence
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, stallMs })
-  return { settling, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
+  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, underWay, nowMs }) }
 }
 
 function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {

@@ -32,6 +32,10 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
+  /** Text that waits to be counted, of all calls together. More would not be counted in time. */
+  tokenCountBytesMax: 8 * 1024 * 1024,
+  tokenCountMsMax: 2_000,
+  tokenCounterStartMsMax: 3_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

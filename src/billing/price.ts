@@ -68,6 +68,9 @@ export function hasClass(price: Price, serviceClass: string | undefined): boolea
   return named === undefined || NEVER_DEARER.includes(named) || price.cases.some(one => one.class === named)
 }
 
+/** Whether it says what a search costs, be it nothing. */
+export const hasSearch = (price: Price): boolean => price.rates.perSearch !== undefined
+
 const noBill: Bill = { amount: noMoney, lines: [] }
 
 /** `served` is the class that the answer names. It can make a bill smaller than what was asked for, never larger. */

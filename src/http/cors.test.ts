@@ -28,6 +28,7 @@ describe('corsHeaders', () => {
     for (const stage of ['Auth', 'RateLimit', 'Route', 'Adapter', 'Breakdown']) {
       expect(exposed).toContain(`X-Pipeline-${stage}`)
     }
+    expect(exposed).toContain('X-Weir-Cap')
     const others = ['x-request-id', 'request-id', 'retry-after', 'retry-after-ms', 'x-ratelimit-limit-requests']
     expect(exposed).toEqual(expect.arrayContaining(others))
   })

@@ -7,6 +7,7 @@ const EXPOSED = [
   'X-Pipeline-Route',
   'X-Pipeline-Adapter',
   'X-Pipeline-Breakdown',
+  'X-Weir-Cap',
   'x-request-id',
   'request-id',
   'retry-after',

@@ -13,11 +13,15 @@ const file = (id: string, rest: object): { name: string; text: string } => {
   return { name: id, text: JSON.stringify({ ...head, speaks: { 'openai-chat': '/chat' }, sign: 'bearer', ...rest }) }
 }
 const plain = { input: '1', output: '2' }
+const searching = { ...plain, perSearch: '0' }
 const tiered = { ...plain, cases: [{ class: 'priority', input: '2' }] }
 const files = [
   file('paid', {
     openModels: true,
-    models: [{ id: 'plain', price: plain }, { id: 'tiered', price: tiered }, { id: 'unpriced' }],
+    models: [
+      ...[{ id: 'plain', price: plain }, { id: 'tiered', price: tiered }, { id: 'unpriced' }],
+      { id: 'searching', price: searching },
+    ],
   }),
   file('own', { free: true, openModels: true, models: [{ id: 'local', price: plain }] }),
 ]
@@ -29,7 +33,7 @@ const permit = { caller: { perMille: 1_200n } } as Permit
 const route = buildRoute({ catalogue, prices, dateMs: () => 5_000 })
 
 function routeTo(provider: string, model: string, serviceClass?: string): Route {
-  return route(permit, { name: { provider, model }, dialect: 'openai-chat', serviceClass })
+  return route(permit, { name: { provider, model }, dialect: 'openai-chat', serviceClass, searches: false })
 }
 
 function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
@@ -65,6 +69,13 @@ test('a class that may be dearer needs a price of its own', () => {
 test('an unknown price is never nothing', () => {
   expect(refusalOf('paid', 'unpriced').code).toBe('price_unknown')
   expect(refusalOf('paid', 'open').code).toBe('price_unknown')
+})
+
+test('a search needs a price, which may be nothing', () => {
+  const common = { dialect: 'openai-chat', serviceClass: undefined, searches: true }
+  const asks = (model: string) => (): Route => route(permit, { name: { provider: 'paid', model }, ...common })
+  expect(asks('plain')).toThrow('price_unknown')
+  expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)
 })
 
 test('a provider that is free is, whatever its models cost elsewhere', () => {

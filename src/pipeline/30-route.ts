@@ -4,7 +4,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { PricedOrFree } from '../billing/price.ts'
-import { classOf, hasClass } from '../billing/price.ts'
+import { classOf, hasClass, hasSearch } from '../billing/price.ts'
 import type { ModelName } from '../routing/model-name.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
@@ -21,19 +21,25 @@ export interface Asked {
   readonly dialect: string
   /** As the caller wrote it. */
   readonly serviceClass: string | undefined
+  /** The provider is asked to search, too. */
+  readonly searches: boolean
 }
 
 export type RouteCall = (permit: Permit, asked: Asked) => Route
 
 export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
-  function priceOf(provider: Provider, model: Model, { serviceClass }: Asked): CurrentOrFree {
+  function priceOf(provider: Provider, model: Model, { serviceClass, searches }: Asked): CurrentOrFree {
     if (provider.free) return undefined
     const current = prices.current(`${provider.id}/${model.id}`)
     if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('price_unknown', `${provider.id}/${model.id}`, { param: 'service_tier', hint })
+    }
+    if (searches && !hasSearch(current.price)) {
+      const hint = 'It is not known what a search by it costs.'
+      throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
     }
     return current
   }

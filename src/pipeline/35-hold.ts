@@ -1,53 +1,157 @@
 // Route → Hold: the most that the call can cost is reserved, durably, before any byte goes upstream.
+//
+// There are three bounds, each tried only when the one before it is too much for the funds: every byte of text is a
+// token; the tokens are counted; and, for keys that opted in, the output is cut to what can be paid.
 
+import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Ledger } from '../billing/ledger.ts'
+import type { Nanos } from '../base/money.ts'
+import { noMoney } from '../base/money.ts'
+import type { Held, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
-import { upperBound } from '../billing/price.ts'
+import type { CallSize } from '../billing/price.ts'
+import { affordableOutput, inputBound, upperBound } from '../billing/price.ts'
+import type { CountTokens, TokenCount } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/call.ts'
+import { readMoney } from '../store/operations.ts'
+import type { Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route } from './exchange.ts'
 
-/** For a model whose own limit nobody wrote down. */
+/** For a model whose own limits nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
+const CONTEXT_TOKENS_UNKNOWN = 131_072
 
-/** After these nothing was reserved; after anything else something may have been. */
-const PLAIN_REFUSALS: ReadonlySet<ErrorCode> = new Set([
-  'balance_too_low',
-  'budget_too_low',
-  'account_frozen',
-  'overloaded',
-  'storage_full',
-])
+/** Below this a count costs more than it could free. */
+const COUNTED_BYTES_MIN = 1_024
+/**
+ * Other vocabularies need more tokens than the one we count with: a tenth more for prose, up to a third for code and
+ * for scripts that they know less well. What a text needs beyond that is charged if it can be paid, and is else the
+ * operator's shortfall.
+ */
+const COUNT_MARGIN = 1.3
+/** Of what was not counted in time, for an estimate and not for a bound. */
+const BYTES_PER_TOKEN = 4
+
+/** An answer that is cut shorter than this helps nobody. */
+const CLAMPED_TOKENS_MIN = 256
+/** Funds may move between what we are told and what we ask for then. */
+const CLAMP_TRIES_MAX = 3
+
+/** Thrown before anything was reserved; after anything else something may have been. */
+const NEVER_HELD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'storage_full'])
+
+export interface HoldParts {
+  readonly ledger: Pick<Ledger, 'hold'>
+  readonly countTokens: CountTokens
+}
 
 export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
 
-export function buildHold(ledger: Ledger): HoldCall {
-  return async function hold(route, call, exchange) {
-    const { model } = route
-    const asked = call.outputTokensMax
-    const own = model.outputTokensMax
-    const size = {
-      // What is fetched or counted elsewhere (an image, a file, a search) is bounded by the context alone.
-      inputTokensMax: call.textOnly ? call.bodyBytes : Math.max(call.bodyBytes, model.contextTokens ?? 0),
-      outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-      choices: call.choices,
-      searchesMax: 0,
-      textOnly: call.textOnly,
-    }
+export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
+  async function reserve(exchange: Exchange, route: Route, { size, coarse }: Bound): Promise<Held> {
+    const { callId } = exchange
+    const { accountId, keyId } = route.permit.caller
     const amount = upperBound(size, route.price)
     exchange.mayHold = true
+    let held: Held
     try {
-      const { callId } = exchange
-      const { accountId, keyId } = route.permit.caller
-      const held = await ledger.hold({ callId, accountId, keyId, amount, draft: draftOf(exchange) })
-      const refusal = refusalOfHold(held, amount)
-      if (refusal !== undefined) throw refusal
+      held = await ledger.hold({ callId, accountId, keyId, amount, coarse, draft: draftOf(exchange) })
     } catch (fault) {
-      exchange.mayHold = !(fault instanceof Refusal && PLAIN_REFUSALS.has(fault.code))
+      exchange.mayHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
       throw fault
     }
-    return { route, call, amount } as Hold
+    exchange.mayHold = held.done === 'held'
+    return held
+  }
+
+  /** The first bound was too much. */
+  async function holdLess(exchange: Exchange, route: Route, { call, size, held }: Refused): Promise<Hold> {
+    let finer = size
+    let last = held
+    let inputTokens: number | undefined
+    const holdOf = (cap?: number): Hold => {
+      const amount = upperBound(cap === undefined ? finer : { ...finer, outputTokensMax: cap }, route.price)
+      return {
+        ...{ route, call, amount },
+        ...(inputTokens !== undefined && { inputTokens }),
+        ...(cap !== undefined && { cap }),
+      } as Hold
+    }
+    if (isCountable(call) && hasRoom(last) && couldFit(size, route, last)) {
+      const count = await exchange.stop.during(countTokens(call.body))
+      if (count !== undefined) {
+        inputTokens = count.tokens + Math.ceil(count.uncountedBytes / BYTES_PER_TOKEN)
+        finer = { ...size, inputTokensMax: Math.min(size.inputTokensMax, tokensAtMost(count)) }
+      }
+      last = await reserve(exchange, route, { size: finer, coarse: noMoney })
+      if (last.done === 'held') return holdOf()
+    }
+    for (let tries = 0; route.permit.caller.clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
+      const cap = affordableOutput(finer, route.price, readMoney(last.available))
+      if (cap < CLAMPED_TOKENS_MIN) break
+      last = await reserve(exchange, route, { size: { ...finer, outputTokensMax: cap }, coarse: noMoney })
+      if (last.done === 'held') return holdOf(cap)
+    }
+    throw refusalOfHold(last, upperBound(finer, route.price), hintOf(finer, route, last)) ?? unheld(exchange, last)
+  }
+
+  return async function hold(route, call, exchange) {
+    const size = sizeOf(call, route.model)
+    const coarse = isCountable(call) ? inputBound(size, route.price) : noMoney
+    const held = await reserve(exchange, route, { size, coarse })
+    if (held.done !== 'held') return await holdLess(exchange, route, { call, size, held })
+    return { route, call, amount: upperBound(size, route.price) } as Hold
   }
 }
+
+interface Bound {
+  readonly size: CallSize
+  /** The part that a count of tokens could make smaller. */
+  readonly coarse: Nanos
+}
+
+interface Refused {
+  readonly call: Call
+  readonly size: CallSize
+  readonly held: Held
+}
+
+/**
+ * A provider refuses what does not fit into its context, so no input is larger. Text that is in the body is no more
+ * tokens than bytes, either; what is fetched or measured elsewhere (an image, a file, a search) may be anything.
+ */
+export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model): CallSize {
+  const { bodyBytes, textOnly, choices, searchesMax, outputTokensMax: asked } = call
+  return {
+    inputTokensMax: textOnly
+      ? Math.min(bodyBytes, contextTokens ?? bodyBytes)
+      : (contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)),
+    outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
+    choices,
+    searchesMax,
+    textOnly,
+  }
+}
+
+const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>
+  textOnly && bodyBytes >= COUNTED_BYTES_MIN && bodyBytes <= bounds.tokenCountBytesMax
+
+const tokensAtMost = ({ tokens, uncountedBytes }: TokenCount): number =>
+  Math.ceil(tokens * COUNT_MARGIN) + uncountedBytes
+
+type Short = Extract<Held, { available: unknown }>
+
+const hasRoom = (held: Held): held is Short => 'available' in held
+
+/** Whether a call of no input and one token would fit; if not, no count and no cap can help. */
+const couldFit = (size: CallSize, route: Route, held: Short): boolean =>
+  affordableOutput({ ...size, inputTokensMax: 0 }, route.price, readMoney(held.available)) > 0
+
+function hintOf(size: CallSize, route: Route, held: Held): string {
+  const cap = hasRoom(held) ? affordableOutput(size, route.price, readMoney(held.available)) : 0
+  return cap > 0 ? `With max_tokens of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
+}
+
+const unheld = ({ requestId }: Exchange, { done }: Held): Error => new Error(`${requestId}: not held: ${done}`)

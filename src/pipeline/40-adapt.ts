@@ -9,6 +9,9 @@ import type { Hold } from './exchange.ts'
 
 export function adapt(hold: Hold, channel: Channel, protocol: Protocol): OutgoingRequest {
   const { provider, model } = hold.route
+  const { streamUsage, outputCap } = provider.can
+  const target = { model: model.id, askUsage: streamUsage }
+  const cap = hold.cap === undefined ? undefined : { tokens: hold.cap, field: outputCap }
   return {
     url: channel.baseUrl + provider.speaks[protocol.name],
     headers: {
@@ -18,6 +21,6 @@ export function adapt(hold: Hold, channel: Channel, protocol: Protocol): Outgoin
       'user-agent': 'weir',
       ...signers[channel.sign](channel.key),
     },
-    body: protocol.writeCall(hold.call, { model: model.id, askUsage: provider.can.streamUsage }),
+    body: protocol.writeCall(hold.call, cap === undefined ? target : { ...target, cap }),
   }
 }

@@ -16,7 +16,7 @@ const priced: Priced = { price, version: 7, perMille: 1_500n, serviceClass: 'pri
 
 function exchangeOf(route: object | undefined) {
   const meter = { ...freshMeter(), forwarded: true, outputBytes: 40, content: true }
-  return { exchange: { meter, call: { bodyBytes: 400 }, attempts: [{}], route } as unknown as Exchange, meter }
+  return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route } as unknown as Exchange, meter }
 }
 
 const completed = { outcome: 'completed', status: 200 } as const
@@ -39,6 +39,18 @@ test('a bill has the rates of the class that was served, if that is cheaper than
 test('what nobody reported is counted in bytes', () => {
   const { exchange } = exchangeOf({ price: priced })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })
+})
+
+test('a provider that was asked to search, answered, and does not say how often, searched once', () => {
+  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
+  noteUsage(meter, { input: 0, output: 3 })
+  const once = { what: 'search', count: 1, rate: 10_000_000_000_000n }
+  expect(cost(exchange, completed).lines as unknown).toContainEqual(once)
+  noteUsage(meter, { input: 0, output: 3, searches: 4 })
+  expect(cost(exchange, completed).lines as unknown).toContainEqual({ ...once, count: 4 })
+  expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
 test('a call that found no route, or is free, costs nothing', () => {

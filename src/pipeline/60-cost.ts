@@ -1,5 +1,7 @@
 // Usage → cost, by who pays for this ending.
 
+import type { Usage } from '../base/usage.ts'
+import { outputTokens } from '../base/usage.ts'
 import type { Bill } from '../billing/price.ts'
 import { billOf, estimateUsage } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
@@ -9,14 +11,27 @@ import type { Ending, Exchange } from './exchange.ts'
 export interface Cost extends ChargedUsage, Bill {}
 
 export function cost(exchange: Exchange, ending: Ending): Cost {
-  const { meter, call, attempts } = exchange
+  const { meter, attempts } = exchange
   const charged = chargedUsage({
     outcome: ending.outcome,
     forwarded: meter.forwarded,
     content: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
     reported: meter.usage,
-    estimate: () => estimateUsage(call?.bodyBytes ?? 0, meter.outputBytes),
+    estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  return { ...charged, ...billOf(charged.usage, exchange.route?.price, meter.serviceClass) }
+  const usage = withSearch(charged.usage, exchange)
+  return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
+}
+
+/** Few dialects tell how often a provider searched. One that was asked to, and answered, searched at least once. */
+function withSearch(usage: Usage, { call }: Exchange): Usage {
+  const asked = (call?.searchesMax ?? 0) > 0
+  return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
+}
+
+/** What a call used when it had written so much, as far as we can tell ourselves. */
+export function estimateOf({ call, hold }: Exchange, outputBytes: number): Usage {
+  const usage = estimateUsage(call?.inputBytes ?? 0, outputBytes)
+  return hold?.inputTokens === undefined ? usage : { ...usage, input: hold.inputTokens }
 }

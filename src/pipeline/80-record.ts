@@ -40,7 +40,7 @@ const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [chann
 const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
 
 /** What is known of a call before it is forwarded. */
-export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
+export function draftOf({ protocol, route, call, tags }: Exchange): RecordDraft {
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
@@ -48,7 +48,7 @@ export function draftOf({ protocol, route, call }: Exchange): RecordDraft {
     streamed: call?.stream ?? false,
     priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
-    tags: call?.tags ?? null,
+    tags: tags ?? null,
   }
 }
 

@@ -14,6 +14,7 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
     'request-id': exchange.requestId,
   }
   if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
+  if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   exchange.timings.writeTo(headers)
   return headers
 }

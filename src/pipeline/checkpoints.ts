@@ -5,7 +5,8 @@ import { bounds } from '../base/bounds.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Ledger } from '../billing/ledger.ts'
-import { billOf, estimateUsage } from '../billing/price.ts'
+import { billOf } from '../billing/price.ts'
+import { estimateOf } from './60-cost.ts'
 import { usageOf } from './80-record.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -21,14 +22,14 @@ export type Checkpoint = (exchange: Exchange, nowMs: number) => void
 
 export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Checkpoint {
   return function checkpoint(exchange, nowMs) {
-    const { meter, call, hold, settled } = exchange
+    const { meter, hold, settled } = exchange
     if (meter.deliveredBytes === 0 || hold === undefined || settled !== undefined) return
     const { atMs = exchange.startedMs, bytes = 0 } = exchange.checkpoint ?? {}
     const isDue = nowMs - atMs >= everyMs
     const isMuch = exchange.checkpoint !== undefined && meter.deliveredBytes - bytes >= bounds.checkpointBytesMax
     if ((!isDue && !isMuch) || meter.deliveredBytes === bytes) return
     exchange.checkpoint = { atMs: nowMs, bytes: meter.deliveredBytes }
-    const usage = estimateUsage(call?.bodyBytes ?? 0, meter.deliveredBytes)
+    const usage = estimateOf(exchange, meter.deliveredBytes)
     const { amount, lines } = billOf(usage, exchange.route?.price)
     ledger.checkpoint(exchange.callId, amount, usageOf({ usage, lines })).catch((fault: unknown) => {
       log.warn('checkpoint failed', { request: exchange.requestId, fault: describeFault(fault) })

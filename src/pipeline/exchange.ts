@@ -27,6 +27,8 @@ export type Caller = Brand<
     readonly qpm: number
     /** The tier's price multiplier. */
     readonly perMille: bigint
+    /** A call that its funds do not cover is cut to what they cover. */
+    readonly clamps: boolean
   },
   'Caller'
 >
@@ -48,7 +50,18 @@ export type Route = Brand<
 >
 
 /** Proves that the worst case is reserved, durably. Made in 35-hold. */
-export type Hold = Brand<{ readonly route: Route; readonly call: Call; readonly amount: Nanos }, 'Hold'>
+export type Hold = Brand<
+  {
+    readonly route: Route
+    readonly call: Call
+    readonly amount: Nanos
+    /** The cap on each choice that the funds imposed. */
+    readonly cap?: number
+    /** Of the input, where they were counted: a better estimate than its bytes. */
+    readonly inputTokens?: number
+  },
+  'Hold'
+>
 
 export interface Attempt extends Tried {
   readonly ms: number
@@ -79,6 +92,8 @@ export interface Exchange {
   /** The call is over and answered; nobody need wait for it. */
   close(): void
   call?: Call
+  /** JSON: what the caller wants its costs to be sorted by. */
+  tags?: string
   permit?: Permit
   route?: Route
   hold?: Hold

@@ -5,6 +5,7 @@ import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import { tagText } from '../protocols/tags.ts'
 import { parseModelName } from '../routing/model-name.ts'
 import type { Authenticate } from './10-authenticate.ts'
 import type { LimitRate } from './20-limit-rate.ts'
@@ -76,6 +77,8 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
 
       const call = protocol.readCall(await exchange.stop.during(ingress.readBody()))
       exchange.call = call
+      const tags = tagText(call.tags, ingress.header('x-weir-tags'))
+      if (tags !== undefined) exchange.tags = tags
       const name = parseModelName(call.model)
 
       timings.enter('RateLimit')
@@ -83,7 +86,9 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       timings.pass()
 
       timings.enter('Route')
-      exchange.route = stages.route(exchange.permit, { name, dialect: protocol.name, serviceClass: call.serviceClass })
+      const { serviceClass, searchesMax } = call
+      const asked = { name, dialect: protocol.name, serviceClass, searches: searchesMax > 0 }
+      exchange.route = stages.route(exchange.permit, asked)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
       const holdSinceMs = nowMs()

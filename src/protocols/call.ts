@@ -6,6 +6,7 @@
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import type { UsageReport } from '../base/usage.ts'
+import type { Tags } from './tags.ts'
 
 export interface Call {
   /** The caller's bytes, never changed; gone once no further attempt can need them. */
@@ -14,6 +15,10 @@ export interface Call {
   readonly bodyBytes: number
   /** All of its input is text in the body, so that its bytes bound its tokens. */
   readonly textOnly: boolean
+  /** For an estimate: the body's bytes, with an image or a file in it taken as some text. */
+  readonly inputBytes: number
+  /** How often the provider may search while it answers. */
+  readonly searchesMax: number
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
@@ -22,12 +27,12 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
-  /** Whom the caller calls for, as the caller names them. */
-  readonly endUser?: string
-  /** JSON: what the caller wants its costs to be sorted by. */
-  readonly tags?: string
   /** The class of service, as the caller wrote it. */
   readonly serviceClass?: string
+  /** Whom the caller calls for, as the caller names them. */
+  readonly endUser?: string
+  /** What the caller wants its costs to be sorted by. */
+  readonly tags?: Tags
 }
 
 const nothing = Buffer.alloc(0)
@@ -44,7 +49,12 @@ export interface CallTarget {
   readonly model: string
   /** Ask for usage in the stream, whether or not the caller did. */
   readonly askUsage: boolean
+  /** A cap on the output of each choice that we impose; it stands in the caller's own fields, or else in `field`. */
+  readonly cap?: { readonly tokens: number; readonly field: OutputCapField }
 }
+
+/** Where an upstream of OpenAI's dialect reads its cap. */
+export type OutputCapField = 'max_tokens' | 'max_completion_tokens'
 
 /** What a plain answer says. */
 export interface AnswerReading {

@@ -20,16 +20,14 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
   if (scan === 'too_deep') throw new Refusal('json_too_deep', `more than ${bounds.jsonDepthMax} levels`)
   if (scan === 'too_many') throw new Refusal('json_too_many', `more than ${bounds.jsonValuesMax} values`)
   const json = parse(body)
-  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw new Refusal('body_not_object', Array.isArray(json) ? 'array' : typeof json)
-  }
+  if (!isObject(json)) throw new Refusal('body_not_object', Array.isArray(json) ? 'array' : typeof json)
   if (typeof scan === 'string') throw new Refusal('json_invalid', scan)
   if (hasLoneSurrogate(body)) throw new Refusal('json_invalid', 'half a surrogate pair')
   const twice = readFields.find(field => scan.duplicates.has(field)) ?? sameButForCase(scan.fields, readFields)
   if (twice !== undefined) {
     throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
   }
-  return { json: json as Record<string, unknown>, fields: scan.fields }
+  return { json, fields: scan.fields }
 }
 
 /** Some servers read `Model` as `model`, and the last one wins: then we would have priced another call. */
@@ -47,4 +45,8 @@ function parse(body: Buffer): unknown {
   } catch {
     throw new Refusal('json_invalid', 'JSON.parse')
   }
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

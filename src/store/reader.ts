@@ -2,6 +2,7 @@
 // thread that serves calls.
 
 import type { Database } from 'bun:sqlite'
+import { AccountReader } from './account-reader.ts'
 import { openReader } from './database.ts'
 import type { PriceInsert } from './operations.ts'
 
@@ -41,12 +42,14 @@ export class Reader {
     FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id WHERE k.digest = ?1`
 
   readonly #db: Database
+  readonly accounts: AccountReader
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
 
   constructor(path: string) {
     this.#db = openReader(path)
+    this.accounts = new AccountReader(this.#db)
     this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms

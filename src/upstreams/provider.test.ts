@@ -116,7 +116,7 @@ const withPrice = (fields: object): object => withModel({ price: { input: '1', o
 test('a file with only the required fields is read with the documented defaults', () => {
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
-  expect(provider.can).toEqual({ streamUsage: true })
+  expect(provider.can).toEqual({ streamUsage: true, outputCap: 'max_tokens' })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
     cases: [],
@@ -149,6 +149,7 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a flag that is a text', { openModels: 'true' }, '"openModels"'],
   ['a flag that is a number', { free: 1 }, '"free"'],
   ['a capability that is a text', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],
+  ['a cap in a field that nobody reads', { can: { outputCap: 'max_output' } }, '"can.outputCap"'],
   ['a misspelt field of a model', withModel({ prices: {} }), '"prices"'],
   ['a misspelt field of a price', withPrice({ cacheread: '1' }), '"cacheread"'],
   ['a price that is null', withModel({ price: null }), '"price"'],

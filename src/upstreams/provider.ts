@@ -7,6 +7,8 @@ import { isOfNothing, parsePrice } from '../base/price.ts'
 export interface Capabilities {
   /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */
   readonly streamUsage: boolean
+  /** Where it reads a cap on its output. Default `max_tokens`, the older name, which most servers still read. */
+  readonly outputCap: 'max_tokens' | 'max_completion_tokens'
 }
 
 export interface Model {
@@ -90,9 +92,13 @@ function readProvider(json: Json, fail: Fail): Provider {
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
   if (!/^https?:\/\/[^\s?#]+[^/\s?#]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
-  const can = record(json.can ?? {}, { what: '"can"', known: ['streamUsage'] }, fail)
+  const can = record(json.can ?? {}, { what: '"can"', known: ['streamUsage', 'outputCap'] }, fail)
   const streamUsage = can.streamUsage ?? true
   if (typeof streamUsage !== 'boolean') fail('"can.streamUsage" must be true or false')
+  const outputCap = can.outputCap ?? 'max_tokens'
+  if (outputCap !== 'max_tokens' && outputCap !== 'max_completion_tokens') {
+    return fail('"can.outputCap" must be "max_tokens" or "max_completion_tokens"')
+  }
   const free = flag('free')
   return {
     id,
@@ -103,7 +109,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     baseUrlEnv: string('baseUrlEnv'),
     speaks: parseSpeaks(json.speaks, fail),
     sign: string('sign'),
-    can: { streamUsage: streamUsage === true },
+    can: { streamUsage: streamUsage === true, outputCap },
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Call } from '../call.ts'
+import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import { readCall, writeCall } from './request.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text)
@@ -42,6 +42,21 @@ describe('reads', () => {
   test('the larger of two caps: upstreams differ in which of them they heed', () => {
     expect(read({ max_tokens: 5, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
     expect(read({ max_tokens: 7, max_completion_tokens: 5 }).outputTokensMax).toBe(7)
+  })
+
+  test('the class of service, as it is written', () => {
+    expect(read({ service_tier: 'priority' }).serviceClass).toBe('priority')
+    expect(read({ service_tier: null }).serviceClass).toBeUndefined()
+    expect(read().serviceClass).toBeUndefined()
+  })
+
+  test('whom it is for, and what its cost is to be sorted by', () => {
+    expect(read({ user: 'u-1', safety_identifier: 's-1' }).endUser).toBe('u-1')
+    expect(read({ safety_identifier: 's-1' }).endUser).toBe('s-1')
+    expect(read({ metadata: { team: 'search', run: 5 } }).tags).toEqual({ team: 'search' })
+    // Of the record's fields none is a reason to refuse a call.
+    const odd = read({ user: 5, metadata: [], safety_identifier: {} })
+    expect([odd.endUser, odd.tags]).toEqual([undefined, undefined])
   })
 
   test('and keeps the bytes themselves', () => {
@@ -88,11 +103,16 @@ describe('refuses', () => {
     ['an absurd cap', json({ max_tokens: 1e12 }), 'field_invalid max_tokens'],
     ['a cap beyond any number', `{"model":"a/b",${message},"max_tokens":1e400}`, 'field_invalid max_tokens'],
     ['a cap as text', json({ max_tokens: '5' }), 'field_invalid max_tokens'],
+    ['a cap that no number holds', json({ max_tokens: 2 ** 53 + 2 }), 'field_invalid max_tokens'],
+    ['a class of service that is a number', json({ service_tier: 1 }), 'field_invalid service_tier'],
+    ['a class of service of a page', json({ service_tier: 'x'.repeat(65) }), 'field_invalid service_tier'],
     ['a model twice', `{"model":"a/b","model":"a/c",${message}}`, 'field_duplicate model'],
     ['a model twice, once with escapes', `{"model":"a/b","mod\\u0065l":"a/c",${message}}`, 'field_duplicate model'],
     ['messages twice', `{"model":"a/b",${message},${message}}`, 'field_duplicate messages'],
     ['a cap twice', `{"model":"a/b",${message},"max_tokens":1,"max_tokens":2}`, 'field_duplicate max_tokens'],
     ['a stream twice', `{"model":"a/b",${message},"stream":true,"stream":false}`, 'field_duplicate stream'],
+    ['tools twice', `{"model":"a/b",${message},"tools":[],"tools":[{"type":"search"}]}`, 'field_duplicate tools'],
+    ['a class twice', `{"model":"a/b",${message},"service_tier":1,"service_tier":2}`, 'field_duplicate service_tier'],
     ['n twice', `{"model":"a/b",${message},"n":1,"n":100}`, 'field_duplicate n'],
   ]
 
@@ -102,7 +122,7 @@ describe('refuses', () => {
   })
 
   test('nothing of what it does not read', () => {
-    expect(read({ temperature: 'hot', tools: 5, __proto__: null, constructor: {} }).model).toBe('a/b')
+    expect(read({ temperature: 'hot', tools: 5, user: 7, __proto__: null, constructor: {} }).model).toBe('a/b')
   })
 
   test('and is not changed by a field called __proto__', () => {
@@ -113,7 +133,7 @@ describe('refuses', () => {
 })
 
 describe('writes', () => {
-  const written = (text: string, target: { model: string; askUsage: boolean }): string =>
+  const written = (text: string, target: CallTarget): string =>
     Buffer.from(writeCall(readCall(bytes(text)), target)).toString()
   const rest = '"messages":[{"role":"user"}]}'
 
@@ -144,6 +164,36 @@ describe('writes', () => {
     const nested = into('{ "x" : {"include_usage":false} }')
     expect(JSON.parse(nested)).toEqual({ include_usage: true, x: { include_usage: false } })
     expect(into('{"include_usage":true}')).toBe('{"include_usage":true}')
+  })
+
+  describe('a cap that is imposed', () => {
+    const capped = (fields: string, field: OutputCapField = 'max_tokens'): string =>
+      written(`{${fields}"model":"a/b",${rest}`, { model: 'b', askUsage: true, cap: { tokens: 300, field } })
+
+    test('as a field of its own, where the upstream reads it, when the caller gave none', () => {
+      expect(capped('')).toBe(`{"max_tokens":300,"model":"b",${rest}`)
+      expect(capped('', 'max_completion_tokens')).toBe(`{"max_completion_tokens":300,"model":"b",${rest}`)
+      expect(capped('"max_tokens": null ,')).toBe(`{"max_tokens": 300 ,"model":"b",${rest}`)
+      expect(capped('"max_tokens":null,', 'max_completion_tokens')).toBe(
+        `{"max_completion_tokens":300,"max_tokens":null,"model":"b",${rest}`,
+      )
+    })
+
+    test("in the caller's own field, in both of them, and never above what the caller said", () => {
+      expect(capped('"max_tokens": 5000 ,', 'max_completion_tokens')).toBe(`{"max_tokens": 300 ,"model":"b",${rest}`)
+      expect(capped('"max_completion_tokens":5e3,')).toBe(`{"max_completion_tokens":300,"model":"b",${rest}`)
+      expect(capped('"max_tokens":5000,"max_completion_tokens":4000,')).toBe(
+        `{"max_tokens":300,"max_completion_tokens":300,"model":"b",${rest}`,
+      )
+      expect(capped('"max_tokens":100,"max_completion_tokens":4000,')).toBe(
+        `{"max_tokens":100,"max_completion_tokens":300,"model":"b",${rest}`,
+      )
+    })
+
+    test('beside a wish for usage', () => {
+      const both = JSON.parse(capped('"stream":true,')) as object
+      expect(both).toMatchObject({ max_tokens: 300, stream_options: { include_usage: true }, model: 'b', stream: true })
+    })
   })
 
   test('never into the bytes that it was given', () => {

@@ -3,13 +3,22 @@
 import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
-import { readJsonObject, scanBounds } from '../json-object.ts'
 import type { Call, CallTarget } from '../call.ts'
+import { isObject, readJsonObject, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
+import { readEndUser, readTags } from '../tags.ts'
+import { fetchingFields, weighInput } from './input.ts'
+
+/** An upstream may heed either; the hold must bound both. */
+const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
-const READ_FIELDS = ['model', 'messages', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens', 'n']
+const READ_FIELDS: readonly string[] = [
+  ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier'],
+  ...CAP_FIELDS,
+  ...fetchingFields,
+]
 const CHOICES_MAX = 128
 const OUTPUT_TOKENS_MAX = 1_000_000_000
 
@@ -23,19 +32,24 @@ export function readCall(body: Buffer): Call {
   checkOnce(body, fields.get('stream_options'))
   const stream = optional(json, 'stream', boolean) as boolean | undefined
   const choices = optional(json, 'n', choiceCount)
-  // An upstream may heed either; the hold must bound both.
-  const caps = ['max_completion_tokens', 'max_tokens'].map(field => optional(json, field, count) as number | undefined)
+  const caps = CAP_FIELDS.map(field => optional(json, field, count) as number | undefined)
   const cap = Math.max(...caps.map(value => value ?? 0))
+  const serviceClass = optional(json, 'service_tier', word) as string | undefined
+  const endUser = readEndUser(json.user, json.safety_identifier)
+  const tags = readTags(json.metadata)
   return {
     body,
     fields,
     bodyBytes: body.byteLength,
-    textOnly: json.web_search_options === undefined && isTextOnly(json.messages as readonly Message[]),
+    ...weighInput(json, body.byteLength),
     model,
     stream: stream ?? false,
     wantsUsage: options?.include_usage === true,
     choices: (choices as number | undefined) ?? 1,
     ...(cap > 0 && { outputTokensMax: cap }),
+    ...(serviceClass !== undefined && { serviceClass }),
+    ...(endUser !== undefined && { endUser }),
+    ...(tags !== undefined && { tags }),
   }
 }
 
@@ -43,15 +57,34 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
+  if (target.cap !== undefined) splices.push(...capSplices(call, target.cap))
   return spliced(call.body, splices)
+}
+
+/** A new field before all others, of which there is at least one. */
+function fieldSplice(call: Call, name: string, value: string): Splice {
+  const open = call.body.indexOf(0x7b) + 1
+  return { start: open, end: open, text: `"${name}":${value},` }
+}
+
+/** Into each field in which the caller gave a larger cap; where none is given, into the one that the upstream reads. */
+function capSplices(call: Call, { tokens, field }: NonNullable<CallTarget['cap']>): readonly Splice[] {
+  const own = (name: string): number => {
+    const span = call.fields.get(name)
+    return span === undefined ? 0 : Number(call.body.toString('latin1', span.start, span.end)) || 0 // it may be null
+  }
+  const text = String(tokens)
+  const given = CAP_FIELDS.filter(name => own(name) > 0)
+  if (given.length === 0) {
+    const none = call.fields.get(field)
+    return [none === undefined ? fieldSplice(call, field, text) : { ...none, text }]
+  }
+  return given.filter(name => own(name) > tokens).map(name => ({ ...call.fields.get(name)!, text }))
 }
 
 function usageSplice(call: Call): Splice {
   const given = call.fields.get('stream_options')
-  if (given === undefined) {
-    const open = call.body.indexOf(0x7b) + 1
-    return { start: open, end: open, text: '"stream_options":{"include_usage":true},' }
-  }
+  if (given === undefined) return fieldSplice(call, 'stream_options', '{"include_usage":true}')
   const options = scanObject(call.body.subarray(given.start, given.end), scanBounds)
   if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // it is null
   const own = options.fields.get('include_usage')
@@ -73,20 +106,9 @@ function checkMessages(messages: unknown): void {
     throw new Refusal('field_invalid', 'messages', at('messages', 'must be a list with at least one message'))
   }
   messages.forEach((message: unknown, index) => {
-    const ok = isObject(message) && typeof (message as { role?: unknown }).role === 'string'
+    const ok = isObject(message) && typeof message.role === 'string'
     if (!ok) throw new Refusal('field_invalid', 'message', at(`messages[${index}]`, 'must be an object with a role'))
   })
-}
-
-interface Message {
-  readonly content?: unknown
-}
-
-/** Whether every part of every message is a text. */
-function isTextOnly(messages: readonly Message[]): boolean {
-  return messages.every(({ content }) =>
-    Array.isArray(content) ? content.every((part: { type?: unknown } | null) => part?.type === 'text') : true,
-  )
 }
 
 function optional(json: Readonly<Record<string, unknown>>, field: string, rule: Rule): unknown {
@@ -104,9 +126,8 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= OUTPUT_TOKENS_MAX
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const object: Rule = { check: isObject, says: 'must be an object' }
+const word: Rule = { check: value => typeof value === 'string' && value.length <= 64, says: 'must be a short text' }
 const boolean: Rule = { check: value => typeof value === 'boolean', says: 'must be true or false' }
 const count: Rule = { check: isCount, says: 'must be a positive integer' }
 const choiceCount: Rule = {

@@ -1,0 +1,124 @@
+// The thread that counts tokens: right, bounded whatever it is fed, and gone when nobody needs it.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import { randomBytes } from 'node:crypto'
+import { until } from '../../test/support/gateway.ts'
+import { bounds } from '../base/bounds.ts'
+import type { TokenCounterOptions } from './token-counter.ts'
+import { TokenCounter } from './token-counter.ts'
+
+const bytes = (text: string): Uint8Array => Buffer.from(text)
+const faults: string[] = []
+const opened: TokenCounter[] = []
+
+/** With all the time that a busy machine may take, unless told otherwise. */
+function open(options: Partial<TokenCounterOptions> = {}): TokenCounter {
+  const counter = new TokenCounter(detail => faults.push(detail), { startMs: 30_000, countMs: 30_000, ...options })
+  opened.push(counter)
+  return counter
+}
+
+afterAll(() => {
+  for (const counter of opened) counter.close()
+})
+
+describe('counts', () => {
+  const counter = open()
+
+  test('a known text', async () => {
+    expect(await counter.count(bytes('Hello, world!'))).toMatchObject({ tokens: 4, uncountedBytes: 0 })
+    expect(await counter.count(bytes(''))).toMatchObject({ tokens: 0, uncountedBytes: 0 })
+  })
+
+  test('the names of special tokens as the text that they are', async () => {
+    const count = await counter.count(bytes('<|endoftext|>'))
+    expect(count!.tokens).toBeGreaterThan(1)
+  })
+
+  test('long texts in pieces, at hardly more than the whole, and no character in two', async () => {
+    const text = 'The river rose in the night, and by the morning it had come to the mill. '.repeat(1_000)
+    const { tokens } = (await counter.count(bytes(text)))!
+    expect(tokens / countTokens(text)).toBeWithin(1, 1.03)
+    const characters = await counter.count(bytes('水'.repeat(1_000)))
+    expect(characters!.tokens).toBeLessThanOrEqual(1_000)
+  })
+
+  test('several texts at once, each for its own', async () => {
+    const texts = ['one', 'one two', 'one two three']
+    const counts = await Promise.all(texts.map(text => counter.count(bytes(text))))
+    expect(counts.map(count => count!.tokens)).toEqual([1, 2, 3])
+  })
+
+  test('the text as it was, whatever becomes of it later', async () => {
+    const text = Buffer.from('one two three')
+    const counting = counter.count(text)
+    text.fill('x')
+    expect((await counting)!.tokens).toBe(3)
+  })
+
+  test('one endless word', async () => {
+    const count = await counter.count(Buffer.alloc(bounds.tokenCountBytesMax, 'a'))
+    expect(count).toMatchObject({ uncountedBytes: 0 })
+    expect(count!.tokens).toBeLessThan(bounds.tokenCountBytesMax / 4)
+  })
+
+  test('not more than it can hold, all together', async () => {
+    const first = counter.count(Buffer.alloc(bounds.tokenCountBytesMax - 2, 'a'))
+    expect(await counter.count(bytes('abc'))).toBeUndefined()
+    expect((await first)!.uncountedBytes).toBe(0)
+    expect((await counter.count(bytes('abc')))!.tokens).toBe(1)
+    for (const text of [Buffer.alloc(33_554_432, 'a'), Buffer.from(randomBytes(25_165_824).toString('base64'))]) {
+      expect(await counter.count(text)).toBeUndefined()
+    }
+  })
+})
+
+describe('is bounded in time', () => {
+  test('what cannot be counted is left, byte by byte', async () => {
+    const counter = open({ countMs: 500 })
+    await counter.count(bytes('abc'))
+    const text = Buffer.from(randomBytes(4_500_000).toString('base64'))
+    const count = await counter.count(text)
+    expect(count!.uncountedBytes).toBeGreaterThan(0)
+    expect(count!.tokens + count!.uncountedBytes).toBeLessThanOrEqual(text.length)
+  })
+
+  test('a thread that does not answer is not waited for', async () => {
+    const counter = open({ startMs: 0, countMs: 0, thread: script('onmessage = () => {}') })
+    const sinceMs = performance.now()
+    expect(await counter.count(bytes('abc'))).toBeUndefined()
+    expect(performance.now() - sinceMs).toBeLessThan(5_000)
+  })
+})
+
+const script = (text: string): string => URL.createObjectURL(new Blob([text], { type: 'application/javascript' }))
+
+describe('the thread', () => {
+  test('starts at the first need, and goes when idle', async () => {
+    const counter = open({ idleMs: 50 })
+    expect(counter.running).toBe(false)
+    await counter.count(bytes('abc'))
+    expect(counter.running).toBe(true)
+    await until(() => !counter.running, 'the thread is gone')
+    expect((await counter.count(bytes('abc')))!.tokens).toBe(1)
+  })
+
+  test('leaves nobody waiting when it is closed', async () => {
+    const counter = open()
+    const waiting = counter.count(bytes('abc'))
+    counter.close()
+    expect(await waiting).toBeUndefined()
+  })
+
+  test('leaves nobody waiting when it dies, which is said, and another follows', async () => {
+    faults.splice(0)
+    const counter = open({ thread: script("onmessage = () => { throw new Error('out of vocabulary') }") })
+    for (let death = 1; death <= 2; death++) {
+      expect(await counter.count(bytes('abc'))).toBeUndefined()
+      expect(counter.running).toBe(false)
+      expect(faults).toHaveLength(death)
+      expect(faults.at(-1)).toContain('out of vocabulary')
+    }
+  })
+})

@@ -1,0 +1,66 @@
+// GET /v1/key: what a key may know of itself. Money is USD as decimal text, exact to the nano-dollar; times are UTC.
+
+import { textId } from '../base/ids.ts'
+import { formatUsd, nanos } from '../base/money.ts'
+import type { AccountReader, AccountRow, BudgetRow } from '../store/account-reader.ts'
+
+export interface ReportedKey {
+  readonly keyId: number
+  readonly tier: string
+  readonly qpm: number
+  readonly clamps: boolean
+}
+
+export interface KeyReportParts {
+  readonly accounts: Pick<AccountReader, 'ofKey'>
+  dateMs(): number
+}
+
+export type ReportKey = (key: ReportedKey) => string | undefined
+
+export function buildKeyReport({ accounts, dateMs }: KeyReportParts): ReportKey {
+  return function reportKey(key) {
+    const nowMs = dateMs()
+    const row = accounts.ofKey(key.keyId, nowMs)
+    return row && JSON.stringify(keyReport(key, row, nowMs))
+  }
+}
+
+const usd = (amount: bigint): string => formatUsd(nanos(amount))
+const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
+
+function keyReport({ keyId, tier, qpm, clamps }: ReportedKey, row: AccountRow, nowMs: number): object {
+  const { balance, held, creditLimit, kind } = row
+  return {
+    object: 'key',
+    id: textId('key', keyId),
+    name: row.keyName,
+    tier,
+    limits: { requests_per_minute: qpm },
+    clamps,
+    keeps_bodies: row.keepsBodies,
+    account: {
+      kind,
+      frozen: row.frozen,
+      balance: usd(balance),
+      held: usd(held),
+      credit_limit: usd(creditLimit),
+      // Nothing stops an account that is billed afterwards, but its budgets.
+      available: kind === 'postpaid' ? null : usd(balance + creditLimit - held),
+    },
+    budgets: row.budgets.map(budget => budgetReport(budget, nowMs)),
+  }
+}
+
+function budgetReport({ scope, span, cap, spent, held }: BudgetRow, nowMs: number): object {
+  const left = usd(notBelowZero(cap - spent - held))
+  return { scope, span, cap: usd(cap), spent: usd(spent), held: usd(held), left, ends_at: endOf(span, nowMs) }
+}
+
+/** When the period that is now under way is over; never, for a total. */
+function endOf(span: BudgetRow['span'], nowMs: number): string | null {
+  if (span === 'total') return null
+  const now = new Date(nowMs)
+  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
+  return new Date(span === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1)).toISOString()
+}

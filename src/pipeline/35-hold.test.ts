@@ -1,0 +1,207 @@
+// The hold stage against a ledger that says what it is told: what is asked for, in which order, and when it stops
+// asking.
+
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../base/errors.ts'
+import type { NanosPerMillion } from '../base/money.ts'
+import { Stop } from '../base/stop.ts'
+import type { Held, HoldRequest } from '../billing/ledger.ts'
+import type { TokenCount } from '../billing/token-counter.ts'
+import { readCall } from '../protocols/openai-chat/request.ts'
+import type { MoneyText } from '../store/operations.ts'
+import type { Model } from '../upstreams/provider.ts'
+import { buildHold, sizeOf } from './35-hold.ts'
+import type { Exchange, Hold, Route, StopReason } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
+
+/** A nano-dollar a token, in and out. */
+const rate = 1_000_000n as NanosPerMillion
+const price = { rates: { input: rate, output: rate }, cases: [] }
+
+function chatOf(bytes: number, more: object = {}) {
+  const messages = [{ role: 'u', content: 'x'.repeat(bytes) }]
+  return readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages, ...more })))
+}
+
+interface Scene {
+  readonly held: readonly (Held | Error)[]
+  readonly count?: TokenCount | undefined | Promise<undefined>
+  readonly clamps?: boolean
+  readonly call?: ReturnType<typeof chatOf>
+  readonly stop?: Stop<StopReason>
+}
+
+interface Played {
+  readonly asked: readonly HoldRequest[]
+  readonly counted: number
+  readonly hold: Hold | undefined
+  readonly fault: unknown
+  readonly mayHold: boolean
+}
+
+const room = (done: 'balance_too_low' | 'count_first', available: bigint): Held => ({
+  done,
+  available: `${available}` as MoneyText,
+})
+const held: Held = { done: 'held' }
+const taken: Held = { done: 'running', callId: 1 }
+
+/** Runs the stage; the ledger gives the answers in their order, and fails the test when it is asked once more. */
+async function play(scene: Scene): Promise<Played> {
+  const asked: HoldRequest[] = []
+  let counted = 0
+  const stage = buildHold({
+    ledger: {
+      async hold(request) {
+        const result = scene.held[asked.length]
+        asked.push(request)
+        if (result === undefined) throw new Error('asked too often')
+        if (result instanceof Error) throw result
+        return result
+      },
+    },
+    countTokens: async () => {
+      counted++
+      return await scene.count
+    },
+  })
+  const caller = { keyId: 1, accountId: 2, clamps: scene.clamps ?? false }
+  const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
+  const model: Model = { id: 'b', outputTokensMax: 1_000 }
+  const route = { permit: { caller }, provider: { id: 'a' }, model, price: priced } as unknown as Route
+  const exchange = { callId: 9, protocol: { name: 'x' }, stop: scene.stop ?? new Stop() } as unknown as Exchange
+  let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
+  try {
+    hold = await stage(route, scene.call ?? chatOf(10_000), exchange)
+  } catch (thrown) {
+    fault = thrown
+  }
+  return { asked, counted, hold, fault, mayHold: exchange.mayHold }
+}
+
+const amounts = ({ asked }: Played): readonly bigint[] => asked.map(({ amount }) => amount)
+const bytes = BigInt(chatOf(10_000).bodyBytes)
+
+describe('a hold', () => {
+  test('that fits is asked for once, with the part that a count could lessen', async () => {
+    const played = await play({ held: [held] })
+    expect(played).toMatchObject({ counted: 0, mayHold: true, hold: { amount: bytes + 1_000n } })
+    expect(played.asked).toMatchObject([{ callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, coarse: bytes }])
+    expect(played.hold).not.toHaveProperty('cap')
+    expect(played.hold).not.toHaveProperty('inputTokens')
+  })
+
+  test('of a short text, or of more than text, is not to be counted', async () => {
+    const image = [{ role: 'u', content: [{ type: 'image_url', image_url: { url: 'x'.repeat(9_000) } }] }]
+    for (const call of [chatOf(10), chatOf(0, { messages: image })]) {
+      const played = await play({ held: [room('balance_too_low', 500n)], call })
+      expect(played).toMatchObject({ counted: 0, mayHold: false, fault: { code: 'balance_too_low' } })
+      expect(played.asked).toMatchObject([{ coarse: 0n }])
+    }
+  })
+
+  test('that is too coarse is counted with a margin, and asked for again as it is', async () => {
+    const count = { tokens: 1_000, uncountedBytes: 40 }
+    const played = await play({ held: [room('count_first', 20_000n), held], count })
+    expect(amounts(played)).toEqual([bytes + 1_000n, 1_340n + 1_000n])
+    expect(played.asked[1]!.coarse).toBe(0n as never)
+    expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_340n, inputTokens: 1_010 } })
+  })
+
+  test('is by bytes all the same when nobody could count, or counted more', async () => {
+    for (const count of [undefined, { tokens: 1_000_000, uncountedBytes: 0 }]) {
+      const played = await play({ held: [room('count_first', 20_000n), held], count })
+      expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
+      expect(played.hold!.amount).toBe((bytes + 1_000n) as never)
+    }
+  })
+
+  test('is not counted where not even a word of an answer could be paid', async () => {
+    const played = await play({ held: [room('balance_too_low', 0n)], clamps: true })
+    expect(played).toMatchObject({ counted: 0, fault: { code: 'balance_too_low' } })
+  })
+
+  test('ends with its caller, who need not wait for a count', async () => {
+    const stop = new Stop<StopReason>()
+    const playing = play({ held: [room('count_first', 20_000n)], count: new Promise(() => {}), stop })
+    await Promise.resolve()
+    stop.stop(callerLeft)
+    expect(await playing).toMatchObject({ counted: 1, fault: callerLeft, mayHold: false, asked: [{}] })
+  })
+})
+
+describe('a clamp', () => {
+  const short = chatOf(10)
+  const own = BigInt(short.bodyBytes)
+
+  test('asks for what can be paid, and follows the funds, three times at most', async () => {
+    const falling = [900n, 800n, 700n, 600n].map(more => room('balance_too_low', own + more))
+    const played = await play({ held: falling, clamps: true, call: short })
+    expect(amounts(played)).toEqual([own + 1_000n, own + 900n, own + 800n, own + 700n])
+    expect(played).toMatchObject({ mayHold: false, fault: { code: 'balance_too_low' } })
+    expect((played.fault as Refusal).extras.hint).toContain('With max_tokens of at most 600 it would fit.')
+  })
+
+  test('is the cap that was held', async () => {
+    const results = [room('balance_too_low', own + 900n), room('balance_too_low', own + 800n), held]
+    const played = await play({ held: results, clamps: true, call: short })
+    expect(played.hold).toMatchObject({ cap: 800, amount: own + 800n })
+  })
+
+  test('is nothing for a key that did not ask for it, nor below its least', async () => {
+    expect(await play({ held: [room('balance_too_low', own + 900n)], call: short })).toMatchObject({ asked: [{}] })
+    const stump = room('balance_too_low', own + 255n)
+    expect(await play({ held: [stump], clamps: true, call: short })).toMatchObject({ asked: [{}], hold: undefined })
+    const least = room('balance_too_low', own + 256n)
+    expect(await play({ held: [least, held], clamps: true, call: short })).toMatchObject({ hold: { cap: 256 } })
+  })
+})
+
+describe('whether something may be held', () => {
+  test('no, after a plain refusal', async () => {
+    const frozen = await play({ held: [{ done: 'account_frozen' }], clamps: true })
+    expect(frozen).toMatchObject({ mayHold: false, fault: { code: 'account_frozen' }, asked: [{}] })
+    const shed = await play({ held: [new Refusal('overloaded', 'x')] })
+    expect(shed).toMatchObject({ mayHold: false, fault: { code: 'overloaded' } })
+  })
+
+  test('yes, when the ledger did not say', async () => {
+    expect(await play({ held: [new Refusal('storage_away', 'x')] })).toMatchObject({ mayHold: true })
+    expect(await play({ held: [room('count_first', 9n), new Error('gone')] })).toMatchObject({ mayHold: true })
+  })
+
+  test('what is not held is never taken for a hold', async () => {
+    expect(await play({ held: [taken], clamps: true })).toMatchObject({ hold: undefined, mayHold: false, asked: [{}] })
+  })
+})
+
+describe('the size of a call', () => {
+  const text = chatOf(10_000)
+  const image = chatOf(0, { messages: [{ role: 'u', content: [{ type: 'image_url' }] }] })
+  const of = (inputTokensMax: number, outputTokensMax = 32_768) => ({ inputTokensMax, outputTokensMax })
+  const capped = (cap: number) => chatOf(1, { max_tokens: cap })
+  const limited = { outputTokensMax: 500 }
+  const rows: Readonly<Record<string, readonly [call: typeof text, limits: Partial<Model>, size: object]>> = {
+    'text, nothing known': [text, {}, of(text.bodyBytes)],
+    'text, a larger context': [text, { contextTokens: 100_000 }, of(text.bodyBytes)],
+    'text, a smaller context': [text, { contextTokens: 5_000 }, of(5_000)],
+    'an image, nothing known': [image, {}, of(131_072)],
+    'an image, a context': [image, { contextTokens: 5_000 }, of(5_000)],
+    'no cap, a limit': [text, limited, of(text.bodyBytes, 500)],
+    'a cap below the limit': [capped(7), limited, of(capped(7).bodyBytes, 7)],
+    'a cap beyond it': [capped(999), limited, of(capped(999).bodyBytes, 500)],
+    'a cap, no limit': [capped(99_999), {}, of(capped(99_999).bodyBytes, 99_999)],
+  }
+
+  test.each(Object.entries(rows))('%s', (_name, [call, limits, size]) => {
+    expect(sizeOf(call, { id: 'b', ...limits })).toMatchObject({ ...size, choices: 1, searchesMax: 0 })
+  })
+
+  test('has every choice and every search', () => {
+    expect(sizeOf(chatOf(1, { n: 3, web_search_options: {} }), { id: 'b' })).toMatchObject({
+      choices: 3,
+      searchesMax: 10,
+      textOnly: false,
+    })
+  })
+})

@@ -1,0 +1,83 @@
+// What of a chat request can be bounded by its bytes, and what an estimate should make of the rest.
+
+import { describe, expect, test } from 'bun:test'
+import type { Call } from '../call.ts'
+import { readCall } from './request.ts'
+
+const read = (more: object): Call =>
+  readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages: [{ role: 'user', content: 'hi' }], ...more })))
+const withPart = (...parts: readonly unknown[]): Call => read({ messages: [{ role: 'user', content: parts }] })
+const text = { type: 'text', text: 'hi' }
+const image = (url: string) => ({ type: 'image_url', image_url: { url } })
+
+describe('all input is text in the body', () => {
+  const rows: readonly (readonly [string, object])[] = [
+    ['texts and parts that are texts', { messages: [{ role: 'user', content: [text, text] }, { role: 'assistant' }] }],
+    ['a refusal', { messages: [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }] }],
+    ['functions', { tools: [{ type: 'function', function: { name: 'f' } }, { type: 'custom', custom: {} }] }],
+    ['no search', { web_search_options: null, enable_search: false, tools: [] }],
+  ]
+
+  test.each(rows)('%s', (_name, more) => {
+    const { textOnly, searchesMax, inputBytes, bodyBytes } = read(more)
+    expect({ textOnly, searchesMax, inputBytes }).toEqual({ textOnly: true, searchesMax: 0, inputBytes: bodyBytes })
+  })
+})
+
+describe('input comes from elsewhere', () => {
+  const parts: readonly (readonly [string, unknown])[] = [
+    ['an image by its address', image('https://x.example/cat.png')],
+    ['an image in the body', image('data:image/png;base64,AAAA')],
+    ['a sound', { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }],
+    ['a file by its id', { type: 'file', file: { file_id: 'file-1' } }],
+    ['a part of a kind that nobody knows', { type: 'text2', text: 'x' }],
+    ['a part without a kind', { text: 'x' }],
+    ['a part that is none', null],
+  ]
+
+  test.each(parts)('%s', (_name, part) => {
+    expect(withPart(text, part)).toMatchObject({ textOnly: false, searchesMax: 0 })
+  })
+
+  test('an earlier answer that was spoken', () => {
+    expect(read({ messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }).textOnly).toBe(false)
+  })
+
+  const searching: readonly object[] = [
+    { web_search_options: {} },
+    { search_parameters: { mode: 'on' } },
+    { enable_search: true },
+    { plugins: [{ id: 'web' }] },
+    { tools: [{ type: 'function' }, { type: 'web_search' }] },
+    { tools: [{ google_search: {} }] },
+    { tools: [null] },
+  ]
+
+  test.each(searching)('a search: %j', more => {
+    const { textOnly, searchesMax } = read(more)
+    expect([textOnly, searchesMax > 0]).toEqual([false, true])
+  })
+})
+
+describe('for an estimate', () => {
+  test('an image is some text, however many bytes it has', () => {
+    const small = withPart(text, image('data:image/png;base64,AAAA'))
+    const large = withPart(text, image(`data:image/png;base64,${'A'.repeat(1_000_000)}`))
+    expect(large.bodyBytes).toBeGreaterThan(1_000_000)
+    expect(large.inputBytes).toBe(small.inputBytes)
+    expect(small.inputBytes).toBeWithin(4_000, 4_200)
+  })
+
+  test('every one of them counts, and the text beside them as it is', () => {
+    const one = withPart(image('x'), { type: 'text', text: 'a'.repeat(10_000) })
+    const two = withPart(image('x'), image('y'), { type: 'text', text: 'a'.repeat(10_000) })
+    expect(one.inputBytes).toBeWithin(14_000, 14_300)
+    expect(two.inputBytes - one.inputBytes).toBeWithin(4_000, 4_100)
+  })
+
+  test('a part that nests without end is no riddle', () => {
+    let part: unknown = 'x'
+    for (let depth = 0; depth < 200; depth++) part = { deeper: part }
+    expect(withPart(part).inputBytes).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,184 @@
+// GET /v1/key: what a key is told of itself, who else is told (nobody), and that the figures are those of the books.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { answer } from '../../src/fake-upstream/answers.ts'
+import { mintKey } from '../../src/identity/key-format.ts'
+import { buildKeyReport } from '../../src/management/key-report.ts'
+import { Reader } from '../../src/store/reader.ts'
+import { after } from '../forwarding/wire.ts'
+import type { Funded } from '../support/funds.ts'
+import { fundKeys } from '../support/funds.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+import { ask, bearer, expectChatError, expectRequestId, expectStages, lines, MODEL, reached } from './asking.ts'
+
+const USD = 1_000_000_000n
+
+const funds = {
+  plain: { credit: '5.25', name: 'mill', tier: 'standard', qpm: 77 },
+  credited: { credit: '1', account: { creditLimit: `${3n * USD}` } },
+  postpaid: { credit: '0', account: { kind: 'postpaid' } },
+  frozen: { credit: '2', account: { frozen: true }, clamps: true },
+  budgeted: {
+    credit: '10',
+    budgets: [
+      { of: 'account', span: 'month', cap: 4n * USD },
+      { of: 'key', span: 'day', cap: USD / 1_000n },
+      { of: 'key', span: 'total', cap: 7n * USD },
+    ],
+  },
+} as const
+
+let harness: Harness
+let funded: Funded<keyof typeof funds>
+
+beforeAll(async () => {
+  funded = await fundKeys(funds)
+  harness = await startHarness({ folder: funded.folder })
+})
+afterAll(async () => {
+  await harness.stop()
+  rmSync(funded.folder, { recursive: true, force: true })
+})
+
+const get = (headers: Record<string, string>, method = 'GET'): Promise<RawAnswer> =>
+  rawRequest(harness.url, ask(method, '/v1/key', headers))
+
+interface Report {
+  readonly id: string
+  readonly account: Readonly<Record<string, unknown>>
+  readonly budgets: readonly Readonly<Record<string, unknown>>[]
+}
+
+async function report(key: string): Promise<Report> {
+  const told = await get(bearer(key))
+  expect(told.status).toBe(200)
+  return JSON.parse(told.body.toString()) as Report
+}
+
+describe('a key is told', () => {
+  test('who it is, what it may do and what it has', async () => {
+    const told = await get(bearer(funded.keys.plain))
+    expect(told.status).toBe(200)
+    expect(told.header('content-type')).toBe('application/json')
+    expectRequestId(told)
+    expectStages(told, [])
+    const body = JSON.parse(told.body.toString()) as Report
+    expect(body.id).toMatch(/^key_/)
+    expect(body).toEqual({
+      object: 'key',
+      id: body.id,
+      name: 'mill',
+      tier: 'standard',
+      limits: { requests_per_minute: 77 },
+      clamps: false,
+      keeps_bodies: false,
+      account: {
+        ...{ kind: 'prepaid', frozen: false, balance: '5.25', held: '0.00', credit_limit: '0.00' },
+        available: '5.25',
+      },
+      budgets: [],
+    } as never)
+    expect(told.body.toString()).not.toContain(funded.keys.plain)
+  })
+
+  test('what is lent to it', async () => {
+    const { account } = await report(funded.keys.credited)
+    expect(account).toMatchObject({ balance: '1.00', credit_limit: '3.00', available: '4.00' })
+  })
+
+  test('that nothing stops it where it pays afterwards', async () => {
+    harness.upstream.plan(answer('x', { usage: { input: 1_000_000, output: 0 } }))
+    expect((await chat(harness, funded.keys.postpaid, { model: MODEL, messages: hello })).status).toBe(200)
+    const { account } = await report(funded.keys.postpaid)
+    expect(account).toMatchObject({ kind: 'postpaid', balance: '-0.15', available: null })
+  })
+
+  test('that its account is frozen', async () => {
+    const { account, ...rest } = await report(funded.keys.frozen)
+    expect(account.frozen).toBe(true)
+    expect(rest).toMatchObject({ clamps: true })
+    expect((await chat(harness, funded.keys.frozen, { model: MODEL, messages: hello })).status).toBe(403)
+  })
+})
+
+describe('budgets', () => {
+  const body = JSON.stringify({ model: MODEL, messages: hello, max_tokens: 100 })
+
+  test('say what is spent, held and left, while a call is under way and after it', async () => {
+    const ends = Promise.withResolvers<void>()
+    harness.upstream.plan(after(ends.promise, answer('x', { usage: { input: 10, output: 10 } })))
+    const received = harness.upstream.nextRequest()
+    const calling = chat(harness, funded.keys.budgeted, body)
+    await received
+    const bound = BigInt(body.length) * 150n + 100n * 600n
+    const during = await report(funded.keys.budgeted)
+    ends.resolve()
+    expect((await calling).status).toBe(200)
+    const usd = (nanos: bigint): string => `0.${String(nanos).padStart(9, '0').replace(/0{1,7}$/, '')}`
+    const available = `9${usd(USD - bound).slice(1)}`
+    expect(during.account).toMatchObject({ balance: '10.00', held: usd(bound), available })
+    expect(during.budgets).toMatchObject([
+      { scope: 'key', span: 'day', cap: '0.001', spent: '0.00', held: usd(bound), left: usd(USD / 1_000n - bound) },
+      { scope: 'key', span: 'total', cap: '7.00', spent: '0.00', held: usd(bound), ends_at: null },
+      { scope: 'account', span: 'month', cap: '4.00', spent: '0.00', held: usd(bound) },
+    ])
+    const { account, budgets } = await report(funded.keys.budgeted)
+    expect(account).toMatchObject({ balance: '9.9999925', held: '0.00', available: '9.9999925' })
+    expect(budgets).toMatchObject([
+      { span: 'day', spent: '0.0000075', held: '0.00', left: '0.0009925' },
+      { span: 'total', spent: '0.0000075', left: '6.9999925' },
+      { span: 'month', spent: '0.0000075', left: '3.9999925' },
+    ])
+    const today = new Date().toISOString().slice(0, 10)
+    expect(Date.parse(budgets[0]!.ends_at as string)).toBeGreaterThan(Date.parse(today))
+  })
+
+  test('begin anew with their period, and say when that is', () => {
+    const reader = new Reader(join(harness.folder, 'weir.db'))
+    const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
+    const reportKey = buildKeyReport({ accounts: reader.accounts, dateMs: () => newYearsEve })
+    const { keyId } = harness.records().map(row => ({ keyId: row.key_id as number })).at(-1)!
+    const told = JSON.parse(reportKey({ keyId, tier: 'pro', qpm: 1, clamps: false })!) as Report
+    reader.close()
+    expect(told.budgets).toMatchObject([
+      { span: 'day', spent: '0.00', left: '0.001', ends_at: '2100-01-01T00:00:00.000Z' },
+      { span: 'total', spent: '0.0000075', ends_at: null },
+      { span: 'month', spent: '0.00', left: '4.00', ends_at: '2100-01-01T00:00:00.000Z' },
+    ])
+  })
+})
+
+describe('nobody else is', () => {
+  test('neither without a key nor with one that is none', async () => {
+    for (const headers of [{}, bearer(mintKey()), bearer('wk-x')]) {
+      const told = await get(headers)
+      expectChatError(told, 401)
+      expectStages(told, reached.refusedKey)
+    }
+  })
+
+  test('nor with a management token', async () => {
+    const { token } = (await harness.gateway.operator.token!({})) as { token: string }
+    const told = await get(bearer(token))
+    expectChatError(told, 401)
+    expectStages(told, [lines.authFail()])
+  })
+
+  test('nor by another method', async () => {
+    const told = await rawRequest(harness.url, ask('POST', '/v1/key', bearer(funded.keys.plain), '{}'))
+    expect(expectChatError(told, 405).error.code).toBe('method_not_allowed')
+    expect(told.header('allow')).toBe('GET')
+  })
+
+  test('nor a key that was revoked', async () => {
+    const revoked = await harness.key()
+    expect((await get(bearer(revoked))).status).toBe(200)
+    await harness.gateway.operator['keys-revoke']!({ key: revoked })
+    expect((await get(bearer(revoked))).status).toBe(401)
+  })
+})

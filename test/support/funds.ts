@@ -1,0 +1,48 @@
+// Keys whose funds a test decides to the nano-dollar: made in the data folder before a gateway opens it.
+
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseTextId } from '../../src/base/ids.ts'
+import { readConfig } from '../../src/config.ts'
+import type { Store } from '../../src/main.ts'
+import { openStore } from '../../src/main.ts'
+import type { BudgetSpan, Input } from '../../src/store/operations.ts'
+
+export interface Funds {
+  readonly credit: string
+  readonly name?: string
+  readonly tier?: string
+  readonly qpm?: number
+  readonly clamps?: boolean
+  readonly budgets?: readonly { readonly of: 'key' | 'account'; readonly span: BudgetSpan; readonly cap: bigint }[]
+  readonly account?: Omit<Input<'setAccount'>, 'id'>
+}
+
+export interface Funded<Name extends string> {
+  readonly folder: string
+  readonly keys: Readonly<Record<Name, string>>
+}
+
+/** Whoever asks for the folder removes it. */
+export async function fundKeys<Name extends string>(wanted: Readonly<Record<Name, Funds>>): Promise<Funded<Name>> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-'))
+  const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }))
+  const keys: Partial<Record<Name, string>> = {}
+  for (const name in wanted) keys[name] = await fundKey(store, wanted[name])
+  await store.close()
+  return { folder, keys: keys as Record<Name, string> }
+}
+
+async function fundKey({ operator, writer, reader }: Store, funds: Funds): Promise<string> {
+  const { budgets = [], account, clamps, ...rest } = funds
+  const made = await operator['keys-create']!({ tier: 'pro', ...rest })
+  const keyId = parseTextId('key', made.id as string)!
+  const { accountId } = reader.balance(keyId)!
+  if (clamps) await writer.run('setKey', { id: keyId, clamps })
+  if (account !== undefined) await writer.run('setAccount', { id: accountId, ...account })
+  for (const { of, span, cap } of budgets) {
+    await writer.run('setBudget', { scopeId: of === 'key' ? keyId : accountId, span, cap: `${cap}` })
+  }
+  return made.key as string
+}
