@@ -85,8 +85,11 @@ export class Checker {
   }
 
   #judgePayments({ payments }: Books): string[] {
-    const twice = payments.filter((reference, index) => this.#payments.has(reference) || payments.indexOf(reference) < index)
-    for (const reference of payments) this.#payments.add(reference)
+    const twice: string[] = []
+    for (const reference of payments) {
+      if (this.#payments.has(reference)) twice.push(reference)
+      this.#payments.add(reference)
+    }
     const lost = this.#history.booked.filter(reference => !this.#payments.has(reference))
     return [
       ...twice.map(reference => `G3: ${reference} was booked twice`),
