@@ -35,8 +35,12 @@ export interface RecordRow {
   readonly tag: string
   readonly outcome: string
   readonly source: string
+  readonly input: number
+  readonly cached: number
+  readonly output: number
   readonly cost: bigint
   readonly shortfall: bigint
+  readonly held: bigint
 }
 
 export interface Transfer {
@@ -77,8 +81,11 @@ const ACCOUNTS = `
   FROM account LEFT JOIN total ON total.account = id LEFT JOIN open ON open.account = id`
 
 const RECORDS = `
-  SELECT call_id AS callId, account_id AS accountId, end_user AS tag, outcome, usage_source AS source, cost, shortfall
+  SELECT call_id AS callId, account_id AS accountId, end_user AS tag, outcome, usage_source AS source,
+    input_tokens AS input, cache_read_tokens AS cached, output_tokens AS output, cost, shortfall, held
   FROM record WHERE call_id > ?1 ORDER BY call_id`
+
+const RECORD_NUMBERS = ['callId', 'accountId', 'input', 'cached', 'output'] as const
 
 const TRANSFERS = `
   SELECT seq, ref AS call, kind, debit, credit, amount FROM transfer
@@ -122,7 +129,7 @@ export function readBooks(path: string, after: Seen): Books {
     return db.transaction(() => ({
       accounts: all(ACCOUNTS).map(row => ({ ...numbered<AccountRow>(row, 'id'), frozen: row.frozen === 1n })),
       budgets: all(BUDGETS).map(row => numbered<BudgetRow>(row, 'scope')),
-      records: all(RECORDS, after.call).map(row => numbered<RecordRow>(row, 'callId', 'accountId')),
+      records: all(RECORDS, after.call).map(row => numbered<RecordRow>(row, ...RECORD_NUMBERS)),
       transfers: all(TRANSFERS, after.seq).map(row => numbered<Transfer>(row, 'seq', 'call', 'debit', 'credit')),
       payments: all(PAYMENTS, after.seq, Number(PAYMENT)).map(row => String(row.reference)),
       lastSeq: one('SELECT coalesce(max(seq), 0) FROM transfer'),

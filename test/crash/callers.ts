@@ -64,8 +64,8 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
   const leaving = new AbortController()
   const timer = plan.leavesMs === undefined ? undefined : setTimeout(() => leaving.abort(), plan.leavesMs)
   const body = JSON.stringify(bodyOf(plan, model))
-  const { key, stream, named } = plan
-  log.write({ kind: 'sent', tag, key, stream, named, bytes: Buffer.byteLength(body), ms: Date.now() })
+  const { key, stream, named, outputMax } = plan
+  log.write({ kind: 'sent', tag, key, stream, named, outputMax, bytes: Buffer.byteLength(body), ms: Date.now() })
   const received: Received = { status: 0, text: '' }
   try {
     const response = await fetch(`${url}/v1/chat/completions`, {

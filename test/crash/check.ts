@@ -42,6 +42,7 @@ export class Checker {
   /** Of calls that may be sent again, what they were charged so far. */
   readonly #chargedBefore = new Map<string, bigint>()
   readonly #payments = new Set<string>()
+  readonly #accountOfKey = new Map<number, number>()
   #calls = 0
   #checkpointed = 0
   #after = { call: 0, seq: 0 }
@@ -61,7 +62,7 @@ export class Checker {
     violations.push(...this.#judgePayments(books))
     const cases = this.#casesOf(books)
     for (const found of cases) violations.push(...judgeCall(found))
-    violations.push(...judgeNames(cases))
+    violations.push(...judgeNames(cases), ...this.#judgePayers(cases, books.transfers))
     this.#count(cases)
     this.#history.forget()
     this.#after = {
@@ -95,6 +96,25 @@ export class Checker {
       ...twice.map(reference => `G3: ${reference} was booked twice`),
       ...lost.map(reference => `G3: ${reference} was acknowledged and is not in the books`),
     ]
+  }
+
+  /** Every call is charged to the account of its own key, and to no other. */
+  #judgePayers(cases: readonly Case[], transfers: readonly Transfer[]): string[] {
+    const said: string[] = []
+    const accounts = new Map<number, number>()
+    for (const { call, records } of cases) {
+      for (const { callId, accountId } of records) {
+        accounts.set(callId, accountId)
+        const known = this.#accountOfKey.get(call.key)
+        if (known === undefined) this.#accountOfKey.set(call.key, accountId)
+        else if (known !== accountId) said.push(`G3: ${call.tag} is recorded for ${accountId}, its key is of ${known}`)
+      }
+    }
+    for (const { kind, call, debit } of transfers) {
+      const payer = accounts.get(call)
+      if (kind === 'charge' && payer !== debit) said.push(`G3: call ${call} of ${payer} was charged to ${debit}`)
+    }
+    return said
   }
 
   #casesOf(books: Books): Case[] {

@@ -25,6 +25,7 @@ export interface Sent {
   /** It may be sent again, and must still be charged once. */
   readonly named: boolean
   readonly bytes: number
+  readonly outputMax: number
   readonly ms: number
 }
 

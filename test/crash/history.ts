@@ -11,6 +11,7 @@ export interface SeenCall {
   readonly sentMs: number
   /** Of its body. */
   readonly bytes: number
+  readonly outputMax: number
   /** As the caller read it from the head of its answer. */
   request?: string
   status?: number
@@ -54,10 +55,10 @@ export class History {
   }
 
   /** What is sent again begins anew; what became of the first try was looked at before. */
-  #sent({ tag, key, stream, named, bytes, ms }: Sent): void {
-    const call = { tag, key, stream, named, sentMs: ms, bytes, upstreamRequests: 0, refused: false, chars: 0 }
-    this.calls.set(tag, call)
-    this.#underWay.set(tag, call)
+  #sent({ kind, ms, ...sent }: Sent): void {
+    const call = { ...sent, sentMs: ms, upstreamRequests: 0, refused: false, chars: 0 }
+    this.calls.set(call.tag, call)
+    this.#underWay.set(call.tag, call)
   }
 
   #killed(ms: number): void {

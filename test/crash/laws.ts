@@ -18,6 +18,8 @@ const SHORTFALL = 3
 export const costOf = ({ input, cached, output }: Counts): bigint =>
   BigInt(input - cached) * INPUT + BigInt(cached) * CACHED + BigInt(output) * OUTPUT
 
+const inWords = ({ input, cached, output }: Counts): string => `${input} in (${cached} cached), ${output} out`
+
 /** No more tokens went in than bytes, and no more came out than characters. */
 const mostFor = (call: SeenCall): bigint => BigInt(call.bytes) * INPUT + BigInt(call.chars) * OUTPUT
 
@@ -60,6 +62,21 @@ const callLaws: Readonly<Record<string, Law>> = {
     if (!isOver || record.source !== 'reported' || call.usage === undefined) return undefined
     const cost = costOf(call.usage)
     return charged + shortfall === cost ? undefined : `cost ${cost}, charged ${charged}, shortfall ${shortfall}`
+  },
+
+  'G1: the hold covered what a call within its cap cost': ({ call, records }) => {
+    const [record] = records
+    if (record?.outcome !== 'completed' || call.usage === undefined) return undefined
+    if (call.usage.output > call.outputMax) return undefined
+    const cost = costOf(call.usage)
+    return record.held >= cost && record.shortfall === 0n ? undefined : `cost ${cost}, ${record.held} was held`
+  },
+
+  'G3: the record tells the usage as it was reported': ({ call, records }) => {
+    const [record] = records
+    if (record?.source !== 'reported' || call.usage === undefined) return undefined
+    const [used, told] = [inWords(call.usage), inWords(record)]
+    return used === told ? undefined : `used ${used}, recorded ${told}`
   },
 
   'G3: the record tells what was charged': ({ records, charged, shortfall }) => {
