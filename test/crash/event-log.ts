@@ -41,23 +41,31 @@ export type Event = UpstreamEvent | CallerEvent | HarnessEvent
 
 export interface EventLog {
   write(event: Event): void
-  /** Does something in the very moment after an event is written that is like this; once. */
-  after(isLike: (event: Event) => boolean, act: () => void): void
+  /** Acts in the very moment after such an event was written. Resolves then, or when none came in time. */
+  next(isLike: (event: Event) => boolean, withinMs: number, act: () => void): Promise<void>
   close(): void
 }
 
 export function openEventLog(path: string): EventLog {
   const file = openSync(path, 'a')
-  let waiting: { isLike(event: Event): boolean; act(): void } | undefined
+  let onWritten = (_event: Event): void => {}
   return {
     write(event) {
       writeSync(file, `${JSON.stringify(event)}\n`)
-      if (waiting === undefined || !waiting.isLike(event)) return
-      const { act } = waiting
-      waiting = undefined
-      act()
+      onWritten(event)
     },
-    after: (isLike, act) => void (waiting = { isLike, act }),
+    async next(isLike, withinMs, act) {
+      const happened = Promise.withResolvers<void>()
+      const timer = setTimeout(() => happened.resolve(), withinMs)
+      onWritten = event => {
+        if (!isLike(event)) return
+        act()
+        happened.resolve()
+      }
+      await happened.promise
+      onWritten = () => {}
+      clearTimeout(timer)
+    },
     close: () => closeSync(file),
   }
 }

@@ -58,12 +58,13 @@ const AFTER_TOUCH_MS = 15
 const VIOLATIONS_KEPT = 200
 /** One kill in so many falls into an upgrade, if nothing else is said. */
 const UPGRADE_KILLS_SHARE = 15
+const MOMENT_MS_MAX = 1_000
 const QUIET_MS_MAX = 10_000
 
 /** When a kill under load falls: at any instant, or right after something that promises durability. */
-const moments: readonly ((event: Event) => boolean)[] = [
-  () => true,
-  () => true,
+const moments: readonly (undefined | ((event: Event) => boolean))[] = [
+  undefined,
+  undefined,
   event => event.kind === 'ended' && event.how === 'whole',
   event => event.kind === 'seen',
 ]
@@ -178,14 +179,13 @@ class Run {
   async #killUnderLoad(): Promise<void> {
     const gateway = this.#gateway!
     const { least, most } = ++this.#loads % LONG_LOAD_EACH === LONG_LOAD_EACH / 4 ? LONG_LOAD_MS : LOAD_MS
-    const isMoment = moments[Math.floor(this.#random() * moments.length)]!
+    const isMoment = moments[Math.floor(this.#random() * moments.length)]
     this.#gate.open(await gateway.started())
     await Bun.sleep(least + this.#random() * (most - least))
-    this.#log.after(isMoment, () => {
-      gateway.strike()
-      this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
-      this.#gate.shut()
-    })
+    if (isMoment !== undefined) await this.#log.next(isMoment, MOMENT_MS_MAX, () => gateway.strike())
+    gateway.strike()
+    this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
+    this.#gate.shut()
     await gateway.ended
     this.#kills++
     await until(() => this.#callers.underWay === 0, 'every caller has heard of the end', QUIET_MS_MAX)
