@@ -182,10 +182,17 @@ class Run {
     const isMoment = moments[Math.floor(this.#random() * moments.length)]
     this.#gate.open(await gateway.started())
     await Bun.sleep(least + this.#random() * (most - least))
-    if (isMoment !== undefined) await this.#log.next(isMoment, MOMENT_MS_MAX, () => gateway.strike())
-    gateway.strike()
-    this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
-    this.#gate.shut()
+    let isStruck = false
+    // All in one instant, so that no caller hears of the kill before it is written down.
+    const strike = (): void => {
+      if (isStruck) return
+      isStruck = true
+      gateway.strike()
+      this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
+      this.#gate.shut()
+    }
+    if (isMoment !== undefined) await this.#log.next(isMoment, MOMENT_MS_MAX, strike)
+    strike()
     await gateway.ended
     this.#kills++
     await until(() => this.#callers.underWay === 0, 'every caller has heard of the end', QUIET_MS_MAX)
