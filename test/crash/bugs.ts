@@ -16,6 +16,8 @@ export interface Bug {
   readonly by: 'kills' | 'races'
   /** Of fifty kills, so many fall into upgrades of an old data folder. */
   readonly upgrades?: number
+  /** After every so many loads a start is killed. */
+  readonly startKillEach?: number
   /** One of the violations must say this. */
   readonly expects: RegExp
 }
@@ -73,14 +75,20 @@ export const bugs: readonly Bug[] = [
   },
   {
     name: 'pop before write',
-    says: 'A settle counts as done when it leaves the queue, and not when it is on the disk.',
+    says: 'A settle counts as done when it is in a list to be written soon, and not when it is on the disk.',
     edits: [
       {
         file: 'src/store/writer.ts',
-        find: '    this.#queue = this.#queue.slice(bounds.ledgerBatchMax)\n',
-        replace:
-          '    this.#queue = this.#queue.slice(bounds.ledgerBatchMax)\n' +
-          "    for (const { job, resolve } of this.#batch) if (job.name === 'settle') resolve({ done: 'exists' })\n",
+        find: "      this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })\n",
+        replace: `
+      const waiting: Waiting = { job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject }
+      if (name === 'settle') {
+        waiting.resolve({ done: 'exists' })
+        setTimeout(() => this.#queue.push(waiting), 10)
+        return
+      }
+      this.#queue.push(waiting)
+`,
       },
     ],
     by: 'kills',
@@ -122,6 +130,7 @@ export const bugs: readonly Bug[] = [
       { file: 'src/store/recovery.ts', find: '  }).immediate()\n', replace: '  })()\n' },
     ],
     by: 'kills',
+    startKillEach: 1,
     expects: /^G|^the gateway does not start/,
   },
   {

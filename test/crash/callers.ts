@@ -80,8 +80,12 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
     })
     received.status = response.status
     log.write({ kind: 'head', tag, status: response.status, request: response.headers.get('x-request-id') ?? '' })
+    if (!stream && response.ok) log.write({ kind: 'last', tag })
     const decoder = new TextDecoder()
-    for await (const chunk of response.body!) received.text += decoder.decode(chunk, { stream: true })
+    for await (const chunk of response.body!) {
+      received.text += decoder.decode(chunk, { stream: true })
+      if (stream && received.text.includes(DONE)) log.write({ kind: 'last', tag })
+    }
   } catch {
     // How far it came is judged below: clients differ in what they call an error.
   }

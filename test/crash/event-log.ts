@@ -11,10 +11,14 @@ export type UpstreamEvent =
   | { readonly kind: 'piece'; readonly tag: string; readonly chars: number }
   | { readonly kind: 'said'; readonly tag: string; readonly usage: Counts }
 
-/** What a caller can tell. `ended` is its last word about a call, whatever became of the call. */
+/**
+ * What a caller can tell. `last`: that has come which must not come before the charge is durable. `ended` is its last
+ * word about a call, whatever became of the call.
+ */
 export type CallerEvent =
   | Sent
   | { readonly kind: 'head'; readonly tag: string; readonly status: number; readonly request: string }
+  | { readonly kind: 'last'; readonly tag: string }
   | { readonly kind: 'ended'; readonly tag: string; readonly how: Ending; readonly said?: string }
 
 export interface Sent {

@@ -27,6 +27,8 @@ export interface CrashOptions {
   readonly callers?: number
   /** Of the kills, how many fall into the upgrade of an old data folder. */
   readonly upgrades?: number
+  /** After every so many loads a start is killed. */
+  readonly startKillEach?: number
   onKill?(kills: number, verdict: Verdict): void
 }
 
@@ -51,8 +53,9 @@ const LOAD_MS = { least: 20, most: 220 }
 /** One load in so many lasts until streams have been checkpointed. */
 const LONG_LOAD_EACH = 40
 const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
-/** One kill in five falls into a start. */
-const START_KILLS_MILLE = 200
+/** More than one kill in five falls into a start, and some of them into the start after that. */
+const START_KILL_EACH = 3
+const START_KILLS_MILLE = 250
 const CHECKPOINT_SECONDS = 1
 const AFTER_TOUCH_MS = 15
 const VIOLATIONS_KEPT = 200
@@ -65,7 +68,8 @@ const QUIET_MS_MAX = 10_000
 const moments: readonly (undefined | ((event: Event) => boolean))[] = [
   undefined,
   undefined,
-  event => event.kind === 'ended' && event.how === 'whole',
+  event => event.kind === 'last',
+  event => event.kind === 'last',
   event => event.kind === 'seen',
 ]
 
@@ -169,9 +173,11 @@ class Run {
     await this.#hireCallers()
     while (this.#kills < this.#options.kills && this.#violations.length === 0) {
       await this.#killUnderLoad()
-      // A small run shall see one, too.
-      if (this.#loads % 10 === 5) await this.#killAtStart()
-      while (this.#random() * 1_000 < START_KILLS_MILLE && this.#kills < this.#options.kills) await this.#killAtStart()
+      let isStartKilled = this.#loads % (this.#options.startKillEach ?? START_KILL_EACH) === 0
+      while (isStartKilled && this.#kills < this.#options.kills) {
+        await this.#killAtStart()
+        isStartKilled = this.#random() * 1_000 < START_KILLS_MILLE
+      }
       await this.#startAndLook()
     }
   }
@@ -202,7 +208,7 @@ class Run {
   async #killAtStart(): Promise<void> {
     const open = countOpenCalls(this.#database)
     const gateway = new GatewayChild(this.#child)
-    if (this.#random() < 0.5) await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
+    if (this.#random() < 0.3) await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
     else {
       await firstTouch(this.#database, gateway.listening)
       await Bun.sleep(this.#random() * AFTER_TOUCH_MS)

@@ -78,6 +78,7 @@ export class History {
         call.status = event.status
         call.request = event.request
         return
+      case 'last': return
       case 'ended':
         call.ended = event.how
         if (event.said !== undefined) call.said = event.said

@@ -38,8 +38,9 @@ interface Seen {
   readonly tries: number
 }
 
-async function byKills({ upgrades = 1 }: Bug, root: string, seed: number): Promise<Seen> {
-  const { violations, kills } = await runCrashes({ kills: KILLS_MAX, seed, root, upgrades })
+async function byKills({ upgrades = 1, startKillEach }: Bug, root: string, seed: number): Promise<Seen> {
+  const options = { kills: KILLS_MAX, seed, root, upgrades, ...(startKillEach && { startKillEach }) }
+  const { violations, kills } = await runCrashes(options)
   return { violations, tries: kills }
 }
 
