@@ -1,11 +1,12 @@
-// npm run bench [-- --quick] [-- --only plain|threads|stream|slow|start|idle]: measures Weir beside a bare nginx and
-// a bare Bun proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
+// npm run bench [-- --quick] [-- --only plain|threads|stream|slow|start|ledger|idle]: measures Weir beside a bare nginx
+// and a bare Bun proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
 
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureIdle } from './measures/idle.ts'
+import { measureLedger } from './measures/ledger.ts'
 import type { Measure, Section } from './measures/measure.ts'
 import { measurePlain } from './measures/plain.ts'
 import { measureSlow } from './measures/slow.ts'
@@ -23,6 +24,7 @@ const measures: Readonly<Record<string, Measure>> = {
   stream: measureStream,
   slow: measureSlow,
   start: measureStart,
+  ledger: measureLedger,
   idle: measureIdle,
 }
 

@@ -25,6 +25,12 @@ export interface Config {
   readonly ballastBytes: number
   /** How large the database may grow; undefined: as the disk allows. */
   readonly databaseBytesMax: number | undefined
+  /** How long between two looks of the auditor; 0: only when asked. */
+  readonly auditMs: number
+  /** Where metrics are told; undefined: nowhere. */
+  readonly metrics: { readonly host: string; readonly port: number } | undefined
+  /** How long bodies are kept, where they are; zero: not at all. */
+  readonly bodiesDays: number
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -61,9 +67,18 @@ export function readConfig(env: Environment): Config {
     checkpointMs: integer(env, 'WEIR_CHECKPOINT_SECONDS', { otherwise: 5, max: 600 }) * 1_000,
     ballastBytes: integer(env, 'WEIR_BALLAST_MB', { otherwise: 64, max: 65_536 }) * MEGABYTE,
     databaseBytesMax: integer(env, 'WEIR_DATABASE_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
+    auditMs: integer(env, 'WEIR_AUDIT_SECONDS', { otherwise: 60, max: 86_400 }) * 1_000,
+    metrics: metricsAddress(env),
+    bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })
+}
+
+function metricsAddress(env: Environment): Config['metrics'] {
+  if (!env.METRICS_PORT?.trim()) return undefined
+  const port = integer(env, 'METRICS_PORT', { otherwise: 0, max: 65_535 })
+  return { host: env.METRICS_HOST?.trim() || '127.0.0.1', port }
 }
 
 function integer(env: Environment, name: string, range: { otherwise: number; max: number }): number {

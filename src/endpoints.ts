@@ -1,6 +1,7 @@
 // Every URL we answer, as one table, each row with its mandatory `auth`. What is not here does not exist: the family
 // of its prefix decides who may learn that, and in which dialect.
 
+import type { LedgerState } from './billing/auditor.ts'
 import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
@@ -64,9 +65,10 @@ export interface EndpointParts {
   readonly publicData: PublicData
   readonly reportKey: ReportKey
   isReady(): boolean
+  ledgerState(): LedgerState
 }
 
-export function buildEndpoints({ publicData, reportKey, isReady }: EndpointParts): readonly Endpoint[] {
+export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: EndpointParts): readonly Endpoint[] {
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.slice('/v1/models/'.length)))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
@@ -84,7 +86,7 @@ export function buildEndpoints({ publicData, reportKey, isReady }: EndpointParts
     { method: 'GET', path: '/api/web/me', auth: 'token', answer: ({ holder }) => found(JSON.stringify(holder)) },
 
     { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
-    { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(isReady()) },
+    { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(isReady(), ledgerState()) },
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
@@ -93,8 +95,11 @@ const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
 
-const readiness = (ready: boolean): Reply =>
-  ready ? { body: '{"status":"ready"}' } : { status: 503, body: '{"status":"not ready"}' }
+/** Books that do not agree freeze their own account; all others must be served. */
+const readiness = (ready: boolean, ledger: LedgerState): Reply => ({
+  status: ready ? 200 : 503,
+  body: JSON.stringify({ status: ready ? 'ready' : 'not ready', ledger }),
+})
 
 export function familyOf(path: string): Family {
   let best = families.at(-1)!

@@ -141,6 +141,10 @@ class Arriving implements Ingress {
     this.#parts = parts
   }
 
+  get path(): string {
+    return this.#arrival.path
+  }
+
   header(name: string): string | undefined {
     return this.#arrival.headers[name]
   }

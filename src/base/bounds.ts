@@ -32,6 +32,18 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
+  codesPerBatchMax: 10_000,
+  idempotencyKeyCharsMax: 255,
+  /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
+  keptAnswerBytesMax: 4 * 1024 * 1024,
+  keptAnswerMsMax: 24 * 3_600_000,
+  /** Calls that go on to their end after their caller left, so that it can be asked for again. */
+  aloneCallsMax: 64,
+  aloneMsMax: 30_000,
+  /** Of a request or an answer that is kept for its key's owner. */
+  keptBodyBytesMax: 1024 * 1024,
+  /** Bodies on their way to the disk; beyond that they are dropped. */
+  bodiesWaitingBytesMax: 16 * 1024 * 1024,
   /** Text that waits to be counted, of all calls together. More would not be counted in time. */
   tokenCountBytesMax: 8 * 1024 * 1024,
   tokenCountMsMax: 2_000,

@@ -10,6 +10,7 @@ export type ErrorKind =
   | 'permission'
   | 'not_found'
   | 'method'
+  | 'conflict'
   | 'too_large'
   | 'payment'
   | 'rate_limit'
@@ -37,6 +38,7 @@ const rows = {
   field_missing: [400, 'invalid_request', false, 'A required field of the request body is missing.'],
   field_invalid: [400, 'invalid_request', false, 'A field of the request body has a wrong type or value.'],
   model_malformed: [400, 'invalid_request', false, 'The model must be named as <provider>/<model>.'],
+  idempotency_key_invalid: [400, 'invalid_request', false, 'Idempotency-Key must be 1 to 255 visible characters.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
   budget_too_low: [402, 'payment', false, 'A budget does not cover what this call may cost.'],
@@ -46,9 +48,12 @@ const rows = {
   path_unknown: [404, 'not_found', false, 'There is nothing at this path.'],
   method_not_allowed: [405, 'method', false, 'This path does not answer to this method.'],
   body_too_slow: [408, 'timeout', true, 'The request body did not arrive in time.'],
+  idempotency_running: [409, 'conflict', false, 'A call with this Idempotency-Key is still running.'],
+  idempotency_not_kept: [409, 'conflict', false, 'The answer to this Idempotency-Key was given and is not kept.'],
   body_too_large: [413, 'too_large', false, 'The request body is too large.'],
   content_type_unsupported: [415, 'invalid_request', false, 'The request body must be sent as application/json.'],
   encoding_unsupported: [415, 'invalid_request', false, 'Content-Encoding may be gzip, deflate, br or zstd.'],
+  idempotency_mismatch: [422, 'invalid_request', false, 'This Idempotency-Key was used for another request.'],
   upgrade_refused: [426, 'invalid_request', false, 'This path does not speak WebSocket.'],
   qpm_exceeded: [429, 'rate_limit', true, 'Too many calls this minute.'],
   head_too_large: [431, 'too_large', false, 'The request head is too large.'],

@@ -17,6 +17,10 @@ export function buildIdMinter(dateMs: () => number, last = 0): () => number {
   }
 }
 
+/** The least id that was minted at this time or later, and the time that an id was minted at. */
+export const idAtMs = (dateMs: number): number => Math.max(0, Math.floor(dateMs - EPOCH_MS) * SEQUENCE_SPAN)
+export const msOfId = (id: number): number => EPOCH_MS + Math.floor(id / SEQUENCE_SPAN)
+
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz' // no i, l, o, u
 
 export function textId(prefix: string, id: number): string {

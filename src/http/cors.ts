@@ -8,6 +8,7 @@ const EXPOSED = [
   'X-Pipeline-Adapter',
   'X-Pipeline-Breakdown',
   'X-Weir-Cap',
+  'X-Weir-Replayed',
   'x-request-id',
   'request-id',
   'retry-after',

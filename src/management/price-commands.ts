@@ -7,8 +7,8 @@ import type { PriceRow } from '../billing/price-book.ts'
 import { parseModelName } from '../routing/model-name.ts'
 import type { PriceInsert } from '../store/operations.ts'
 import type { Writer } from '../store/writer.ts'
-import type { Command } from './operator.ts'
-import { OperatorError } from './operator.ts'
+import type { Commands } from './command.ts'
+import { OperatorError } from './command.ts'
 
 export interface PriceCommandParts {
   readonly writer: Pick<Writer, 'run'>
@@ -16,7 +16,7 @@ export interface PriceCommandParts {
   onPriceAdded(row: PriceRow): void
 }
 
-export function buildPriceCommands(parts: PriceCommandParts): Readonly<Record<string, Command>> {
+export function buildPriceCommands(parts: PriceCommandParts): Commands {
   async function add(row: PriceInsert): Promise<Record<string, unknown>> {
     const { versions } = await parts.writer.run('addPrices', { prices: [row] })
     const version = versions[0]!

@@ -18,6 +18,7 @@ import { readMoney } from '../store/operations.ts'
 import type { Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route } from './exchange.ts'
+import { throwIfTaken } from './idempotency.ts'
 
 /** For a model whose own limits nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
@@ -51,18 +52,21 @@ export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise
 
 export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   async function reserve(exchange: Exchange, route: Route, { size, coarse }: Bound): Promise<Held> {
-    const { callId } = exchange
+    const { callId, claim } = exchange
     const { accountId, keyId } = route.permit.caller
     const amount = upperBound(size, route.price)
     exchange.mayHold = true
     let held: Held
     try {
-      held = await ledger.hold({ callId, accountId, keyId, amount, coarse, draft: draftOf(exchange) })
+      const idempotency = claim && { idempotency: claim.key }
+      const draft = draftOf(exchange)
+      held = await ledger.hold({ callId, accountId, keyId, amount, coarse, draft, ...idempotency })
     } catch (fault) {
       exchange.mayHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
       throw fault
     }
     exchange.mayHold = held.done === 'held'
+    throwIfTaken(held)
     return held
   }
 

@@ -1,16 +1,17 @@
 // Cost → ledger: the hold is posted at the cost, and the record is written with it, in one transaction. A call that
 // can hold nothing has only a record, which may be shed under load.
 
-import type { Ledger } from '../billing/ledger.ts'
+import type { Ledger, SettleExtras } from '../billing/ledger.ts'
 import type { RecordRow } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
 
-export type Deduct = (row: RecordRow, cost: Cost, mayHold: boolean) => Promise<void>
+/** `extras` for a call that may hold something, else undefined. */
+export type Deduct = (row: RecordRow, cost: Cost, extras: SettleExtras | undefined) => Promise<void>
 
 export function buildDeduct(ledger: Ledger): Deduct {
-  return async function deduct(row, cost, mayHold) {
-    if (!mayHold) return await ledger.record(row)
-    const done = await ledger.settle(row, cost.amount)
+  return async function deduct(row, cost, extras) {
+    if (extras === undefined) return await ledger.record(row)
+    const done = await ledger.settle(row, cost.amount, extras)
     // It was durable after all, later than we could wait: by then the caller had been told that the call failed.
     if (done === 'exists' && row.outcome === 'gateway_fault') await ledger.takeBack(row)
   }

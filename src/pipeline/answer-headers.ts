@@ -46,7 +46,7 @@ export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, str
   const headers: Record<string, string> = { ...refusal.extras.headers }
   // We have tried every channel there was: three more tries by the SDK would only triple the load.
   if (retriedBySdks(status) && (!retry || attempts > 1)) headers['x-should-retry'] = 'false'
-  if (status === 429 || status === 503) {
+  if (status === 429 || status === 503 || refusal.extras.retryAfterMs !== undefined) {
     const waitMs = Math.ceil(refusal.extras.retryAfterMs ?? (retry ? DEFAULT_RETRY_MS : Number.MAX_SAFE_INTEGER))
     const boundedMs = Math.min(waitMs, bounds.retryAfterSecondsMax * 1_000)
     headers['retry-after'] = String(Math.ceil(boundedMs / 1_000))

@@ -11,7 +11,7 @@ import type { Opened, OpenedStream } from './attempt.ts'
 import { CallerWriter } from './caller-writer.ts'
 import { endingOf, logFault } from './ending.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import type { Leaving } from './leaving.ts'
 import { relay, relayFailure } from './relay.ts'
 import type { Settle } from './settling.ts'
 
@@ -20,6 +20,7 @@ export interface StreamParts {
   readonly log: Log
   readonly silence: Silence
   readonly deadlines: Deadlines
+  readonly leaving: Leaving
   /** How long a caller may leave its socket full. */
   readonly stallMs: number
 }
@@ -32,7 +33,7 @@ export interface Silence {
 
 export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 
-const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
@@ -62,6 +63,9 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
   return respond(parts, exchange, { contentType: SSE_TYPE, write })
 }
 
+/** Takes what a call writes that goes on without its caller. */
+const nobody: Sink = { write: () => undefined }
+
 interface Body {
   readonly contentType: string
   write(caller: CallerWriter): Promise<void>
@@ -75,18 +79,21 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
     await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
     exchange.close()
   }
-  // A caller that leaves before its stream is first read from would otherwise leave its hold behind.
-  exchange.stop.onStop(() => begun || void end())
   const write = async (sink: Sink): Promise<void> => {
+    if (begun) return
     begun = true
     try {
-      await body.write(new CallerWriter(sink, { exchange, deadlines: parts.deadlines, stallMs: parts.stallMs }))
+      await body.write(new CallerWriter(sink, { ...parts, exchange }))
     } catch (fault) {
       logFault(parts.log, exchange, fault)
     } finally {
       await end()
     }
   }
+  // A caller that leaves before its stream is first read from would otherwise leave its hold behind.
+  exchange.stop.onStop(() => begun || void end())
+  exchange.recorder?.begin(body.contentType)
+  exchange.claim?.alone.onStop(() => void write(nobody))
   const head = { status: 200, headers: { ...headersOf(exchange, body.contentType), ...SSE_HEADERS } }
-  return streamResponse(head, write, () => exchange.stop.stop(callerLeft))
+  return streamResponse(head, write, () => parts.leaving.left(exchange))
 }

@@ -4,21 +4,45 @@
 import { Refusal, speakRefusal } from '../base/errors.ts'
 import { errorHeaders, headersOf } from './answer-headers.ts'
 import type { StreamParts } from './answer-stream.ts'
-import { answerAfterSilence, answerStream } from './answer-stream.ts'
+import { answerAfterSilence, answerStream, SSE_HEADERS } from './answer-stream.ts'
 import type { Opened, OpenedPlain } from './attempt.ts'
 import { endingOf, logFault, refusalOf } from './ending.ts'
 import type { Exchange } from './exchange.ts'
+import type { KeptAnswer } from './idempotency.ts'
 import type { Settle } from './settling.ts'
 
-/** Both close the exchange when the call is over. */
+const JSON_TYPE = 'application/json'
+
+/** All close the exchange when the call is over. */
 export interface Answering {
   answer(exchange: Exchange, opening: Promise<Opened>): Promise<Response>
+  /** Gives an answer again that was given before. */
+  replay(exchange: Exchange, kept: KeptAnswer): Promise<Response>
   refuse(exchange: Exchange, fault: unknown): Promise<Response>
 }
 
 export function buildAnswering(parts: StreamParts): Answering {
   const { settle, log, silence } = parts
+
+  async function refuse(exchange: Exchange, fault: unknown): Promise<Response> {
+    try {
+      const refusal = refusalOf(exchange, fault)
+      logFault(log, exchange, fault)
+      const { status, body } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+      if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
+      const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
+      // Money that is held is given back before the caller is told; a mere record need not be waited for.
+      if (exchange.hold !== undefined) await settled
+      const more = errorHeaders(refusal, exchange.attempts.length)
+      return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...more } })
+    } finally {
+      exchange.close()
+    }
+  }
+
   return {
+    refuse,
+
     async answer(exchange, opening) {
       const opened = exchange.call?.stream ? await firstOf(opening, silence.headMs) : await opening
       if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
@@ -26,24 +50,29 @@ export function buildAnswering(parts: StreamParts): Answering {
       return await answerPlain(exchange, opened, settle)
     },
 
-    async refuse(exchange, fault) {
+    async replay(exchange, kept) {
+      note(exchange, kept)
       try {
-        const refusal = refusalOf(exchange, fault)
-        logFault(log, exchange, fault)
-        const { status, body } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
-        const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
-        // Money that is held is given back before the caller is told; a mere record need not be waited for.
-        if (exchange.hold !== undefined) await settled
-        const more = errorHeaders(refusal, exchange.attempts.length)
-        return new Response(body, { status, headers: { ...headersOf(exchange, 'application/json'), ...more } })
-      } finally {
-        exchange.close()
+        await settle(exchange, { outcome: 'replayed', status: kept.status })
+      } catch (fault) {
+        return await refuse(exchange, fault)
       }
+      exchange.close()
+      const headers = { ...headersOf(exchange, kept.contentType), 'X-Weir-Replayed': kept.requestId }
+      if (exchange.call?.stream) Object.assign(headers, SSE_HEADERS)
+      return new Response(kept.body, { status: kept.status, headers })
     },
   }
 }
 
+/** Where something of the call is kept: this is what its caller is sent. */
+function note({ recorder }: Exchange, sent: { readonly contentType: string; readonly body: Uint8Array }): void {
+  recorder?.begin(sent.contentType)
+  recorder?.take(sent.body)
+}
+
 async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
+  note(exchange, opened)
   try {
     await settle(exchange, { outcome: 'completed', status: 200 })
   } catch {

@@ -1,14 +1,17 @@
 // Writes to the caller and waits while its socket is full, so that a slow reader holds back the upstream. One that
-// reads nothing for too long has left, whether it knows it or not.
+// reads nothing for too long has left, whether it knows it or not. A call that goes on without its caller writes to
+// nobody.
 
 import type { Deadlines } from '../base/deadlines.ts'
 import type { Sink } from '../http/event-stream.ts'
 import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
+import type { Leaving } from './leaving.ts'
 
 export interface CallerWriterParts {
   readonly exchange: Exchange
   readonly deadlines: Deadlines
+  readonly leaving: Leaving
   readonly stallMs: number
 }
 
@@ -26,30 +29,33 @@ export class CallerWriter {
 
   /** Undefined when there is room for more at once; rejects with `callerLeft`. */
   write(bytes: Uint8Array | string): Promise<void> | undefined {
-    if (this.#parts.exchange.stop.reason === callerLeft) return Promise.reject(callerLeft)
+    const { stop, claim } = this.#parts.exchange
+    if (stop.reason === callerLeft) return Promise.reject(callerLeft)
+    if (claim?.alone.reason !== undefined) return undefined
     const room = this.#sink.write(bytes)
     return room === undefined ? undefined : this.#waitFor(room)
   }
 
   async #waitFor(room: Promise<void>): Promise<void> {
-    const { exchange, deadlines, stallMs } = this.#parts
-    const { stop } = exchange
-    const gaveUp = Promise.withResolvers<never>()
+    const { exchange, deadlines, leaving, stallMs } = this.#parts
+    const { stop, claim } = exchange
+    const gaveUp = Promise.withResolvers<void>()
     const deadline = deadlines.after(stallMs, () => {
-      stop.stop(callerLeft)
+      leaving.left(exchange)
       exchange.cut()
-      gaveUp.reject(callerLeft)
     })
     const onStop = (): void => {
       if (stop.reason === callerLeft) gaveUp.reject(callerLeft)
       else deadline.extend(LAST_WORDS_MS)
     }
     stop.onStop(onStop)
+    claim?.alone.onStop(gaveUp.resolve)
     try {
       await Promise.race([room, gaveUp.promise])
     } finally {
       deadline.lift()
       stop.forget(onStop)
+      claim?.alone.forget(gaveUp.resolve)
     }
   }
 }

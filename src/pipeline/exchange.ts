@@ -15,7 +15,9 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Claim } from './idempotency.ts'
 import type { Meter } from './meter.ts'
+import type { Recorder } from './recorder.ts'
 import type { Timings } from './timings.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
@@ -29,6 +31,8 @@ export type Caller = Brand<
     readonly perMille: bigint
     /** A call that its funds do not cover is cut to what they cover. */
     readonly clamps: boolean
+    /** Requests and answers of this key are kept. */
+    readonly keepsBodies: boolean
   },
   'Caller'
 >
@@ -94,6 +98,10 @@ export interface Exchange {
   call?: Call
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
+  /** It came with an idempotency key. */
+  claim?: Claim
+  /** Of a call of which something is kept. */
+  recorder?: Recorder
   permit?: Permit
   route?: Route
   hold?: Hold

@@ -4,6 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
+import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { tagText } from '../protocols/tags.ts'
 import { parseModelName } from '../routing/model-name.ts'
@@ -13,8 +14,11 @@ import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
-import type { Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import type { Caller, Exchange } from './exchange.ts'
+import type { LookBack } from './idempotency.ts'
+import { AnsweredBefore, readClaim } from './idempotency.ts'
+import { recorderFor } from './keeping.ts'
+import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
@@ -35,6 +39,7 @@ export const stageOrder = [
 export interface Stages {
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
+  readonly lookBack: LookBack
   readonly route: RouteCall
   readonly hold: HoldCall
   readonly forward: Forward
@@ -42,6 +47,7 @@ export interface Stages {
 
 /** A call as it comes in from the socket. */
 export interface Ingress extends Carriers {
+  readonly path: string
   readonly callId: number
   readonly requestId: string
   /** Where the caller is, for the log. */
@@ -58,6 +64,7 @@ export interface Ingress extends Carriers {
 export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
+  readonly leaving: Leaving
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
@@ -65,25 +72,26 @@ export interface PipelineParts {
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, underWay, nowMs }: PipelineParts): RunCall {
+export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
-    ingress.onLeft(() => exchange.stop.stop(callerLeft))
+    ingress.onLeft(() => leaving.left(exchange))
     try {
       timings.enter('Auth')
       const caller = await stages.authenticate(ingress)
       timings.pass(`tier=${caller.tier}`)
 
-      const call = protocol.readCall(await exchange.stop.during(ingress.readBody()))
+      const body = await exchange.stop.during(ingress.readBody())
+      const call = protocol.readCall(body)
       exchange.call = call
-      const tags = tagText(call.tags, ingress.header('x-weir-tags'))
-      if (tags !== undefined) exchange.tags = tags
+      takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller)
       timings.pass()
+      if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
 
       timings.enter('Route')
       const { serviceClass, searchesMax } = call
@@ -97,6 +105,8 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
 
       return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
     } catch (fault) {
+      const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
+      if (kept !== undefined) return await answering.replay(exchange, kept)
       timings.fail(fault instanceof Refusal ? fault.code : 'overloaded')
       return await answering.refuse(exchange, fault)
     }
@@ -118,10 +128,27 @@ export function buildPipeline({ stages, answering, underWay, nowMs }: PipelinePa
       close() {
         if (place !== undefined) underWay.remove(place)
         place = undefined
+        leaving.over(exchange)
         ingress.done()
       },
     }
     let place: Place<Exchange> | undefined = underWay.add(exchange)
     return exchange
   }
+}
+
+/** What else the caller said of its call, and what is to be kept of it; mostly nothing. */
+function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }: Asked): void {
+  const tags = tagText(call.tags, ingress.header('x-weir-tags'))
+  const claim = readClaim(ingress, body)
+  const recorder = recorderFor(caller, claim, body)
+  if (tags !== undefined) exchange.tags = tags
+  if (claim !== undefined) exchange.claim = claim
+  if (recorder !== undefined) exchange.recorder = recorder
+}
+
+interface Asked {
+  readonly call: Call
+  readonly caller: Caller
+  readonly body: Buffer
 }

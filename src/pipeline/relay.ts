@@ -33,6 +33,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
     ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
     last = Buffer.from(eventsOf(refusal, exchange))
   }
+  exchange.recorder?.take(last)
   exchange.timings.add('fwd', sinceMs)
   await writeLast(caller, last, { exchange, settled: settle(exchange, ending) })
 }
@@ -40,8 +41,10 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
 /** For a head that left in silence and an answer that never opened. */
 export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
   const refusal = refusalOf(exchange, fault)
+  const last = Buffer.from(eventsOf(refusal, exchange))
+  exchange.recorder?.take(last)
   const settled = settle(exchange, endingOf(exchange, refusal, errorRows[refusal.code].status))
-  await writeLast(caller, Buffer.from(eventsOf(refusal, exchange)), { exchange, settled })
+  await writeLast(caller, last, { exchange, settled })
 }
 
 /** A caller that leaves when the model is done would else never pay for what only the last frame tells. */
@@ -87,6 +90,7 @@ async function relayUntilTerminal(
   for (let more = true; ; ) {
     const { passing, ending } = sortOut(frames, keepsUsage)
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
+    exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
     if (room !== undefined) {
       stream.watch.pause() // the upstream is not at fault while we do not read it

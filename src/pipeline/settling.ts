@@ -10,6 +10,7 @@ import { cost } from './60-cost.ts'
 import type { Deduct } from './70-deduct.ts'
 import { record } from './80-record.ts'
 import type { Ending, Exchange } from './exchange.ts'
+import type { Keeping } from './keeping.ts'
 
 export type Settle = (exchange: Exchange, ending: Ending) => Promise<void>
 
@@ -22,7 +23,7 @@ export interface Settling {
 
 const AGAIN_MS = 1_000
 
-export function buildSettling(deduct: Deduct, log: Log): Settling {
+export function buildSettling(deduct: Deduct, keeping: Keeping, log: Log): Settling {
   const owing = new Map<Exchange, Ending>()
   let timer: ReturnType<typeof setInterval> | undefined
 
@@ -34,13 +35,18 @@ export function buildSettling(deduct: Deduct, log: Log): Settling {
     timings.add('cost', costSinceMs)
     const recordSinceMs = timings.nowMs()
     const row = record(exchange, { permit, ending, cost: price })
+    const extras = exchange.mayHold ? keeping.claimEnd(exchange, ending) : undefined
     timings.add('record', recordSinceMs)
     const deductSinceMs = timings.nowMs()
     try {
-      await deduct(row, price, exchange.mayHold)
+      await deduct(row, price, extras)
     } finally {
       timings.add('deduct', deductSinceMs)
     }
+    if (exchange.recorder === undefined) return
+    const bodiesSinceMs = timings.nowMs()
+    keeping.handOver(exchange)
+    timings.add('bodies', bodiesSinceMs)
   }
 
   function owe(exchange: Exchange, ending: Ending): void {

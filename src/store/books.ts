@@ -16,5 +16,5 @@ export interface Books {
 
 export function openBooks(db: Database, nowMs: () => number = Date.now): Books {
   const budgets = new Budgets(db, nowMs)
-  return { db, budgets, idempotency: new IdempotencyRows(db), operators: new OperatorAccounts(db), nowMs }
+  return { db, budgets, idempotency: new IdempotencyRows(db, nowMs), operators: new OperatorAccounts(db), nowMs }
 }

@@ -12,6 +12,8 @@ const SOCKET_PATH_BYTES_MAX = 100 // the kernel allows 107
 export interface DataFolder {
   readonly path: string
   readonly database: string
+  /** Made when the first body is kept. */
+  readonly bodies: string
   readonly socket: string
   readonly secrets: Secrets
 }
@@ -21,9 +23,14 @@ export interface Secrets {
   readonly pepper: Secret
   /** Signs management tokens. */
   readonly jwt: Secret
+  /** Closes what is kept of callers' words. */
+  readonly encryption: Secret
 }
 
 const DATABASE = 'weir.db'
+
+/** Where a restore gathers what it is about to put in place. */
+export const restoringIn = (folder: string): string => join(folder, 'restoring')
 
 /** Whether a gateway has ever kept its data here. */
 export const hasData = (path: string): boolean => existsSync(join(resolve(path), DATABASE))
@@ -34,20 +41,32 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
   if (Buffer.byteLength(socket) > SOCKET_PATH_BYTES_MAX) {
     throw new FolderError(`The data folder's path is too long for a unix socket: move it with WEIR_DATA (${folder}).`)
   }
+  makeFolder(folder)
+  if (existsSync(restoringIn(folder))) {
+    throw new FolderError(`A restore to ${folder} was cut off. Run it again: weir restore <backup folder>.`)
+  }
+  return {
+    path: folder,
+    database: join(folder, DATABASE),
+    bodies: join(folder, 'bodies.db'),
+    socket,
+    secrets: {
+      pepper: readSecret(env.WEIR_PEPPER, join(folder, 'pepper')),
+      jwt: readSecret(env.WEIR_JWT_SECRET, join(folder, 'jwt-secret')),
+      encryption: readSecret(env.WEIR_ENCRYPTION_KEY, join(folder, 'encryption-key')),
+    },
+  }
+}
+
+/** Gives its whole path. */
+export function makeFolder(path: string): string {
+  const folder = resolve(path)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (fault) {
     throw new FolderError(`The data folder ${folder} cannot be made: ${(fault as Error).message}`)
   }
-  return {
-    path: folder,
-    database: join(folder, DATABASE),
-    socket,
-    secrets: {
-      pepper: readSecret(env.WEIR_PEPPER, join(folder, 'pepper')),
-      jwt: readSecret(env.WEIR_JWT_SECRET, join(folder, 'jwt-secret')),
-    },
-  }
+  return folder
 }
 
 /** From the environment, else from its file, which is made on the first start. */
@@ -65,7 +84,7 @@ function readSecret(given: string | undefined, file: string): Secret {
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
   const value = readFileSync(file, 'utf8').trim()
   if (value.length < 32) {
-    throw new FolderError(`The secret in ${file} is damaged. Restore it from a backup: without it no key is valid.`)
+    throw new FolderError(`The secret in ${file} is damaged. Restore it from a backup: what was made with it needs it.`)
   }
   return new Secret(value)
 }

@@ -45,9 +45,11 @@ export function ledgerOperations(books: Books): LedgerRun {
     hold: buildHold(books),
     settle: ({ record, cost, idempotency }) => {
       const result = settling({ record, cost: amountOf(cost) })
-      if (result.done === 'exists' || idempotency === undefined) return result
+      // Given back also by one that was settled before: its caller was told that it failed, and may try again.
       if (idempotency === 'release') books.idempotency.release(record.callId)
-      else books.idempotency.finish(record.callId, idempotency.sealed)
+      else if (idempotency !== undefined && result.done === 'settled') {
+        books.idempotency.finish(record.callId, idempotency.sealed)
+      }
       return result
     },
     checkpoint({ callId, used, usage }) {

@@ -19,6 +19,13 @@ export interface KeyRow {
   readonly keepsBodies: boolean
 }
 
+export interface ClaimRow {
+  readonly callId: number
+  /** Hex. */
+  readonly fingerprint: string
+  readonly finished: boolean
+}
+
 export interface BalanceRow {
   readonly accountId: number
   readonly name: string
@@ -33,6 +40,7 @@ export interface PriceVersion extends PriceInsert {
 }
 
 type Raw = Record<string, bigint | string | null>
+type RawBytes = Record<string, Uint8Array>
 
 export class Reader {
   /** The one query that a call may wait for. */
@@ -46,6 +54,8 @@ export class Reader {
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
+  readonly #findClaim
+  readonly #findKept
 
   constructor(path: string) {
     this.#db = openReader(path)
@@ -56,6 +66,10 @@ export class Reader {
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
     )
     this.#findSetting = this.#db.query<Raw, [string]>('SELECT value FROM setting WHERE name = ?1')
+    this.#findClaim = this.#db.query<Raw, [number, string]>(
+      'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
+    )
+    this.#findKept = this.#db.query<RawBytes, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
   }
 
   findKey(digest: Uint8Array): KeyRow | undefined {
@@ -84,6 +98,19 @@ export class Reader {
       held: row.held as bigint,
       revoked: row.revoked_ms !== null,
     }
+  }
+
+  /** The call that an idempotency key stands for. */
+  claim(keyId: number, name: string): ClaimRow | undefined {
+    const row = this.#findClaim.get(keyId, name)
+    if (row === null) return undefined
+    const fingerprint = (row.fingerprint as string).toLowerCase()
+    return { callId: Number(row.call_id), fingerprint, finished: row.done === 1n }
+  }
+
+  /** The answer of such a call, sealed; undefined where none was kept. */
+  keptAnswer(callId: number): Uint8Array | undefined {
+    return this.#findKept.get(callId)?.sealed
   }
 
   setting(name: string): string | undefined {

@@ -75,7 +75,14 @@ function runJob(job: Job): Done {
   if (isNew(job.name) && ballast.full) return [null, { message: 'no room on the disk', full: true }]
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
   const run = operations.run[job.name] as (input: Input<OperationName>) => unknown
-  return [run(job.input)]
+  return [run(ballast.full ? lean(job) : job.input)]
+}
+
+/** What room is left on a full disk is for settles, and not for the answers that would be kept with them. */
+function lean({ name, input }: Job): Input<OperationName> {
+  if (name !== 'settle') return input
+  const settle = input as Input<'settle'>
+  return typeof settle.idempotency === 'object' ? { ...settle, idempotency: { sealed: null } } : settle
 }
 
 /** What ends a hold goes first, so that its money is there for those that begin. */

@@ -43,6 +43,7 @@ export class Writer {
   #busy = false
   #sentMs = 0
   #full = false
+  readonly #done = { batches: 0, operations: 0, ms: 0 }
   #failedMs = Number.NEGATIVE_INFINITY
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
@@ -82,11 +83,20 @@ export class Writer {
     return this.#full
   }
 
+  /** Batches committed so far, the operations in them, and how long they took from here to the disk and back. */
+  get done(): { readonly batches: number; readonly operations: number; readonly ms: number } {
+    return this.#done
+  }
+
+  /** How long the batch under way has taken so far. */
+  get busyMs(): number {
+    return this.#busy ? performance.now() - this.#sentMs : 0
+  }
+
   /** Whether it writes in time: not for long at one batch, and the last one not in vain. */
   get well(): boolean {
-    const nowMs = performance.now()
-    if (this.#full || nowMs < this.#failedMs + UNWELL_MS) return false
-    return !this.#busy || nowMs - this.#sentMs < UNWELL_MS
+    if (this.#full || performance.now() < this.#failedMs + UNWELL_MS) return false
+    return this.busyMs < UNWELL_MS
   }
 
   /**
@@ -144,6 +154,9 @@ export class Writer {
     if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
+    this.#done.batches++
+    this.#done.operations += batch.length
+    this.#done.ms += performance.now() - this.#sentMs
     if (this.#queue.length > 0) this.#send()
     else {
       this.#busy = false

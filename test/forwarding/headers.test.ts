@@ -59,7 +59,8 @@ describe('upstream', () => {
   test.each([false, true])('only our own headers arrive (stream: %p)', async stream => {
     const body = JSON.stringify({ model, messages: hello, stream })
     const received = harness.upstream.nextRequest()
-    const headers = { ...callersHeaders, 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const own = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const headers = { ...callersHeaders, ...own, 'idempotency-key': `callers-own-6-${stream}` }
     const caller = await openRaw(harness.url, post('/v1/chat/completions?key=x&callers=1', headers, body)).whole()
     expect(caller.status).toBe(200)
     const request = await received

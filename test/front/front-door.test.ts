@@ -130,7 +130,8 @@ describe('what asks for nobody', () => {
 
   test('health', async () => {
     expect(jsonOf(await raw(ask('GET', '/health/live')))).toEqual({ status: 'live' })
-    expect(jsonOf(await raw(ask('GET', '/health/ready')))).toEqual({ status: 'ready' })
+    const ledger = { drift: 0, auditedMs: null }
+    expect(jsonOf(await raw(ask('GET', '/health/ready')))).toEqual({ status: 'ready', ledger })
   })
 
   test('HEAD is GET without a body', async () => {

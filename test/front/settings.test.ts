@@ -131,7 +131,7 @@ describe('commands', () => {
     ['keys create --qpm 0', /--qpm/],
     ['keys create --qpm 1.5', /--qpm/],
     ['keys create --colour red', /colour/],
-    ['keys revoke', /no such key/],
+    ['keys revoke', /Usage: weir keys revoke <key or key id>/],
     ['keys revoke key_00000000001', /no such key/],
     ['balance wk-nonsense', /no such key/],
     ['balance key_00000000001', /no such key/],

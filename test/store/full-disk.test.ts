@@ -38,7 +38,9 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   let callId = 10_000
   let refusal: unknown
   for (; refusal === undefined && callId < 12_000; callId++) {
-    await writer.run('hold', holdOf(callId, 11, '10', { draft })).catch((fault: unknown) => (refusal = fault))
+    const idempotency = callId === 10_000 ? { idempotency: { name: 'x', fingerprint: 'ab'.repeat(32) } } : undefined
+    const input = holdOf(callId, 11, '10', { draft, ...idempotency })
+    await writer.run('hold', input).catch((fault: unknown) => (refusal = fault))
   }
   expect(refusal).toBeInstanceOf(Refusal)
   expect((refusal as Refusal).code).toBe('storage_full')
@@ -46,8 +48,13 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   expect(existsSync(ballast)).toBe(false)
   const last = callId - 2 // the one before was refused
   const held = Array.from({ length: last - 9_999 }, (_, at) => 10_000 + at)
+  // An answer that is to be kept for its idempotency key must not take the room of those behind it.
+  const answer = Buffer.alloc(2 * MEGABYTE).toString('base64')
   const settled = await Promise.all(
-    held.map(id => writer.run('settle', { record: recordOf(id, 11, { tags }), cost: '7' })),
+    held.map((id, at) => {
+      const idempotency = at === 0 ? { idempotency: { sealed: answer } } : undefined
+      return writer.run('settle', { record: recordOf(id, 11, { tags }), cost: '7', ...idempotency })
+    }),
   )
   expect(settled.every(({ done }) => done === 'settled')).toBe(true)
   expect(await writer.run('hold', holdOf(20_000, 11, '1')).catch((fault: Refusal) => fault.code)).toBe('storage_full')
@@ -55,6 +62,8 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   const db = new Database(join(folder, 'weir.db'), { safeIntegers: true })
   expect(bookFaults(db)).toEqual([])
   expect(db.query('SELECT count(*) AS n FROM record').get()).toEqual({ n: BigInt(held.length) })
+  expect(db.query('SELECT done FROM idempotency').all()).toEqual([{ done: 1n }])
+  expect(db.query('SELECT * FROM kept_answer').all()).toEqual([])
   db.run('DELETE FROM record') // an operator makes room
   db.close()
   let again = ''

@@ -79,6 +79,10 @@ describe('recovery', () => {
 })
 
 describe('an idempotency key', () => {
+  beforeEach(() => {
+    books.nowMs = Date.UTC(2026, 0, 1) // when small ids were young
+  })
+
   test('stands for one call, then for its answer', () => {
     hold(7, 11, '400', { idempotency })
     const other = { ...idempotency, fingerprint: 'cd'.repeat(32) }

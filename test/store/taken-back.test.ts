@@ -18,18 +18,26 @@ test('a late charge is taken back once, and other repetitions change nothing', a
     ({ amount: nanos(amount), lines: [], usage: { input: 1, output: 1 }, source: 'reported', rule: '' }) as Cost
 
   books.run.hold(holdOf(7, 11, '400'))
-  await deduct(recordOf(7, 11), costs(150n), true) // the one that was slow
+  await deduct(recordOf(7, 11), costs(150n), {}) // the one that was slow
   expect(books.row(11).balance).toBe(850n)
   const failed = recordOf(7, 11, { outcome: 'gateway_fault', status: 500 })
   for (let round = 0; round < 2; round++) {
-    await deduct(failed, costs(0n), true)
+    await deduct(failed, costs(0n), {})
     expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
   }
   expect(books.count('record')).toBe(1)
 
+  const idempotency = { name: 'once', fingerprint: 'ab'.repeat(32) }
+  books.run.hold(holdOf(9, 11, '400', { idempotency }))
+  await deduct(recordOf(9, 11), costs(150n), { idempotency: { sealed: 'AAAA' } })
+  await deduct(recordOf(9, 11, { outcome: 'gateway_fault', status: 500 }), costs(0n), { idempotency: 'release' })
+  expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
+  // An answer that nobody paid for is given to nobody, and the call may be tried again.
+  expect([books.count('idempotency'), books.count('kept_answer')]).toEqual([0, 0])
+
   books.run.hold(holdOf(8, 11, '400'))
-  await deduct(recordOf(8, 11), costs(150n), true)
-  await deduct(recordOf(8, 11), costs(150n), true) // a delivered stream, owed and written twice
+  await deduct(recordOf(8, 11), costs(150n), {})
+  await deduct(recordOf(8, 11), costs(150n), {}) // a delivered stream, owed and written twice
   expect(books.row(11).balance).toBe(850n)
   expect(bookFaults(books.db)).toEqual([])
   books.close()

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseTextId } from '../../src/base/ids.ts'
 import { readConfig } from '../../src/config.ts'
-import type { Store } from '../../src/main.ts'
-import { openStore } from '../../src/main.ts'
+import type { Store } from '../../src/open-store.ts'
+import { openStore } from '../../src/open-store.ts'
 import type { BudgetSpan, Input } from '../../src/store/operations.ts'
 
 export interface Funds {

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
-import type { Gateway, World } from '../../src/main.ts'
+import type { Gateway } from '../../src/main.ts'
 import { startGateway } from '../../src/main.ts'
+import type { World } from '../../src/world.ts'
 
 /** A stand-in for an upstream's key, to be looked for wherever it must not appear. */
 export const upstreamKey = 'sk-canary-upstream-0123456789'

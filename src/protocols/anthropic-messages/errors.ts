@@ -9,6 +9,7 @@ const types: Readonly<Record<ErrorKind, string>> = {
   permission: 'permission_error',
   not_found: 'not_found_error',
   method: 'invalid_request_error',
+  conflict: 'invalid_request_error',
   too_large: 'request_too_large',
   payment: 'billing_error',
   rate_limit: 'rate_limit_error',

@@ -9,6 +9,7 @@ const names: Readonly<Record<ErrorKind, readonly [type: string, code: string]>> 
   permission: ['Forbidden', 'AccessDenied'],
   not_found: ['NotFound', 'InvalidEndpointOrModel.NotFound'],
   method: ['BadRequest', 'InvalidParameter'],
+  conflict: ['Conflict', 'OperationConflict'],
   too_large: ['BadRequest', 'InvalidParameter'],
   payment: ['Forbidden', 'AccountOverdueError'],
   rate_limit: ['TooManyRequests', 'RateLimitExceeded.EndpointRPMExceeded'],

@@ -9,6 +9,7 @@ const statuses: Readonly<Record<ErrorKind, string>> = {
   permission: 'PERMISSION_DENIED',
   not_found: 'NOT_FOUND',
   method: 'UNIMPLEMENTED',
+  conflict: 'ABORTED',
   too_large: 'INVALID_ARGUMENT',
   payment: 'FAILED_PRECONDITION',
   rate_limit: 'RESOURCE_EXHAUSTED',

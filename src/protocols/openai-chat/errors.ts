@@ -9,6 +9,7 @@ const types: Readonly<Record<ErrorKind, string>> = {
   permission: 'permission_error',
   not_found: 'invalid_request_error',
   method: 'invalid_request_error',
+  conflict: 'invalid_request_error',
   too_large: 'invalid_request_error',
   payment: 'insufficient_quota',
   rate_limit: 'rate_limit_error',

@@ -1,0 +1,86 @@
+// The ledger alone: what hold, settle and record cost a call, in an empty database and in one of millions, and how
+// quickly its records are found there.
+
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { idAtMs } from '../../src/base/ids.ts'
+import { openReader } from '../../src/store/database.ts'
+import { findRecords } from '../../src/store/record-search.ts'
+import { root, SUBJECT_CORE } from '../system/workbench.ts'
+import { figure, median } from './figures.ts'
+import type { Measure, Measuring } from './measure.ts'
+
+const ROUNDS = 3
+const IN_FLIGHT = 64
+const FILL_MS_MAX = 900_000
+
+interface LedgerRound {
+  readonly callsPerSecond: number
+  readonly cpuMicros: number
+}
+
+function runProgram(name: string, args: readonly (string | number)[]): string {
+  const command = ['-c', String(SUBJECT_CORE), join(root, 'bin/weir-bun'), join(root, 'bench/ledger', name)]
+  const options = { encoding: 'utf8', cwd: root, timeout: FILL_MS_MAX } as const
+  const { status, stdout, stderr } = spawnSync('taskset', [...command, ...args.map(String)], options)
+  if (status !== 0) throw new Error(`${name}: ${stderr}`)
+  return stdout.trim()
+}
+
+function runCalls(path: string, { quick }: Measuring): LedgerRound {
+  const calls = quick ? 5_000 : 50_000
+  const rounds = Array.from({ length: ROUNDS }, () =>
+    JSON.parse(runProgram('calls.ts', [path, calls, IN_FLIGHT, 100])) as LedgerRound)
+  return {
+    callsPerSecond: median(rounds.map(round => round.callsPerSecond)),
+    cpuMicros: median(rounds.map(round => round.cpuMicros)),
+  }
+}
+
+const DAY_MS = 86_400_000
+
+/** The slowest of some searches: accounts of very different size, one day and another. */
+function searchMs(path: string): number {
+  const db = openReader(path)
+  const times: number[] = []
+  for (const accountId of [1_000, 1_013, 1_250, 1_500, 1_900]) {
+    for (const daysAgo of [1, 20, 60]) {
+      const untilMs = Date.now() - daysAgo * DAY_MS
+      const sinceMs = performance.now()
+      findRecords(db, { accountId, from: idAtMs(untilMs - DAY_MS), before: idAtMs(untilMs) }, 100)
+      times.push(performance.now() - sinceMs)
+    }
+  }
+  db.close()
+  return Math.max(...times)
+}
+
+export const measureLedger: Measure = async measuring => {
+  const { bench, quick, say } = measuring
+  const records = quick ? 200_000 : 10_000_000
+  const size = records.toLocaleString('en-US')
+  const [empty, full] = [join(bench.folder, 'empty.db'), join(bench.folder, 'full.db')]
+  const fresh = runCalls(empty, measuring)
+  say(`  in an empty database: ${figure(fresh.cpuMicros)} µs of CPU a call`)
+  say(`  writing ${size} records …`)
+  runProgram('fill.ts', [full, records])
+  const found = searchMs(full)
+  const among = runCalls(full, measuring)
+  say(`  among ${size} records: ${figure(among.cpuMicros)} µs of CPU a call`)
+  const row = (name: string, { cpuMicros, callsPerSecond }: LedgerRound): string[] =>
+    [name, figure(cpuMicros), figure(callsPerSecond)]
+  return {
+    title: 'The ledger alone',
+    about:
+      `Hold, settle and record of each call through the writer, ${IN_FLIGHT} in flight, 100 accounts, everything on ` +
+      `one core, every commit on the disk; medians of ${ROUNDS} rounds. A search is the first 100 records of an ` +
+      `account on a day; the slowest of fifteen took ${figure(found)} ms.`,
+    table: [['database', 'CPU µs a call', 'calls/s'], row('empty', fresh), row(`${size} records`, among)],
+    targets: [
+      { what: 'ledger, CPU of a call', most: 45, unit: ' µs', measured: fresh.cpuMicros },
+      { what: `the same among ${size} records`, most: 45, unit: ' µs', measured: among.cpuMicros },
+      { what: 'ledger, time of a call on one core', most: 125, unit: ' µs', measured: 1e6 / fresh.callsPerSecond },
+      { what: `search among ${size} records`, most: 50, unit: ' ms', measured: found },
+    ],
+  }
+}

@@ -1,0 +1,53 @@
+// Envelopes: what goes in comes out, at its own place, with its own key, unchanged, or not at all.
+
+import { describe, expect, test } from 'bun:test'
+import { Seal, SealError } from './seal.ts'
+import { Secret } from './secret.ts'
+
+const seal = new Seal(new Secret('a'.repeat(43)))
+const place = { table: 'kept_answer', row: 7, column: 'sealed' }
+
+describe('an envelope', () => {
+  test.each([0, 1, 15, 16, 17, 100_000])('of %i bytes gives them back, and shows none of them', size => {
+    const bytes = Buffer.alloc(size, 'secret words ')
+    const closed = seal.close(place, bytes)
+    expect(seal.open(place, closed)).toEqual(bytes)
+    expect(closed.includes('secret')).toBe(false)
+    expect(closed.length).toBe(size + 33)
+  })
+
+  test('is another each time', () => {
+    const bytes = Buffer.from('the same')
+    expect(seal.close(place, bytes)).not.toEqual(seal.close(place, bytes))
+  })
+
+  test('opens with a seal made anew from the same secret', () => {
+    const again = new Seal(new Secret('a'.repeat(43)))
+    expect(again.open(place, seal.close(place, Buffer.from('x'))).toString()).toBe('x')
+  })
+
+  test('says that the key is another', () => {
+    const other = new Seal(new Secret('b'.repeat(43)))
+    expect(() => other.open(place, seal.close(place, Buffer.from('x')))).toThrow('another encryption key')
+  })
+
+  test.each([
+    ['table', { ...place, table: 'body' }],
+    ['row', { ...place, row: 8 }],
+    ['column', { ...place, column: 'answer' }],
+  ])('does not open in another %s', (_what, elsewhere) => {
+    expect(() => seal.open(elsewhere, seal.close(place, Buffer.from('x')))).toThrow('lies where it was not put')
+  })
+
+  test('does not open when any bit of it is changed', () => {
+    const closed = seal.close(place, Buffer.from('some words'))
+    for (let at = 0; at < closed.length; at++) {
+      const changed = Buffer.from(closed)
+      changed[at]! ^= 1
+      expect(() => seal.open(place, changed), `byte ${at}`).toThrow(SealError)
+    }
+    for (let length = 0; length < closed.length; length++) {
+      expect(() => seal.open(place, closed.subarray(0, length)), `${length} bytes`).toThrow(SealError)
+    }
+  })
+})

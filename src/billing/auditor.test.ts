@@ -1,0 +1,85 @@
+// What follows from a finding: once, for the right account, and again when it could not be done.
+
+import { expect, test } from 'bun:test'
+import { buildLog } from '../base/log.ts'
+import type { AuditReport, Finding } from '../store/audit-findings.ts'
+import { finding } from '../store/audit-findings.ts'
+import { buildAuditor } from './auditor.ts'
+
+const reportOf = (findings: readonly Finding[]): AuditReport => ({
+  ...{ findings, transfers: 1, records: 1, accounts: 1, holds: 1, atMs: 7, tookMs: 1 },
+})
+
+function setUp(freeze?: (id: number) => Promise<void>) {
+  const lines: string[] = []
+  const frozen: number[] = []
+  const auditor = buildAuditor({
+    pass: () => Promise.reject(new Error('not asked')),
+    freeze: freeze ?? (async id => void frozen.push(id)),
+    everyMs: 0,
+    log: buildLog('info', line => lines.push(line)),
+  })
+  return { auditor, lines, frozen }
+}
+
+const off = (owner: bigint | undefined, key: string): Finding => finding({ check: 'balance', owner, key, text: 'off' })
+
+test('a finding is acted upon once, another one of the same account again', async () => {
+  const { auditor, lines, frozen } = setUp()
+  expect(auditor.state).toEqual({ drift: 0, auditedMs: null })
+  await auditor.judge(reportOf([off(9n, '5')]))
+  await auditor.judge(reportOf([off(9n, '5')]))
+  expect([frozen, lines.length]).toEqual([[9], 1])
+  expect(auditor.state).toEqual({ drift: 1, auditedMs: 7 })
+  await auditor.judge(reportOf([off(9n, '5'), off(9n, '6')]))
+  expect([frozen, lines.length]).toEqual([[9, 9], 2])
+  expect(auditor.state.drift).toBe(2)
+  await auditor.judge(reportOf([]))
+  expect(auditor.state.drift).toBe(0)
+})
+
+test('what is nobody\'s, or the operator\'s, is told and freezes nobody', async () => {
+  const { auditor, lines, frozen } = setUp()
+  await auditor.judge(reportOf([off(undefined, 'a'), off(1n, 'b'), off(4n, 'c'), off(5n, 'd')]))
+  expect([frozen, lines.length, auditor.state.drift]).toEqual([[5], 4, 4])
+})
+
+test('an account that could not be frozen is tried again, and does not keep the next from it', async () => {
+  const asked: number[] = []
+  const { auditor, lines } = setUp(async id => {
+    asked.push(id)
+    if (id === 9 && asked.length === 1) throw new Error('storage_away')
+  })
+  const report = reportOf([off(9n, '1'), off(10n, '1')])
+  await auditor.judge(report)
+  expect(asked).toEqual([9, 10])
+  expect(lines.some(line => line.includes('cannot freeze'))).toBeTrue()
+  await auditor.judge(report)
+  await auditor.judge(report)
+  expect(asked).toEqual([9, 10, 9])
+})
+
+test('looks again and again, also after one that failed, until it is closed', async () => {
+  const lines: string[] = []
+  const third = Promise.withResolvers<void>()
+  let looks = 0
+  const auditor = buildAuditor({
+    async pass() {
+      looks++
+      if (looks === 1) throw new Error('busy')
+      if (looks === 3) third.resolve()
+      return reportOf([off(9n, 'x')])
+    },
+    freeze: async () => {},
+    everyMs: 1,
+    log: buildLog('info', line => lines.push(line)),
+  })
+  auditor.start()
+  await third.promise
+  auditor.close()
+  expect(lines.filter(line => line.includes('audit failed'))).toHaveLength(1)
+  expect(lines.filter(line => line.includes('do not agree'))).toHaveLength(1)
+  const seen = looks
+  await new Promise(resolve => setTimeout(resolve, 20))
+  expect(looks).toBe(seen)
+})

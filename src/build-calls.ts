@@ -1,0 +1,66 @@
+// Puts the stages of a call together: what each is made with, and nothing of what it does.
+
+import type { Deadlines } from './base/deadlines.ts'
+import type { Log } from './base/log.ts'
+import { Seal } from './base/seal.ts'
+import type { Ledger } from './billing/ledger.ts'
+import type { PriceBook } from './billing/price-book.ts'
+import { TokenCounter } from './billing/token-counter.ts'
+import { send } from './http/outgoing.ts'
+import { RateLimiter } from './limits/gcra.ts'
+import type { Store } from './open-store.ts'
+import { buildAuthenticate } from './pipeline/10-authenticate.ts'
+import { buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildRoute } from './pipeline/30-route.ts'
+import { buildHold } from './pipeline/35-hold.ts'
+import { buildForward } from './pipeline/50-forward.ts'
+import { buildDeduct } from './pipeline/70-deduct.ts'
+import type { Silence } from './pipeline/answer-stream.ts'
+import { buildAnswering } from './pipeline/answering.ts'
+import { buildLookBack } from './pipeline/idempotency.ts'
+import { buildKeeping } from './pipeline/keeping.ts'
+import { Leaving } from './pipeline/leaving.ts'
+import { buildPipeline } from './pipeline/pipeline.ts'
+import { buildSettling } from './pipeline/settling.ts'
+import type { UnderWay } from './pipeline/under-way.ts'
+import type { Catalogue } from './upstreams/catalogue.ts'
+import type { World } from './world.ts'
+
+export interface CallParts {
+  readonly ledger: Ledger
+  readonly silence: Silence
+  readonly catalogue: Catalogue
+  readonly prices: PriceBook
+  readonly store: Store
+  readonly underWay: UnderWay
+  readonly deadlines: Deadlines
+  readonly world: World
+  readonly log: Log
+}
+
+export function buildCalls(parts: CallParts) {
+  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { nowMs, dateMs } = world.clock
+  const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
+  const seal = new Seal(store.folder.secrets.encryption)
+  const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
+  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
+  const stages = {
+    authenticate,
+    limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
+    lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
+    route: buildRoute({ catalogue, prices, dateMs }),
+    hold: buildHold({ ledger, countTokens: counter.count }),
+    forward: buildForward({
+      send,
+      deadlines,
+      times: world.attemptTimes,
+      onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
+    }),
+  }
+  const stallMs = world.attemptTimes.betweenChunksMs
+  const heard = world.silence ?? silence
+  const leaving = new Leaving(deadlines)
+  const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
+  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, leaving, underWay, nowMs }) }
+}

@@ -1,0 +1,43 @@
+// Asks the running gateway, or opens the data folder when none runs.
+
+import { resolve } from 'node:path'
+import { readConfig } from '../config.ts'
+import { askControl } from '../http/control-socket.ts'
+import { hasData, openFolder } from '../store/folder.ts'
+
+export type Fields = Record<string, unknown>
+
+/** A problem that the operator can mend, told in a sentence and without a stack. */
+export class Problem extends Error {}
+
+/** From the wrong folder a command would else make data of its own, with keys that the gateway does not know. */
+export function dataConfig() {
+  const config = readConfig(process.env)
+  if (process.env.WEIR_DATA === undefined && !hasData(config.dataFolder)) {
+    throw new Problem(`There is no data of Weir in ${config.dataFolder}. Start it once, or say where with WEIR_DATA.`)
+  }
+  return config
+}
+
+export async function ask(command: string, input: Fields): Promise<Fields> {
+  const config = dataConfig()
+  const folder = openFolder(config.dataFolder, config.env)
+  const answer = (await askControl(folder.socket, command, input)) as Fields | undefined
+  if (answer !== undefined) {
+    if (typeof answer.problem === 'string') throw new Problem(answer.problem)
+    return answer
+  }
+  const { openStore } = await import('../open-store.ts')
+  const store = await openStore(config, { writeLog: () => {} })
+  try {
+    return await store.operator[command]!(input)
+  } finally {
+    await store.close()
+  }
+}
+
+/** As the gateway, which has another working directory, must be told it. */
+export function folderOf(given: unknown, usage: string): string {
+  if (typeof given !== 'string' || given === '') throw new Problem(`Say which folder: weir ${usage}`)
+  return resolve(given)
+}

@@ -1,0 +1,58 @@
+// weir restore: judges a backup, puts it in place, opens it once, and judges it again where it now is.
+
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { readConfig } from '../config.ts'
+import { showAudit } from '../management/commands/books.ts'
+import type { AuditReport } from '../store/audit-findings.ts'
+import { judgeBackup, putInPlace } from '../store/backup.ts'
+import { makeFolder } from '../store/folder.ts'
+import { lockFolder } from '../store/lock.ts'
+import type { Fields } from './asking.ts'
+import { Problem } from './asking.ts'
+import { tableLines } from './printing.ts'
+
+type Say = (line: string) => void
+
+export async function restore(args: readonly string[], say: Say): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { 'despite-findings': { type: 'boolean' } },
+  })
+  if (positionals.length !== 1) throw new Problem('Usage: weir restore <backup folder> [--despite-findings]')
+  const backup = resolve(positionals[0]!)
+  const config = readConfig(process.env)
+  const before = await judgeBackup(backup)
+  if (before === undefined) say('The backup is from before the ledger: it is audited once it is up to date.')
+  else if (!tell(before, say) && values['despite-findings'] !== true) {
+    throw new Problem('The books of this backup do not agree. To restore it all the same, say --despite-findings.')
+  }
+  const data = makeFolder(config.dataFolder)
+  const lock = lockFolder(data)
+  if (lock === undefined) throw new Problem(`Weir is running on ${data}. Stop it first.`)
+  try {
+    const aside = putInPlace(backup, data)
+    if (aside !== undefined) say(`What was there is now in ${aside}`)
+  } finally {
+    lock.release()
+  }
+  const { openStore } = await import('../open-store.ts')
+  const store = await openStore(config, { writeLog: () => {} })
+  try {
+    const { findings, ...seen } = await store.operator.audit!({})
+    say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)
+    if ((findings as Fields[]).length === 0) return
+    for (const line of tableLines(findings as Fields[])) say(line)
+    process.exitCode = 1
+  } finally {
+    await store.close()
+  }
+}
+
+/** Whether the books agree. */
+function tell(report: AuditReport, say: Say): boolean {
+  const findings = showAudit(report).findings as Fields[]
+  for (const line of tableLines(findings)) say(line)
+  return findings.length === 0
+}

@@ -1,0 +1,70 @@
+// A command is a row: how it is written, what it is for, and what it asks the gateway. Most need no code of their own.
+
+import { parseArgs } from 'node:util'
+import type { Fields } from './asking.ts'
+import { ask, Problem } from './asking.ts'
+import { fieldLines } from './printing.ts'
+
+export interface Row {
+  readonly usage: string
+  readonly about: string
+  run(args: readonly string[]): Promise<void>
+}
+
+export interface AskingRow {
+  readonly usage: string
+  readonly about: string
+  readonly command: string
+  /** The names of what stands after the command; a `?` at the end: may be left out. */
+  readonly places?: readonly string[]
+  readonly options?: readonly string[]
+  /** Options without a value. */
+  readonly flags?: readonly string[]
+  /** Changes what was written before it is asked. */
+  prepare?(input: Fields): Fields | Promise<Fields>
+  /** Asks for more than one answer where one page is not enough. */
+  ask?(input: Fields): Promise<Fields>
+  /** Only this is printed, unless as JSON. */
+  print?(answer: Fields): readonly string[]
+  /** Whether the answer is bad news: then the command ends with 1. */
+  isBad?(answer: Fields): boolean
+}
+
+export const say = (line: string): void => void process.stdout.write(`${line}\n`)
+
+export function asking(row: AskingRow): Row {
+  return {
+    usage: row.usage,
+    about: row.about,
+    async run(args) {
+      const { json, ...written } = readArgs(row, args)
+      const input = row.prepare === undefined ? written : await row.prepare(written)
+      const answer = await (row.ask ?? (asked => ask(row.command, asked)))(input)
+      if (json === true) say(JSON.stringify(answer, null, 2))
+      else for (const line of (row.print ?? fieldLines)(answer)) say(line)
+      if (row.isBad?.(answer)) process.exitCode = 1
+    },
+  }
+}
+
+/** Stands before a negative amount, which would else be taken for an option. */
+const GUARD = '\u0000'
+
+function readArgs({ usage, places = [], options = [], flags = [] }: AskingRow, args: readonly string[]): Fields {
+  const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
+  const { values, positionals } = parseArgs({
+    args: guarded,
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean' },
+      ...Object.fromEntries(options.map(name => [name, { type: 'string' }] as const)),
+      ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
+    },
+  })
+  const needed = places.filter(name => !name.endsWith('?')).length
+  if (positionals.length < needed || positionals.length > places.length) throw new Problem(`Usage: weir ${usage}`)
+  const bare = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
+  const written: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, bare(value)]))
+  positionals.forEach((value, at) => (written[places[at]!.replace('?', '')] = bare(value)))
+  return written
+}

@@ -1,0 +1,116 @@
+// Commands that look at the books or keep them safe: records, statements, prices, audit, backup, restore.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { readConfig } from '../config.ts'
+import type { Fields } from './asking.ts'
+import { ask, folderOf, Problem } from './asking.ts'
+import { tableLines } from './printing.ts'
+import { restore } from './restore.ts'
+import type { Row } from './row.ts'
+import { asking, say } from './row.ts'
+
+const ROWS_DEFAULT = 50
+
+export const bookRows: Readonly<Record<string, Row>> = {
+  'statement': asking({
+    usage: 'statement <account or key> [--limit n] [--next …]',
+    about: 'list the transfers of an account, newest first',
+    command: 'statement',
+    places: ['account'],
+    options: ['limit', 'next'],
+    ask: input => askPages('statement', input, { rows: 'transfers', cursor: 'next' }),
+    print: ({ transfers, next }) => pageLines(transfers as Fields[], next),
+  }),
+  'records': asking({
+    usage: 'records [--account|--key|--model|--outcome|--user …] [--day YYYY-MM-DD] [--limit n] [--before …]',
+    about: 'list calls, newest first',
+    command: 'records',
+    options: ['account', 'key', 'model', 'outcome', 'user', 'day', 'limit', 'before'],
+    ask: input => askPages('records', input, { rows: 'records', cursor: 'before' }),
+    print: ({ records, next }) => pageLines(records as Fields[], next),
+  }),
+  'record': asking({
+    usage: 'record <call id>',
+    about: 'show a call in full: what it cost and why, its attempts, its timings',
+    command: 'record',
+    places: ['call'],
+  }),
+  'bodies': asking({
+    usage: 'bodies <call id>',
+    about: 'print the request and the answer of a call whose bodies are kept',
+    command: 'bodies',
+    places: ['call'],
+    print: ({ request, answer }) => [String(request), '', String(answer)],
+  }),
+  'prices show': asking({
+    usage: 'prices show [<provider/model>]',
+    about: 'show the newest price of each model, or every version of one',
+    command: 'prices-show',
+    places: ['model?'],
+  }),
+  'prices set': asking({
+    usage: 'prices set <provider/model> <JSON, or a file of it>',
+    about: 'put a price of your own before the one that is shipped',
+    command: 'prices-set',
+    places: ['model', 'price'],
+    prepare: ({ price, model }) => ({ model, price: textOrFile(String(price)), author: 'cli' }),
+  }),
+  'prices withdraw': asking({
+    usage: 'prices withdraw <provider/model>',
+    about: 'take your own price back',
+    command: 'prices-withdraw',
+    places: ['model'],
+    prepare: ({ model }) => ({ model, author: 'cli' }),
+  }),
+  'prices check': {
+    usage: 'prices check',
+    about: 'compare the prices of the provider files with public price data; exit code 1 if they disagree',
+    async run() {
+      const { checkInstalledPrices } = await import('./prices-check.ts')
+      process.exitCode = await checkInstalledPrices(readConfig(process.env).providerFolders, say)
+    },
+  },
+  'audit': asking({
+    usage: 'audit',
+    about: 'prove the books: balances, holds, charges, records; ends with 1 if anything does not agree',
+    command: 'audit',
+    isBad: ({ findings }) => (findings as Fields[]).length > 0,
+  }),
+  'backup': asking({
+    usage: 'backup <folder>',
+    about: 'copy all data to a new folder, also while Weir runs, and audit the copy',
+    command: 'backup',
+    places: ['folder'],
+    prepare: ({ folder }) => ({ folder: folderOf(folder, 'backup <folder>') }),
+    isBad: ({ findings }) => (findings as Fields[]).length > 0,
+  }),
+  'restore': {
+    usage: 'restore <backup folder> [--despite-findings]',
+    about: 'put a backup in place of the present data, which is kept beside it; Weir must not be running',
+    run: args => restore(args, say),
+  },
+}
+
+function textOrFile(given: string): string {
+  if (given.trimStart().startsWith('{')) return given
+  if (!existsSync(given)) throw new Problem(`There is no file ${given}.`)
+  return readFileSync(given, 'utf8')
+}
+
+/** A page may be short of what was asked for, where much was looked at and little found. */
+async function askPages(command: string, input: Fields, names: { rows: string; cursor: string }): Promise<Fields> {
+  const wanted = input.limit === undefined ? ROWS_DEFAULT : Number(input.limit)
+  let answer = await ask(command, input)
+  const rows = [...(answer[names.rows] as Fields[])]
+  while (answer.next !== null && rows.length < wanted) {
+    const page = { ...input, limit: String(wanted - rows.length), [names.cursor]: answer.next }
+    answer = await ask(command, page)
+    rows.push(...(answer[names.rows] as Fields[]))
+  }
+  return { [names.rows]: rows, next: answer.next }
+}
+
+function pageLines(rows: readonly Fields[], next: unknown): readonly string[] {
+  if (rows.length === 0) return ['nothing found']
+  return [...tableLines(rows), ...(next === null ? [] : ['', `more from ${String(next)}`])]
+}

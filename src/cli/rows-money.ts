@@ -1,0 +1,101 @@
+// Commands that move money or say what it may be spent on.
+
+import type { Fields } from './asking.ts'
+import { tableLines } from './printing.ts'
+import type { Row } from './row.ts'
+import { asking } from './row.ts'
+
+export const moneyRows: Readonly<Record<string, Row>> = {
+  'balance': asking({
+    usage: 'balance <key or key id>',
+    about: "show the balance of a key's account",
+    command: 'balance',
+    places: ['key'],
+  }),
+  'accounts show': asking({
+    usage: 'accounts show <account or key>',
+    about: 'show an account with its keys and budgets',
+    command: 'accounts-show',
+    places: ['account'],
+  }),
+  'accounts set': asking({
+    usage: 'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off]',
+    about: 'how far the account may go below zero: to its credit limit, or postpaid, as far as its calls take it',
+    command: 'accounts-set',
+    places: ['account'],
+    options: ['credit-limit', 'bodies'],
+    flags: ['prepaid', 'postpaid'],
+  }),
+  'accounts freeze': asking({
+    usage: 'accounts freeze <account or key>',
+    about: 'refuse the calls of an account',
+    command: 'accounts-freeze',
+    places: ['account'],
+  }),
+  'accounts unfreeze': asking({
+    usage: 'accounts unfreeze <account or key>',
+    about: 'serve it again, for instance after its books have been checked',
+    command: 'accounts-unfreeze',
+    places: ['account'],
+  }),
+  'top-up': asking({
+    usage: 'top-up <account or key> <usd> [--reference text]',
+    about: 'book money that came in; the same reference is booked once',
+    command: 'top-up',
+    places: ['account', 'amount'],
+    options: ['reference'],
+  }),
+  'gift': asking({
+    usage: 'gift <account or key> <usd> [--reference text]',
+    about: 'give credit away',
+    command: 'gift',
+    places: ['account', 'amount'],
+    options: ['reference'],
+  }),
+  'adjust': asking({
+    usage: 'adjust <account or key> <+usd or -usd> [--reference text]',
+    about: 'correct a balance, against revenue',
+    command: 'adjust',
+    places: ['account', 'amount'],
+    options: ['reference'],
+  }),
+  'refund': asking({
+    usage: 'refund <call id> [<usd>] [--reference text]',
+    about: 'give back what a call was charged, or a part of it, once',
+    command: 'refund',
+    places: ['call', 'amount?'],
+    options: ['reference'],
+  }),
+  'codes create': asking({
+    usage: 'codes create --count n --amount usd [--batch name] [--expires days]',
+    about: 'make redemption codes; prints them, once',
+    command: 'codes-create',
+    options: ['count', 'amount', 'batch', 'expires'],
+    print: ({ codes }) => codes as string[],
+  }),
+  'codes redeem': asking({
+    usage: 'codes redeem <code> <account or key>',
+    about: 'turn a code into credit',
+    command: 'codes-redeem',
+    places: ['code', 'account'],
+  }),
+  'budgets set': asking({
+    usage: 'budgets set <key or account id> <total|day|month> <usd|none>',
+    about: 'bound what a key or an account may spend; days and months are UTC',
+    command: 'budgets-set',
+    places: ['scope', 'span', 'amount'],
+    print: answer => budgetLines(answer),
+  }),
+  'budgets show': asking({
+    usage: 'budgets show <key or account id>',
+    about: "show its budgets; of an account, also those of its keys",
+    command: 'budgets-show',
+    places: ['scope'],
+    print: answer => budgetLines(answer),
+  }),
+}
+
+function budgetLines({ budgets }: Fields): readonly string[] {
+  const rows = budgets as Fields[]
+  return rows.length === 0 ? ['no budgets'] : tableLines(rows)
+}

@@ -1,0 +1,27 @@
+// One text at one path of a port of its own, for those who watch the gateway and not for those who call it.
+
+export interface TextServer {
+  readonly port: number
+  close(): Promise<void>
+}
+
+export interface TextServerOptions {
+  readonly host: string
+  readonly port: number
+  readonly path: string
+  write(): string
+}
+
+export function listenText({ host, port, path, write }: TextServerOptions): TextServer {
+  const server = Bun.serve({
+    hostname: host,
+    port,
+    fetch(request) {
+      if (new URL(request.url).pathname !== path) return new Response(null, { status: 404 })
+      if (request.method !== 'GET') return new Response(null, { status: 405, headers: { allow: 'GET' } })
+      return new Response(write(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
+    },
+    error: () => new Response(null, { status: 500 }),
+  })
+  return { port: server.port ?? 0, close: () => server.stop(true) }
+}

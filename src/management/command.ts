@@ -1,0 +1,39 @@
+// What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
+// the operator can open, and are checked all the same; answers are plain fields and tables.
+
+import type { Secret } from '../base/secret.ts'
+import type { AuditReport } from '../store/audit-findings.ts'
+import type { BackupReport } from '../store/backup.ts'
+import type { Bodies } from '../store/bodies.ts'
+import type { BooksReader } from '../store/books-reader.ts'
+import type { PriceVersion, Reader } from '../store/reader.ts'
+import type { Writer } from '../store/writer.ts'
+
+export interface OperatorParts {
+  readonly writer: Pick<Writer, 'run'>
+  readonly reader: Pick<Reader, 'balance' | 'findKey'>
+  readonly books: BooksReader
+  readonly bodies: Pick<Bodies, 'read'>
+  readonly pepper: Secret
+  readonly jwtSecret: Secret
+  mintId(): number
+  dateMs(): number
+  /** Told after a key or its account has changed, durably. */
+  onKeyChanged(): void
+  /** Told of each price that has been written, durably. */
+  onPriceAdded(row: PriceVersion): void
+  /** Looks at everything; what does not agree has been acted upon when it resolves. */
+  audit(): Promise<AuditReport>
+  backUp(folder: string): Promise<BackupReport>
+}
+
+/** What the operator asked cannot be done, in a sentence for the terminal. */
+export class OperatorError extends Error {}
+
+export type Input = Readonly<Record<string, unknown>>
+export type Answer = Record<string, unknown>
+export type Command = (input: Input) => Promise<Answer>
+export type Commands = Readonly<Record<string, Command>>
+
+/** Who posted, in the books. */
+export const author = 'cli'

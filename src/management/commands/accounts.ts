@@ -1,0 +1,121 @@
+// Accounts: show, set, freeze, unfreeze. And their budgets, and those of keys.
+
+import { textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import type { AccountView, BudgetView, KeyView } from '../../store/books-reader.ts'
+import { periodOf } from '../../store/budgets.ts'
+import type { BudgetSpan, Input as StoreInput } from '../../store/operations.ts'
+import { moneyText } from '../../store/operations.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { OperatorError } from '../command.ts'
+import { accountOf, scopeOf, switchOf, usdOf } from '../command-input.ts'
+import { onOff } from './keys.ts'
+
+export function accountCommands(parts: OperatorParts): Commands {
+  return {
+    'accounts-show': async input => showAccount(parts, accountOf(parts, input.account)),
+    'accounts-set': input => setAccount(parts, input),
+    'accounts-freeze': input => change(parts, input, { frozen: true }),
+    'accounts-unfreeze': input => change(parts, input, { frozen: false }),
+    'budgets-set': input => setBudget(parts, input),
+    'budgets-show': async input => ({ budgets: budgetsOf(parts, scopeOf(parts, input.scope)) }),
+  }
+}
+
+const usd = (amount: bigint): string => formatUsd(nanos(amount))
+const time = (ms: bigint): string => new Date(Number(ms)).toISOString()
+
+function showAccount(parts: OperatorParts, account: AccountView): Answer {
+  const id = Number(account.id)
+  const left = account.balance + account.credit_limit - account.held
+  const available = account.kind === 'prepaid' ? usd(left) : 'unlimited'
+  const funding = account.kind === 'operator' ? {} : { available, creditLimit: usd(account.credit_limit) }
+  return {
+    id: textId('acc', id),
+    name: account.name,
+    kind: account.kind,
+    state: account.frozen_ms === null ? 'active' : `frozen since ${time(account.frozen_ms)}`,
+    balance: usd(account.balance),
+    held: usd(account.held),
+    ...funding,
+    bodies: onOff(account.keeps_bodies),
+    ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
+    keys: parts.books.keysOf(id).map(showKey),
+    budgets: budgetsOf(parts, id),
+  }
+}
+
+function showKey(key: KeyView): Answer {
+  return {
+    key: textId('key', Number(key.id)),
+    name: key.name,
+    ends: `…${key.suffix}`,
+    tier: key.tier,
+    qpm: key.qpm === null ? '-' : Number(key.qpm),
+    clamp: onOff(key.clamps),
+    bodies: onOff(key.keeps_bodies),
+    state: key.revoked_ms === null ? 'active' : 'revoked',
+  }
+}
+
+type Change = Omit<StoreInput<'setAccount'>, 'id'>
+
+async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
+  if (input.postpaid === true && input.prepaid === true) {
+    throw new OperatorError('An account is either --prepaid or --postpaid.')
+  }
+  const bodies = switchOf(input.bodies, '--bodies')
+  const limit = input['credit-limit'] === undefined ? undefined : usdOf(input['credit-limit'], '--credit-limit')
+  const wanted: Change = {
+    ...(input.postpaid === true && { kind: 'postpaid' }),
+    ...(input.prepaid === true && { kind: 'prepaid' }),
+    ...(limit !== undefined && { creditLimit: moneyText(limit) }),
+    ...(bodies !== undefined && { keepsBodies: bodies }),
+  }
+  if (Object.keys(wanted).length === 0) {
+    throw new OperatorError('Say what to set: --credit-limit usd, --prepaid, --postpaid, --bodies on|off.')
+  }
+  return await change(parts, input, wanted)
+}
+
+async function change(parts: OperatorParts, input: Input, wanted: Change): Promise<Answer> {
+  const { id, kind } = accountOf(parts, input.account)
+  if (kind === 'operator') throw new OperatorError("This is one of the operator's own accounts: it has no settings.")
+  const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted })
+  if (done === 'balance_too_low') {
+    throw new OperatorError('What the account owes and holds is more than that: top it up, or leave it more credit.')
+  }
+  if (done === 'account_unknown') throw new OperatorError('There is no such account.')
+  parts.onKeyChanged() // what is remembered of a key has something of its account in it
+  return showAccount(parts, parts.books.account(Number(id))!)
+}
+
+const SPANS: readonly string[] = ['total', 'day', 'month'] satisfies readonly BudgetSpan[]
+
+async function setBudget(parts: OperatorParts, input: Input): Promise<Answer> {
+  const scopeId = scopeOf(parts, input.scope)
+  const span = String(input.span)
+  if (!SPANS.includes(span)) throw new OperatorError('A budget is for the total, a day or a month: total, day, month.')
+  const cap = input.amount === 'none' ? null : moneyText(usdOf(input.amount, 'The budget'))
+  const { done } = await parts.writer.run('setBudget', { scopeId, span: span as BudgetSpan, cap })
+  if (done === 'scope_unknown') throw new OperatorError("The operator's own accounts have no budgets.")
+  return { budgets: budgetsOf(parts, scopeId) }
+}
+
+const budgetsOf = (parts: OperatorParts, scopeId: number): readonly Answer[] =>
+  parts.books.budgets(scopeId).map(row => showBudget(parts, row))
+
+/** A period that is over has no spending any more; the next call will write that down. */
+function showBudget(parts: OperatorParts, { scope_id: scope, span, cap, held, ...row }: BudgetView): Answer {
+  const spent = periodOf(span, parts.dateMs()) > row.period ? 0n : row.spent
+  const id = Number(scope)
+  const left = cap - spent - held
+  return {
+    of: parts.books.key(id) === undefined ? textId('acc', id) : textId('key', id),
+    span,
+    cap: usd(cap),
+    spent: usd(spent),
+    held: usd(held),
+    left: usd(left > 0n ? left : 0n),
+  }
+}

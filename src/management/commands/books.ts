@@ -1,0 +1,35 @@
+// The books as a whole: the audit, and a copy of everything.
+
+import { isAbsolute } from 'node:path'
+import { textId } from '../../base/ids.ts'
+import type { AuditReport } from '../../store/audit-findings.ts'
+import type { Answer, Commands, OperatorParts } from '../command.ts'
+import { OperatorError } from '../command.ts'
+
+export function bookCommands(parts: OperatorParts): Commands {
+  return {
+    audit: async () => showAudit(await parts.audit()),
+    async backup(input) {
+      const folder = String(input.folder ?? '')
+      if (!isAbsolute(folder)) throw new OperatorError('Say where to: weir backup <folder>.')
+      const { audit, ...backup } = await parts.backUp(folder)
+      return { ...backup, ...showAudit(audit) }
+    },
+  }
+}
+
+export function showAudit({ findings, ...seen }: AuditReport): Answer {
+  return {
+    books: findings.length === 0 ? 'agree' : 'do not agree',
+    transfers: seen.transfers,
+    records: seen.records,
+    accounts: seen.accounts,
+    openHolds: seen.holds,
+    seconds: Number((seen.tookMs / 1_000).toFixed(2)),
+    findings: findings.map(({ check, accountId, text }) => ({
+      check,
+      account: accountId === null ? '-' : textId('acc', accountId),
+      finding: text,
+    })),
+  }
+}

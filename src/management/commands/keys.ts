@@ -1,0 +1,103 @@
+// API keys: make, set, revoke. And the tokens that are no keys.
+
+import { createHash, randomBytes } from 'node:crypto'
+import { bounds } from '../../base/bounds.ts'
+import { textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
+import { mintToken } from '../../identity/token.ts'
+import { moneyText } from '../../store/operations.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { OperatorError } from '../command.ts'
+import { accountOf, keyIdOf, switchOf, usdOf } from '../command-input.ts'
+
+const SETUP_LIFE_MS = 3_600_000
+const TOKEN_LIFE_SECONDS = 600
+
+export function keyCommands(parts: OperatorParts): Commands {
+  return {
+    'keys-create': input => createKey(parts, input),
+    'keys-set': input => setKey(parts, input),
+    'keys-revoke': input => revokeKey(parts, input),
+    'balance': input => balance(parts, input),
+    'token': () => token(parts),
+    'setup': () => setup(parts),
+  }
+}
+
+async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
+  const tier = typeof input.tier === 'string' ? input.tier : 'standard'
+  const credit = usdOf(input.credit ?? '0', '--credit')
+  const qpm = input.qpm === undefined ? null : Number(input.qpm)
+  if (qpm !== null && !(Number.isSafeInteger(qpm) && qpm > 0 && qpm <= bounds.qpmMax)) {
+    throw new OperatorError(`--qpm must be a whole number from 1 to ${bounds.qpmMax}.`)
+  }
+  const name = typeof input.name === 'string' && input.name !== '' ? input.name.slice(0, 100) : 'unnamed'
+  const shared = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
+  const key = mintKey()
+  const [id, accountId] = [parts.mintId(), shared ?? parts.mintId()]
+  const digest = digestKey(key, parts.pepper).toString('hex')
+  const stored = { digest, suffix: keySuffix(key), name, tier, qpm, credit: moneyText(credit) }
+  const account = { accountId, existing: shared !== undefined, creditRef: parts.mintId() }
+  const created = parts.writer.run('createKey', { id, ...account, ...stored })
+  if (typeof input.setting === 'string') {
+    // Queued in the same turn, so that both are in one commit.
+    parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
+  }
+  const { done } = await created
+  if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${tier}".`)
+  if (done === 'account_unknown') throw new OperatorError('A key cannot be of this account.')
+  parts.onKeyChanged()
+  return { key, id: textId('key', id), account: textId('acc', accountId), tier, credit: formatUsd(credit) }
+}
+
+async function setKey(parts: OperatorParts, input: Input): Promise<Answer> {
+  const id = keyIdOf(parts, input.key)
+  const clamps = switchOf(input.clamp, '--clamp')
+  const keepsBodies = switchOf(input.bodies, '--bodies')
+  if (clamps === undefined && keepsBodies === undefined) {
+    throw new OperatorError('Say what to set: --clamp on|off, --bodies on|off.')
+  }
+  const wanted = { ...(clamps !== undefined && { clamps }), ...(keepsBodies !== undefined && { keepsBodies }) }
+  await parts.writer.run('setKey', { id, ...wanted })
+  parts.onKeyChanged()
+  const key = parts.books.key(id)!
+  return { id: textId('key', id), clamp: onOff(key.clamps), bodies: onOff(key.keeps_bodies) }
+}
+
+export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')
+
+async function revokeKey(parts: OperatorParts, input: Input): Promise<Answer> {
+  const id = keyIdOf(parts, input.key)
+  await parts.writer.run('revokeKey', { id })
+  parts.onKeyChanged()
+  return { id: textId('key', id), state: 'revoked' }
+}
+
+async function balance(parts: OperatorParts, input: Input): Promise<Answer> {
+  const id = keyIdOf(parts, input.key)
+  const row = parts.reader.balance(id)!
+  return {
+    id: textId('key', id),
+    account: textId('acc', row.accountId),
+    name: row.name,
+    tier: row.tier,
+    state: row.revoked ? 'revoked' : 'active',
+    balance: formatUsd(nanos(row.balance)),
+    held: formatUsd(nanos(row.held)),
+  }
+}
+
+async function token(parts: OperatorParts): Promise<Answer> {
+  const mint = { subject: 'operator', role: 'owner', nowMs: parts.dateMs(), lifeSeconds: TOKEN_LIFE_SECONDS }
+  return { token: await mintToken(parts.jwtSecret, mint), expiresInSeconds: TOKEN_LIFE_SECONDS }
+}
+
+/** A fresh one-time set-up token; the one before it is void. Only its digest is kept. */
+async function setup(parts: OperatorParts): Promise<Answer> {
+  const setupToken = randomBytes(16).toString('base64url')
+  const digest = createHash('sha256').update(setupToken).digest('hex')
+  const value = JSON.stringify({ digest, expiresMs: parts.dateMs() + SETUP_LIFE_MS })
+  await parts.writer.run('setSetting', { name: 'setup_token', value })
+  return { setupToken, expiresInSeconds: SETUP_LIFE_MS / 1_000 }
+}

@@ -1,0 +1,122 @@
+// Money that moves by an operator's word: top-up, gift, adjustment, refund, redemption codes. Each is a transfer with
+// an author; a reference is taken once for each kind, so that the same payment cannot be booked twice.
+
+import { bounds } from '../../base/bounds.ts'
+import { textId } from '../../base/ids.ts'
+import type { Nanos } from '../../base/money.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import { digestCode, mintCode, parseCode } from '../../identity/code-format.ts'
+import type { PostedKind } from '../../store/operations.ts'
+import { moneyText, readMoney } from '../../store/operations.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { author, OperatorError } from '../command.ts'
+import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf, wholeNumberOf } from '../command-input.ts'
+
+const DAY_MS = 86_400_000
+const DAYS_MAX = 3_650
+/** Written in one transaction, which calls wait for. */
+const CODES_AT_ONCE = 500
+
+export function postingCommands(parts: OperatorParts): Commands {
+  return {
+    'top-up': input => give(parts, 'top_up', input),
+    'gift': input => give(parts, 'gift', input),
+    'adjust': input => adjust(parts, input),
+    'refund': input => refund(parts, input),
+    'codes-create': input => createCodes(parts, input),
+    'codes-redeem': input => redeemCode(parts, input),
+  }
+}
+
+interface Posting {
+  readonly kind: PostedKind
+  readonly ref: number
+  readonly accountId: number
+  readonly amount: Nanos
+  readonly reference: string | null
+}
+
+async function give(parts: OperatorParts, kind: 'top_up' | 'gift', input: Input): Promise<Answer> {
+  const accountId = Number(accountOf(parts, input.account).id)
+  const amount = positiveUsdOf(input.amount, 'The amount')
+  return await post(parts, { kind, ref: parts.mintId(), accountId, amount, reference: referenceOf(input) })
+}
+
+async function adjust(parts: OperatorParts, input: Input): Promise<Answer> {
+  const accountId = Number(accountOf(parts, input.account).id)
+  const amount = signedUsdOf(input.amount, 'The amount')
+  return await post(parts, {
+    kind: 'adjustment',
+    ref: parts.mintId(),
+    accountId,
+    amount,
+    reference: referenceOf(input),
+  })
+}
+
+/** The whole charge, or the part of it that is named; once a call. */
+async function refund(parts: OperatorParts, input: Input): Promise<Answer> {
+  const ref = callIdOf(input.call)
+  const charge = parts.books.transfersOf(ref).find(({ kind }) => kind === 'charge')
+  if (charge === undefined) throw new OperatorError('This call was not charged anything.')
+  const amount = input.amount === undefined ? nanos(charge.amount) : positiveUsdOf(input.amount, 'The amount')
+  const accountId = Number(charge.debit)
+  return await post(parts, { kind: 'refund', ref, accountId, amount, reference: referenceOf(input) })
+}
+
+const referenceOf = (input: Input): string | null => textOf(input.reference, '--reference') ?? null
+
+const refusals = {
+  exists: 'It has been posted before: a reference is taken once, and a call is refunded once. Nothing was changed.',
+  account_unknown: "Money cannot be posted to this account: it is unknown, or the operator's own.",
+  balance_too_low: 'The balance does not cover that. Nothing was changed.',
+  balance_too_high: 'The account cannot hold that much. Nothing was changed.',
+  call_not_charged: 'This call was not charged anything.',
+  more_than_charged: 'That is more than the call was charged. Nothing was changed.',
+} as const
+
+async function post(parts: OperatorParts, { amount, ...posting }: Posting): Promise<Answer> {
+  const result = await parts.writer.run('post', { ...posting, amount: moneyText(amount), author })
+  if (result.done !== 'posted') throw new OperatorError(refusals[result.done])
+  return {
+    posted: posting.kind.replace('_', '-'),
+    account: textId('acc', posting.accountId),
+    amount: formatUsd(amount),
+    balance: formatUsd(readMoney(result.balance)),
+    ...(posting.reference !== null && { reference: posting.reference }),
+  }
+}
+
+async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> {
+  const count = wholeNumberOf(input.count, '--count', { max: bounds.codesPerBatchMax })
+  const amount = positiveUsdOf(input.amount, '--amount')
+  const batch = textOf(input.batch, '--batch') ?? textId('batch', parts.mintId())
+  const days = input.expires === undefined ? null : wholeNumberOf(input.expires, '--expires', { max: DAYS_MAX })
+  const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
+  const codes = Array.from({ length: count }, () => mintCode())
+  for (let at = 0; at < count; at += CODES_AT_ONCE) {
+    const some = codes.slice(at, at + CODES_AT_ONCE)
+    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, parts.pepper).toString('hex') }))
+    await parts.writer.run('createCodes', { codes: rows, batch, amount: moneyText(amount), author, expiresMs })
+  }
+  const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
+  return { batch, amount: formatUsd(amount), expires, codes }
+}
+
+const codeRefusals = {
+  code_unknown: 'There is no such code.',
+  code_used: 'This code has been redeemed already.',
+  code_expired: 'This code has expired.',
+  account_unknown: 'A code cannot be redeemed to this account.',
+} as const
+
+async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
+  const accountId = Number(accountOf(parts, input.account).id)
+  const code = parseCode(String(input.code ?? ''))
+  if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
+  const digest = digestCode(code, parts.pepper).toString('hex')
+  const result = await parts.writer.run('redeemCode', { digest, accountId })
+  if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
+  const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
+  return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }
+}

@@ -1,0 +1,159 @@
+// Looking at what has happened: records of calls, one call in full, and the statement of an account.
+
+import { idAtMs, msOfId, parseTextId, textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import type { BodyPart } from '../../store/bodies.ts'
+import type { StatementCursor, StatementLine } from '../../store/books-reader.ts'
+import type { FullRecord, RecordFilter } from '../../store/record-search.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { OperatorError } from '../command.ts'
+import { accountOf, callIdOf, keyIdOf, rowsOf, textOf } from '../command-input.ts'
+
+export function recordCommands(parts: OperatorParts): Commands {
+  return {
+    'records': async input => listRecords(parts, input),
+    'record': async input => showRecord(parts, callIdOf(input.call)),
+    'statement': async input => listStatement(parts, input),
+    'bodies': input => showBodies(parts, callIdOf(input.call)),
+  }
+}
+
+const DAY_MS = 86_400_000
+
+const usd = (amount: bigint): string => formatUsd(nanos(amount))
+const timeOf = (ms: number): string => new Date(ms).toISOString()
+const amountIn = (value: FullRecord[string] | undefined): string => usd(value as bigint)
+
+function listRecords(parts: OperatorParts, input: Input): Answer {
+  const { rows, next } = parts.books.records(filterOf(parts, input), rowsOf(input.limit))
+  return { records: rows.map(shortRecord), next: next === undefined ? null : textId('req', next) }
+}
+
+function filterOf(parts: OperatorParts, input: Input): RecordFilter {
+  const before = input.before === undefined ? undefined : callIdOf(input.before)
+  const day = input.day === undefined ? undefined : dayOf(input.day)
+  const dayEnd = day === undefined ? undefined : idAtMs(day + DAY_MS)
+  return {
+    accountId: input.account === undefined ? undefined : Number(accountOf(parts, input.account).id),
+    keyId: input.key === undefined ? undefined : keyIdOf(parts, input.key),
+    endUser: textOf(input.user, '--user'),
+    outcome: textOf(input.outcome, '--outcome'),
+    model: input.model === undefined ? undefined : modelOf(String(input.model)),
+    from: day === undefined ? undefined : idAtMs(day),
+    before: before !== undefined && dayEnd !== undefined ? Math.min(before, dayEnd) : (before ?? dayEnd),
+  }
+}
+
+/** `<provider>/<model>`, as callers write it. */
+function modelOf(text: string): NonNullable<RecordFilter['model']> {
+  const slash = text.indexOf('/')
+  if (slash < 1) throw new OperatorError('--model must be as callers name it: <provider>/<model>.')
+  return { provider: text.slice(0, slash), name: text.slice(slash + 1) }
+}
+
+function dayOf(given: unknown): number {
+  const text = String(given)
+  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  // A month has no 31st by being written so.
+  if (Number.isNaN(ms) || timeOf(ms).slice(0, 10) !== text) {
+    throw new OperatorError('--day must be a day such as 2026-03-31 (UTC).')
+  }
+  return ms
+}
+
+function shortRecord(row: FullRecord): Answer {
+  const id = Number(row.call_id)
+  return {
+    time: timeOf(msOfId(id)),
+    call: textId('req', id),
+    account: textId('acc', Number(row.account_id)),
+    key: textId('key', Number(row.key_id)),
+    model: row.model === null ? '-' : `${row.provider}/${row.model}`,
+    status: Number(row.status),
+    outcome: row.outcome,
+    input: Number(row.input_tokens),
+    output: Number(row.output_tokens),
+    cost: amountIn(row.cost),
+    ms: Number(row.duration_ms),
+  }
+}
+
+function showRecord(parts: OperatorParts, callId: number): Answer {
+  const row = parts.books.record(callId)
+  if (row === undefined) throw new OperatorError('There is no record of this call: it is under way, or never was.')
+  const [lines, attempts, timings] = [row.lines, row.attempts, row.timings].map(parsed)
+  return {
+    ...shortRecord(row),
+    ...{ dialect: row.dialect, channel: row.channel, streamed: row.streamed === 1n, error: row.error },
+    ...{ rule: row.rule, usageSource: row.usage_source },
+    cacheRead: Number(row.cache_read_tokens),
+    cacheWrite: Number(row.cache_write_tokens),
+    reasoning: Number(row.reasoning_tokens),
+    ...{ held: amountIn(row.held), shortfall: amountIn(row.shortfall) },
+    priceVersion: row.price_version === null ? null : Number(row.price_version),
+    firstMs: row.first_ms === null ? null : Number(row.first_ms),
+    ...{ endUser: row.end_user, tags: row.tags },
+    lines,
+    attempts,
+    timings,
+    transfers: parts.books.transfersOf(callId).map(line => shortTransfer(line, Number(row.account_id))),
+  }
+}
+
+async function showBodies({ bodies }: OperatorParts, callId: number): Promise<Answer> {
+  const kept = await bodies.read(callId)
+  if (kept === undefined) throw new OperatorError('No bodies are kept of this call.')
+  return { request: bodyText(kept.request), answer: bodyText(kept.answer) }
+}
+
+const bodyText = ({ bytes, truncated }: BodyPart): string =>
+  Buffer.from(bytes).toString('utf8') + (truncated ? '\n[cut here]' : '')
+
+/** Kept as JSON; shown as it is where it is none. */
+function parsed(text: FullRecord[string] | undefined): unknown {
+  if (typeof text !== 'string') return null
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+function listStatement(parts: OperatorParts, input: Input): Answer {
+  const accountId = Number(accountOf(parts, input.account).id)
+  const cursor = input.next === undefined ? undefined : cursorOf(String(input.next))
+  const [lines, next] = parts.books.statement(accountId, rowsOf(input.limit), cursor)
+  return {
+    transfers: lines.map(line => shortTransfer(line, accountId)),
+    next: next === undefined ? null : `${next.beforeSeq}.${textId('req', next.beforeCall)}`,
+  }
+}
+
+function cursorOf(text: string): StatementCursor {
+  const match = /^(\d{1,16})\.(req_\w{11})$/.exec(text)
+  const beforeCall = match === null ? undefined : parseTextId('req', match[2]!)
+  if (beforeCall === undefined) throw new OperatorError('--next must be as the page before it told it.')
+  return { beforeSeq: Number(match![1]), beforeCall }
+}
+
+/** Of a call, of a code or of its own: the id is told in the words of its kind. */
+const refPrefixes: Readonly<Record<string, string>> = {
+  charge: 'req',
+  shortfall: 'req',
+  refund: 'req',
+  redemption: 'code',
+}
+
+function shortTransfer(line: StatementLine, accountId: number): Answer {
+  const receives = Number(line.credit) === accountId
+  const other = Number(receives ? line.debit : line.credit)
+  return {
+    time: timeOf(line.atMs),
+    kind: line.kind.replace('_', '-'),
+    amount: `${receives ? '+' : '-'}${usd(line.amount)}`,
+    with: textId('acc', other),
+    ref: textId(refPrefixes[line.kind] ?? 'post', Number(line.ref)),
+    reference: line.reference ?? '-',
+    author: line.author ?? '-',
+  }
+}

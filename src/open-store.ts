@@ -1,0 +1,105 @@
+// Takes the data folder for this process alone: the ledger's thread, readers, keys, bodies, the auditor, and what an
+// operator can do with them. The same for a running gateway and for a command that finds none.
+
+import packageJson from '../package.json'
+import { bounds } from './base/bounds.ts'
+import { buildIdMinter } from './base/ids.ts'
+import { buildLog } from './base/log.ts'
+import type { Auditor } from './billing/auditor.ts'
+import type { PriceRow } from './billing/price-book.ts'
+import type { Config } from './config.ts'
+import { ConfigError } from './config.ts'
+import { KeyDirectory } from './identity/key-directory.ts'
+import { buildBooksWatch } from './management/books-watch.ts'
+import type { Commands } from './management/command.ts'
+import { buildOperator } from './management/operator.ts'
+import { Bodies } from './store/bodies.ts'
+import { BooksReader } from './store/books-reader.ts'
+import type { DataFolder } from './store/folder.ts'
+import { openFolder } from './store/folder.ts'
+import { lockFolder } from './store/lock.ts'
+import { Reader } from './store/reader.ts'
+import { Writer } from './store/writer.ts'
+import type { World } from './world.ts'
+import { realWorld } from './world.ts'
+
+const { version } = packageJson
+
+/** A call has its hold long before; a record that is younger is left to the auditor's next look. */
+const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
+
+export interface Store {
+  readonly folder: DataFolder
+  readonly writer: Writer
+  readonly reader: Reader
+  readonly keys: KeyDirectory
+  readonly operator: Commands
+  readonly books: BooksReader
+  readonly auditor: Auditor
+  readonly bodies: Bodies
+  mintId(): number
+  /** Calls with each price that an operator adds. */
+  followPrices(listener: (row: PriceRow) => void): void
+  close(): Promise<void>
+}
+
+/** Brings the data up to date and recovers what a crash left. */
+export async function openStore(config: Config, replaced: Partial<World> = {}): Promise<Store> {
+  const world: World = { ...realWorld, ...replaced }
+  const folder = openFolder(config.dataFolder, config.env)
+  const lock = lockFolder(folder.path)
+  if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
+  const [writer, start] = await Writer.open(
+    { path: folder.database, ballastBytes: config.ballastBytes, databaseBytesMax: config.databaseBytesMax },
+    world.onLedgerLost,
+  )
+  const reader = new Reader(folder.database)
+  const books = new BooksReader(folder.database)
+  const watch = buildBooksWatch({
+    ...{ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS },
+    log: buildLog(config.logLevel, world.writeLog),
+  })
+  const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
+  const keys = new KeyDirectory({
+    find: digest => reader.findKey(digest),
+    nowMs: world.clock.nowMs,
+    knownMax: bounds.keysCachedMax,
+    unknownMax: bounds.keysUnknownCachedMax,
+    unknownMs: bounds.keyUnknownMsMax,
+  })
+  const log = buildLog(config.logLevel, world.writeLog)
+  const bodies = new Bodies({
+    path: folder.bodies,
+    secret: folder.secrets.encryption,
+    days: config.bodiesDays,
+    dateMs: world.clock.dateMs,
+    onTrouble: detail => log.warn('bodies dropped', { detail }),
+  })
+  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
+  const operator = buildOperator({
+    writer,
+    reader,
+    bodies,
+    pepper: folder.secrets.pepper,
+    jwtSecret: folder.secrets.jwt,
+    mintId,
+    dateMs: world.clock.dateMs,
+    onKeyChanged: () => keys.forget(),
+    onPriceAdded: row => onPriceAdded(row),
+    books,
+    audit: watch.audit,
+    backUp: watch.backUp,
+  })
+  async function close(): Promise<void> {
+    await watch.close()
+    await bodies.close()
+    books.close()
+    reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
+    await writer.close()
+    lock?.release()
+  }
+  return {
+    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, operator, mintId, close },
+    followPrices: listener => void (onPriceAdded = listener),
+  }
+}

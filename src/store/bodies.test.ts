@@ -1,0 +1,161 @@
+// The file of bodies: sealed, bounded, let go in time, and never in anybody's way.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../../test/support/gateway.ts'
+import { bounds } from '../base/bounds.ts'
+import { idAtMs } from '../base/ids.ts'
+import { Secret } from '../base/secret.ts'
+import type { BodyPart } from './bodies.ts'
+import { Bodies } from './bodies.ts'
+
+const MEGABYTE = 1024 * 1024
+const DAY_MS = 24 * 3_600_000
+const nowMs = Date.UTC(2026, 5, 1)
+const callId = idAtMs(nowMs)
+
+let folder: string
+let path: string
+let opened: Bodies[]
+let troubles: string[]
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-bodies-'))
+  path = join(folder, 'bodies.db')
+  opened = []
+  troubles = []
+})
+afterEach(async () => {
+  for (const bodies of opened) await bodies.close()
+  rmSync(folder, { recursive: true })
+})
+
+function open(options: { days?: number; secret?: string; atMs?: number } = {}): Bodies {
+  const bodies = new Bodies({
+    path,
+    secret: new Secret(options.secret ?? 's'.repeat(43)),
+    days: options.days ?? 30,
+    dateMs: () => options.atMs ?? nowMs,
+    onTrouble: detail => troubles.push(detail),
+  })
+  opened.push(bodies)
+  return bodies
+}
+
+const part = (text: string, truncated = false): BodyPart => ({ bytes: Buffer.from(text), truncated })
+const textOf = (kept: BodyPart | undefined): string => Buffer.from(kept!.bytes).toString()
+
+const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
+
+function count(): number {
+  const db = new Database(path, { readonly: true })
+  try {
+    return (db.query('SELECT count(*) AS n FROM body').get() as { n: number }).n
+  } finally {
+    db.close()
+  }
+}
+
+describe('bodies', () => {
+  test('make no file and no thread until there is one to keep', async () => {
+    const bodies = open()
+    bodies.forget()
+    expect(await bodies.read(callId)).toBeUndefined()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('come back as they went in, also after a restart', async () => {
+    const bodies = open()
+    const view = Buffer.from('xx{"ask":"river"}xx').subarray(2, -2)
+    bodies.keep(callId, { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
+    for (const reader of [bodies, open()]) {
+      const kept = await reader.read(callId)
+      expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['{"ask":"river"}', 'data: Ω\n\n'])
+      expect([kept?.request.truncated, kept?.answer.truncated]).toEqual([false, true])
+      await bodies.close()
+    }
+    expect(troubles).toEqual([])
+  })
+
+  test('are read by the id of their call alone', async () => {
+    const bodies = open()
+    bodies.keep(callId, { request: part('a'), answer: part('b') })
+    expect(await bodies.read(callId + 1)).toBeUndefined()
+  })
+
+  test('lie sealed on the disk', async () => {
+    const bodies = open()
+    bodies.keep(callId, { request: part('a very plain request'), answer: part('a very plain answer') })
+    await bodies.read(callId)
+    const files = readdirSync(folder).map(name => readFileSync(join(folder, name)).toString('latin1'))
+    expect(files.length).toBeGreaterThan(0)
+    for (const text of files) expect(text).not.toContain('very plain')
+    await bodies.close()
+    expect(readFileSync(path).toString('latin1')).not.toContain('very plain')
+  })
+
+  test('do not open with another key, and say so', async () => {
+    const bodies = open()
+    bodies.keep(callId, { request: part('a'), answer: part('b') })
+    await bodies.close()
+    expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain('another encryption key')
+  })
+
+  test('are cut where they are too long, each, and compressed', async () => {
+    const bodies = open()
+    const long = { bytes: new Uint8Array(3 * MEGABYTE).fill(120), truncated: false }
+    bodies.keep(callId, { request: long, answer: part('short') })
+    const kept = (await bodies.read(callId))!
+    expect([kept.request.bytes.length, kept.request.truncated]).toEqual([bounds.keptBodyBytesMax, true])
+    expect([textOf(kept.answer), kept.answer.truncated]).toEqual(['short', false])
+    await bodies.close()
+    expect(statSync(path).size).toBeLessThan(100_000)
+  })
+
+  test('are dropped and counted when too many come at once, and kept again afterwards', async () => {
+    const bodies = open()
+    const megabyte = { bytes: crypto.getRandomValues(new Uint8Array(65_536)), truncated: false }
+    const long = { bytes: Buffer.concat(Array.from({ length: 16 }, () => megabyte.bytes)), truncated: false }
+    for (let at = 0; at < 20; at++) bodies.keep(callId + at, { request: long, answer: part('') })
+    expect(bodies.dropped).toBe(4)
+    expect(troubles).toEqual(['too many at once'])
+    await bodies.read(callId) // behind all of them
+    expect(count()).toBe(16)
+    bodies.keep(callId + 100, { request: long, answer: part('') })
+    expect((await bodies.read(callId + 100))?.request.bytes.length).toBe(MEGABYTE)
+    expect(bodies.dropped).toBe(4)
+  })
+
+  test('go when their time is over, however many, and no sooner', async () => {
+    const bodies = open()
+    for (let at = 0; at < 250; at++) bodies.keep(callId + at, { request: part('old'), answer: part('old') })
+    const young = idAtMs(nowMs + 2 * DAY_MS)
+    bodies.keep(young, { request: part('new'), answer: part('new') })
+    await bodies.read(young)
+    await bodies.close()
+    const early = open({ atMs: nowMs + 30 * DAY_MS - 1 })
+    early.forget()
+    await early.read(young)
+    expect(count()).toBe(251)
+    await early.close()
+    open({ atMs: nowMs + 30 * DAY_MS + 1 }).forget()
+    await until(() => count() === 1, 'the old ones are gone')
+  })
+
+  test('are not kept for zero days', () => {
+    open({ days: 0 }).keep(callId, { request: part('a'), answer: part('b') })
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('that cannot be written are counted, and nothing else happens', async () => {
+    writeFileSync(path, 'this is no database, and it is long enough to be seen as none'.repeat(20))
+    const bodies = open()
+    bodies.keep(callId, { request: part('a'), answer: part('b') })
+    await until(() => bodies.dropped === 1, 'it is counted')
+    expect(troubles).toHaveLength(1)
+    expect(await refusal(bodies.read(callId))).toContain('not a database')
+  })
+})

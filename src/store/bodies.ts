@@ -1,0 +1,153 @@
+// Requests and answers of the keys whose owners asked for that, in a file of their own. The near side: hands them to
+// a thread that compresses, seals and writes them. Best effort: it never makes a call wait or fail, and when more
+// comes than the disk takes, the rest is dropped and counted. While nobody asks, there is no thread and no file.
+
+import { existsSync } from 'node:fs'
+import { bounds } from '../base/bounds.ts'
+import { idAtMs } from '../base/ids.ts'
+import type { Secret } from '../base/secret.ts'
+import type { FromBodies, ToBodies } from './bodies-thread.ts'
+import { StoreError } from './database.ts'
+
+export interface BodyPart {
+  readonly bytes: Uint8Array
+  /** There was more of it. */
+  readonly truncated: boolean
+}
+
+export interface CallBodies {
+  readonly request: BodyPart
+  readonly answer: BodyPart
+}
+
+export interface BodiesParts {
+  readonly path: string
+  readonly secret: Secret
+  /** How long they are kept; zero: not at all. */
+  readonly days: number
+  dateMs(): number
+  /** Told of the first drop in a row, and of what went wrong. */
+  onTrouble(detail: string): void
+}
+
+interface Asked {
+  resolve(bodies: CallBodies | undefined): void
+  reject(fault: Error): void
+}
+
+const DAY_MS = 24 * 3_600_000
+const CLOSE_MS_MAX = 5_000
+
+export class Bodies {
+  readonly #parts: BodiesParts
+  #thread: Worker | undefined
+  #lost = false
+  #waitingBytes = 0
+  #dropped = 0
+  #dropping = false
+  /** In the order in which they asked. */
+  #asked: Asked[] = []
+  #onClosed: (() => void) | undefined
+
+  constructor(parts: BodiesParts) {
+    this.#parts = parts
+  }
+
+  /** How many calls' bodies were let go because there was no room for them. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
+  /** Takes copies; what is too long is cut. */
+  keep(callId: number, { request, answer }: CallBodies): void {
+    const [asked, given] = [cut(request), cut(answer)]
+    const size = asked.bytes.length + given.bytes.length
+    if (this.#parts.days === 0) return
+    if (this.#lost || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) return this.#drop('too many at once')
+    const bytes = new Uint8Array(size)
+    bytes.set(asked.bytes)
+    bytes.set(given.bytes, asked.bytes.length)
+    this.#waitingBytes += size
+    const truncated = [asked.truncated, given.truncated] as const
+    this.#send({ keep: { callId, bytes, requestBytes: asked.bytes.length, truncated } }, [bytes.buffer])
+  }
+
+  /** Undefined where none are kept; rejects where they cannot be opened. */
+  read(callId: number): Promise<CallBodies | undefined> {
+    if (!this.#isThere()) return Promise.resolve(undefined)
+    return new Promise((resolve, reject) => {
+      this.#asked.push({ resolve, reject })
+      this.#send({ read: callId })
+    })
+  }
+
+  /** Lets those go that have been kept for long enough. */
+  forget(): void {
+    const { days, dateMs } = this.#parts
+    if (this.#isThere()) this.#send({ forgetBefore: idAtMs(dateMs() - days * DAY_MS) })
+  }
+
+  /** Waits, within bounds, for what is on its way. */
+  async close(): Promise<void> {
+    if (this.#thread === undefined) return
+    await new Promise<void>(resolve => {
+      this.#onClosed = resolve
+      this.#send({ close: true })
+      setTimeout(resolve, CLOSE_MS_MAX).unref()
+    })
+    this.#thread?.terminate()
+    this.#thread = undefined
+  }
+
+  #isThere(): boolean {
+    return !this.#lost && (this.#thread !== undefined || existsSync(this.#parts.path))
+  }
+
+  #send(message: ToBodies, transfer: ArrayBuffer[] = []): void {
+    this.#thread ??= this.#open()
+    this.#thread.postMessage(message, transfer)
+  }
+
+  #open(): Worker {
+    const thread = new Worker(new URL('./bodies-thread.ts', import.meta.url).href)
+    thread.onmessage = (event: MessageEvent<FromBodies>) => this.#receive(event.data)
+    thread.onerror = event => this.#lose(event.message)
+    const { path, secret } = this.#parts
+    thread.postMessage({ open: { path, secret: secret.reveal() } } satisfies ToBodies)
+    return thread
+  }
+
+  #receive(message: FromBodies): void {
+    if ('closed' in message) return this.#onClosed?.()
+    if ('read' in message) {
+      const asked = this.#asked.shift()
+      if (typeof message.read === 'string') asked?.reject(new StoreError(`The bodies do not open. ${message.read}`))
+      else asked?.resolve(message.read ?? undefined)
+      return
+    }
+    this.#waitingBytes -= message.written
+    if (message.fault !== undefined) this.#drop(message.fault)
+    else this.#dropping = false
+  }
+
+  #drop(detail: string): void {
+    this.#dropped++
+    if (!this.#dropping) this.#parts.onTrouble(detail)
+    this.#dropping = true
+  }
+
+  /** From now on nothing is kept; a start tries again. */
+  #lose(detail: string): void {
+    this.#lost = true
+    this.#thread?.terminate()
+    this.#thread = undefined
+    this.#parts.onTrouble(detail)
+    for (const { reject } of this.#asked.splice(0)) reject(new StoreError(detail))
+    this.#onClosed?.()
+  }
+}
+
+function cut({ bytes, truncated }: BodyPart): BodyPart {
+  const max = bounds.keptBodyBytesMax
+  return bytes.length <= max ? { bytes, truncated } : { bytes: bytes.subarray(0, max), truncated: true }
+}

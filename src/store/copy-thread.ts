@@ -1,0 +1,26 @@
+// A thread that copies databases, one order after the other, while calls go on elsewhere.
+
+import { copyDatabase, openReader } from './database.ts'
+
+export interface CopyOrder {
+  readonly from: string
+  readonly to: string
+}
+
+export type FromCopier = { readonly copied: true } | { readonly failed: string }
+
+declare const self: Worker
+
+function copy({ from, to }: CopyOrder): FromCopier {
+  const db = openReader(from)
+  try {
+    copyDatabase(db, to)
+    return { copied: true }
+  } catch (fault) {
+    return { failed: fault instanceof Error ? fault.message : 'unknown fault' }
+  } finally {
+    db.close()
+  }
+}
+
+self.onmessage = (event: MessageEvent<CopyOrder>) => postMessage(copy(event.data))

@@ -1,0 +1,31 @@
+// What the gateway gets from outside itself: time, its log, and how long it waits. A test may replace any of it.
+
+import type { Clock } from './base/clock.ts'
+import { systemClock } from './base/clock.ts'
+import type { BodyBounds } from './http/body.ts'
+import { defaultBodyBounds } from './http/body.ts'
+import type { Silence } from './pipeline/answer-stream.ts'
+import type { AttemptTimes } from './pipeline/attempt.ts'
+import { defaultAttemptTimes } from './pipeline/attempt.ts'
+
+export interface World {
+  readonly clock: Clock
+  readonly attemptTimes: AttemptTimes
+  /** Else as the settings say. */
+  readonly silence?: Silence
+  readonly bodyBounds: BodyBounds
+  /** How long a connection may be idle after an answer. */
+  readonly answeredSeconds: number
+  writeLog(line: string): void
+  /** The ledger's thread is gone: nothing can be promised any more. */
+  onLedgerLost(detail: string): void
+}
+
+export const realWorld: World = {
+  clock: systemClock,
+  attemptTimes: defaultAttemptTimes,
+  bodyBounds: defaultBodyBounds,
+  answeredSeconds: 30,
+  writeLog: line => void process.stderr.write(line),
+  onLedgerLost: () => process.exit(1),
+}

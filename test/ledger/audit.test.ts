@@ -1,0 +1,261 @@
+// The auditor on books that were spoiled by hand: each way is found, named and laid to the right account, by a whole
+// audit and by one that had already seen everything before it happened.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { Audit } from '../../src/store/audit.ts'
+import type { AuditReport } from '../../src/store/audit-findings.ts'
+import { Auditing, auditWhole } from '../../src/store/auditing.ts'
+import type { MoneyText } from '../../src/store/operations.ts'
+import { Writer } from '../../src/store/writer.ts'
+import type { SampleBooks } from './sample-books.ts'
+import { alice, aliceKey, bob, bobKey, calls, freshCode, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
+import { spoil, usedCode } from './sample-books.ts'
+
+let books: SampleBooks
+
+beforeEach(() => {
+  books = openSampleBooks()
+})
+afterEach(() => {
+  books.db.close()
+  rmSync(books.folder, { recursive: true })
+})
+
+const told = ({ findings }: AuditReport): readonly string[] =>
+  findings.map(({ check, accountId }) => `${check} ${accountId ?? '-'}`).sort()
+
+const options = { lagMs: 0, rests: false, deep: false }
+
+test('books that nobody has touched agree', async () => {
+  const { findings, ...seen } = await auditWhole(books.path, { deep: true })
+  expect(findings).toEqual([])
+  expect(seen).toMatchObject({ transfers: 11, records: 4, accounts: 6, holds: 1 })
+})
+
+const REVENUE = 1
+
+/** What is done to the books, and the checks that must fail, each with the account it is laid to. */
+const ways: readonly (readonly [what: string, sql: string, found: readonly string[]])[] = [
+  [
+    'a balance is raised',
+    `UPDATE account SET balance = balance + 7 WHERE id = ${alice}`,
+    [`balance ${alice}`, 'sum -'],
+  ],
+  [
+    'money is moved without a transfer',
+    `UPDATE account SET balance = balance + CASE id WHEN ${alice} THEN 7 ELSE -7 END WHERE id IN (${alice}, ${bob})`,
+    [`balance ${alice}`, `balance ${bob}`],
+  ],
+  [
+    "the operator's own balance is changed",
+    'UPDATE account SET balance = balance + 7 WHERE id = 1',
+    [`balance ${REVENUE}`, 'sum -'],
+  ],
+  ['held without a hold', `UPDATE account SET held = held + 5 WHERE id = ${bob}`, [`held ${bob}`]],
+  ['a hold without held', `UPDATE account SET held = 0 WHERE id = ${alice}`, [`held ${alice}`]],
+  [
+    'a hold is lost',
+    `DELETE FROM hold WHERE call_id = ${calls.open}`,
+    [`budget ${alice}`, `held ${alice}`],
+  ],
+  ['an account is overdrawn', `UPDATE account SET credit_limit = -9000 WHERE id = ${alice}`, [`balance ${alice}`]],
+  ['a cost is changed', `UPDATE record SET cost = cost + 1 WHERE call_id = ${calls.plain}`, [`call ${alice}`]],
+  ['a shortfall is hidden', `UPDATE record SET shortfall = 0 WHERE call_id = ${calls.short}`, [`call ${bob}`]],
+  ['a record is lost', `DELETE FROM record WHERE call_id = ${calls.plain}`, [`call ${alice}`]],
+  [
+    'a record is another account\'s',
+    `UPDATE record SET account_id = ${bob} WHERE call_id = ${calls.plain}`,
+    [`call ${bob}`],
+  ],
+  ['a free call is priced', `UPDATE record SET cost = 9 WHERE call_id = ${calls.free}`, [`call ${alice}`]],
+  [
+    'a call is over and still holds',
+    `INSERT INTO record SELECT ${calls.open}, key_id, account_id, dialect, provider, model, channel, status, error,
+       outcome, rule, usage_source, streamed, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
+       reasoning_tokens, 0, 0, held, price_version, lines, attempts, timings, first_ms, duration_ms, end_user, tags
+     FROM record WHERE call_id = ${calls.free}`,
+    [`call ${alice}`],
+  ],
+  ['a budget forgets a hold', `UPDATE budget SET held = 0 WHERE scope_id = ${aliceKey}`, [`budget ${alice}`]],
+  ['a budget is exceeded', `UPDATE budget SET spent = 9001 WHERE scope_id = ${bob}`, [`budget ${bob}`]],
+  [
+    'a code is made fresh again',
+    `UPDATE code SET redeemed_ms = NULL, account_id = NULL WHERE id = ${usedCode}`,
+    [`code ${bob}`],
+  ],
+  [
+    'a code is used up for nothing',
+    `UPDATE code SET redeemed_ms = 1, account_id = ${alice} WHERE id = ${freshCode}`,
+    [`code ${alice}`],
+  ],
+]
+
+/** These change what is never changed. An audit that has read them before has no reason to look again. */
+const waysOfThePast: typeof ways = [
+  [
+    'a charge is missing',
+    `DELETE FROM transfer WHERE ref = ${calls.plain}`,
+    [`balance ${REVENUE}`, `balance ${alice}`, `call ${alice}`, 'transfers -'],
+  ],
+  [
+    'a charge is made smaller',
+    `UPDATE transfer SET amount = amount - 1 WHERE ref = ${calls.plain}`,
+    [`balance ${REVENUE}`, `balance ${alice}`, `call ${alice}`],
+  ],
+  [
+    'a refund is made larger than its charge',
+    `UPDATE transfer SET amount = 151 WHERE kind = 'refund'`,
+    [`balance ${REVENUE}`, `balance ${alice}`, `call ${alice}`],
+  ],
+  [
+    'a gift comes from revenue',
+    `UPDATE transfer SET debit = 1 WHERE kind = 'gift' AND credit = ${alice}`,
+    [`balance ${REVENUE}`, 'balance 2', `parties ${alice}`],
+  ],
+]
+
+describe('a whole audit finds that', () => {
+  test.each([...ways, ...waysOfThePast])('%s', async (_, sql, found) => {
+    spoil(books.db, sql)
+    expect(told(await auditWhole(books.path))).toEqual([...found].sort())
+  })
+
+  const schema = [
+    ['a trigger is missing', 'DROP TRIGGER transfer_is_kept', 'trigger transfer_is_kept is missing'],
+    ['an index is missing', 'DROP INDEX transfer_once', 'index transfer_once is missing'],
+    [
+      'a trigger has been added',
+      'CREATE TRIGGER more AFTER INSERT ON transfer BEGIN SELECT 1; END',
+      "trigger more is not of Weir's making",
+    ],
+  ] as const
+  test.each(schema)('%s', async (_, sql, text) => {
+    books.db.run(sql)
+    const { findings } = await auditWhole(books.path)
+    expect(findings.map(finding => finding.text)).toEqual([text])
+  })
+})
+
+describe('an audit that goes on', () => {
+  let audit: Audit
+  beforeEach(async () => {
+    audit = new Audit({ ...options, path: books.path })
+    expect((await audit.pass()).findings).toEqual([])
+  })
+  afterEach(() => audit.close())
+
+  /** Old records and charges were read once; only what is new of them is read again. */
+  const everyTime = ways.filter(([, , found]) => !found.some(line => line.startsWith('call ')))
+  test.each(everyTime)('finds at its next pass that %s', async (what, sql, found) => {
+    spoil(books.db, sql)
+    // Only who has seen a hold can miss its record.
+    const expected = [...found, ...(what === 'a hold is lost' ? [`call ${alice}`] : [])].sort()
+    for (let pass = 0; pass < 2; pass++) expect(told(await audit.pass())).toEqual(expected)
+  })
+
+  test('reads what is new, and nothing twice', async () => {
+    const owner = { accountId: alice, keyId: aliceKey }
+    books.run(run => {
+      run.hold(holdOf(7_001, owner, '90'))
+      run.settle({ record: recordOf(7_001, owner), cost: '80' })
+    })
+    const report = await audit.pass()
+    expect(report).toMatchObject({ findings: [], transfers: 12, records: 5 })
+    expect(await audit.pass()).toMatchObject({ findings: [], transfers: 12, records: 5 })
+  })
+
+  const fresh = [
+    ['a charge without a record', 'DELETE FROM record WHERE call_id = 7001'],
+    ['a record without its charge', 'UPDATE record SET cost = 0 WHERE call_id = 7001'],
+    ['another cost', 'UPDATE record SET cost = cost - 1 WHERE call_id = 7001'],
+  ] as const
+  test.each(fresh)('finds %s among what is new, and says so until it is mended', async (_, sql) => {
+    const owner = { accountId: bob, keyId: bobKey }
+    books.run(run => {
+      run.post({ kind: 'top_up', ref: 3_009, accountId: bob, amount: '500', reference: null, author: 'cli' })
+      run.hold(holdOf(7_001, owner, '90'))
+      run.settle({ record: recordOf(7_001, owner), cost: '80' })
+    })
+    const row = books.db.query('SELECT * FROM record WHERE call_id = 7001').values()[0] as (string | bigint | null)[]
+    spoil(books.db, sql)
+    for (let pass = 0; pass < 2; pass++) expect(told(await audit.pass())).toEqual([`call ${bob}`])
+    books.db.run('DELETE FROM record WHERE call_id = 7001')
+    const marks = row.map((_, index) => `?${index + 1}`).join()
+    books.db.run('INSERT INTO record VALUES ('.concat(marks, ')'), row)
+    expect(told(await audit.pass())).toEqual([])
+  })
+
+  test('starts again when the newest transfers are gone', async () => {
+    spoil(books.db, 'DELETE FROM transfer WHERE seq = (SELECT max(seq) FROM transfer)')
+    expect(told(await audit.pass())).toEqual([`balance ${REVENUE}`, `balance ${alice}`])
+  })
+})
+
+test('a record that comes late, of a call that held for long, is looked at when it comes', async () => {
+  // A lag of no length that counts: every id of the sample is older than the horizon.
+  const audit = new Audit({ ...options, lagMs: 1, path: books.path })
+  expect((await audit.pass()).findings).toEqual([])
+  books.run(run => run.settle({ record: recordOf(calls.open, { accountId: alice, keyId: aliceKey }), cost: '11' }))
+  spoil(books.db, `UPDATE record SET cost = 0 WHERE call_id = ${calls.open}`)
+  expect(told(await audit.pass())).toEqual([`call ${alice}`])
+  audit.close()
+
+  const other = new Audit({ ...options, lagMs: 1, path: books.path })
+  await other.pass()
+  spoil(books.db, `DELETE FROM record WHERE call_id = ${calls.open}`)
+  expect(told(await other.pass())).toEqual([`call ${alice}`])
+  other.close()
+})
+
+test('books that are being written to agree at every look', async () => {
+  const [writer] = await Writer.open({ path: books.path, ballastBytes: 0 }, fault => expect(fault).toBe(''))
+  const audits = [0, 1].map(lagMs => new Auditing({ ...options, lagMs, path: books.path }))
+  let [next, working] = [20_000_000, true]
+  const caller = async (owner: { accountId: number; keyId: number }): Promise<void> => {
+    while (working) {
+      const callId = next++
+      const ref = next++
+      await writer.run('hold', holdOf(callId, owner, '900'))
+      const posted = { kind: 'top_up', ref, accountId: owner.accountId, amount: '600', reference: null } as const
+      const cost = `${BigInt(callId % 1_000)}` as const
+      const settled = writer.run('settle', { record: recordOf(callId, owner), cost })
+      await Promise.all([settled, writer.run('post', { ...posted, author: 'cli' })])
+      if (callId % 7 === 0) {
+        const part = { kind: 'refund', ref: callId, amount: 'all', reference: null, author: 'cli' } as const
+        await writer.run('post', { ...part, accountId: owner.accountId })
+      }
+    }
+  }
+  const owners = [{ accountId: alice, keyId: aliceKey }, { accountId: bob, keyId: bobKey }]
+  const callers = Array.from({ length: 8 }, (_, at) => caller(owners[at % 2]!))
+  let last: AuditReport | undefined
+  for (let look = 0; look < 60 || last!.transfers < 2_000; look++) {
+    for (const audit of audits) {
+      last = await audit.pass()
+      expect(last.findings).toEqual([])
+    }
+  }
+  working = false
+  await Promise.all(callers)
+  for (const audit of audits) await audit.close()
+  await writer.close()
+  const { findings, transfers } = await auditWhole(books.path, { deep: true })
+  expect(findings).toEqual([])
+  expect(transfers).toBeGreaterThanOrEqual(last!.transfers)
+})
+
+test('sums of more than 64 bits are added up exactly', async () => {
+  const post = (ref: number, amount: MoneyText): void => {
+    const posting = { kind: 'adjustment', ref, accountId: bob, amount, reference: null, author: 'cli' } as const
+    expect(books.run(run => run.post(posting)).done).toBe('posted')
+  }
+  const much = 2n ** 60n
+  // Back and forth: each balance stays in its bounds, and what has passed through does not.
+  for (let ref = 8_000; ref < 8_020; ref++) {
+    post(ref, `${much}`)
+    post(ref + 100, `${-much}`)
+  }
+  post(8_200, `${much + 1n}`)
+  expect((await auditWhole(books.path)).findings).toEqual([])
+})

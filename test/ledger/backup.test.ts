@@ -1,0 +1,208 @@
+// A backup is taken while calls run, judged, and brought back into an empty folder: what it holds is true up to the
+// moment it was taken, and its keys work.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, describe, expect, test } from 'bun:test'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openWriter } from '../../src/store/database.ts'
+import { bookFaults } from '../support/books.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+import { ask, bearer, call, CHAT, goodBody } from '../front/asking.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
+import { spoil } from './sample-books.ts'
+
+afterAll(cleanUp)
+
+const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
+
+/** Calls one after the other, from several callers, until told to stop; gives how many ended well. */
+function load(harness: Harness, keys: readonly string[]): () => Promise<number> {
+  let [stopped, ended] = [false, 0]
+  const callers = keys.map(async key => {
+    while (!stopped) if ((await call(harness, key)).status === 200) ended++
+  })
+  return async () => {
+    stopped = true
+    await Promise.all(callers)
+    return ended
+  }
+}
+
+const rowsOf = (path: string, sql: string): unknown[][] => {
+  const db = new Database(path, { readonly: true, safeIntegers: true })
+  try {
+    return db.query(sql).values()
+  } finally {
+    db.close()
+  }
+}
+
+describe('a backup under load', () => {
+  const place = freshFolder()
+  const backup = join(place, 'backup')
+  let keys: string[]
+  let before: unknown[][]
+
+  test('is whole, closed to others, and its books agree', async () => {
+    const harness = await startHarness({ env: { WEIR_AUDIT_SECONDS: '1' } })
+    keys = await Promise.all([1, 2, 3, 4].map(() => harness.key()))
+    const stop = load(harness, keys)
+    while (harness.records().length < 20) await Bun.sleep(5)
+    before = rowsOf(join(harness.folder, 'weir.db'), 'SELECT * FROM transfer')
+    const answer = await harness.gateway.operator.backup!({ folder: backup })
+    const after = harness.records().length
+    while (harness.records().length < after + 20) await Bun.sleep(5)
+    expect(await stop()).toBeGreaterThanOrEqual(40)
+    expect(answer).toMatchObject({ folder: backup, books: 'agree', findings: [] })
+    expect((await harness.gateway.operator.audit!({})).findings).toEqual([])
+    expect(harness.logs.filter(line => line.includes('"error"'))).toEqual([])
+    await harness.stop()
+
+    const files = readdirSync(backup)
+    expect(files).toEqual(expect.arrayContaining(['backup.json', 'jwt-secret', 'pepper', 'weir.db']))
+    expect(modeOf(backup)).toBe('700')
+    for (const file of files) expect([file, modeOf(join(backup, file))]).toEqual([file, '600'])
+    const note = JSON.parse(readFileSync(join(backup, 'backup.json'), 'utf8'))
+    expect(note).toMatchObject({ version: expect.any(String), schema: 2, booksAgree: true })
+    expect(note.rows).toMatchObject({ transfers: answer.transfers, records: answer.records })
+    expect(note.rows.transfers).toBeGreaterThanOrEqual(before.length)
+  })
+
+  test('comes back into an empty folder, with everything up to its moment, and is served', async () => {
+    const data = join(place, 'data')
+    const said = await weirSays(data, `restore ${backup}`)
+    expect(said).toMatch(/^Restored to .*: 8 accounts, \d+ transfers, \d+ records\.$/)
+    const database = join(data, 'weir.db')
+    // Calls that were under way when it was taken were ended by the start, and only they.
+    const copied = rowsOf(join(backup, 'weir.db'), 'SELECT * FROM transfer')
+    expect(copied.slice(0, before.length)).toEqual(before)
+    expect(rowsOf(database, 'SELECT * FROM transfer').slice(0, copied.length)).toEqual(copied)
+    const records = rowsOf(join(backup, 'weir.db'), 'SELECT * FROM record')
+    const kept = new Set(rowsOf(database, 'SELECT * FROM record').map(row => Bun.hash(row.join()).toString()))
+    expect(records.filter(row => !kept.has(Bun.hash(row.join()).toString()))).toEqual([])
+    expect(rowsOf(database, 'SELECT count(*) FROM hold')).toEqual([[0n]])
+    const db = openWriter(database)
+    expect(bookFaults(db)).toEqual([])
+    db.close()
+
+    const served = await serve(data)
+    for (const key of keys) {
+      const answer = await rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody({ model: 'demo/echo' })))
+      expect(answer.status).toBe(200)
+    }
+    const refused = await weir(data, `restore ${backup}`)
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/^weir: Weir is running on .* Stop it/)])
+    expect(await stopServed(served)).toBe(0)
+    expect(await weirSays(data, 'audit')).toMatch(/^books +agree\n/)
+  })
+
+  test('brought back over other data leaves that beside it', async () => {
+    const data = join(place, 'other')
+    const key = await weirSays(data, 'keys create --credit 3')
+    expect(await weirSays(data, `restore ${backup}`)).toMatch(/^What was there is now in \S+\nRestored to /)
+    expect((await weir(data, `balance ${key}`)).stderr).toContain('There is no such key')
+    expect(await weirSays(data, `balance ${keys[0]}`)).toContain('active')
+    const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    expect(aside).toHaveLength(1)
+    const former = join(data, aside[0]!)
+    expect(readdirSync(former)).toEqual(expect.arrayContaining(['weir.db', 'pepper', 'jwt-secret']))
+    expect(await weirSays(former, `balance ${key}`)).toMatch(/balance +3\.00/)
+  })
+})
+
+describe('a restore that is killed', () => {
+  const place = freshFolder()
+  const [backup, data] = [join(place, 'backup'), join(place, 'data')]
+  const files = ['weir.db', 'pepper', 'jwt-secret']
+  let [kept, lost] = ['', '']
+
+  /** As a kill leaves the folder after so many of its moves. */
+  function killedAfter(moves: number): void {
+    const [part, aside] = [join(data, 'restoring'), join(data, 'before-restore-x')]
+    mkdirSync(part)
+    mkdirSync(aside)
+    for (const file of files) cpSync(join(backup, file), join(part, file))
+    writeFileSync(join(part, 'aside'), 'before-restore-x')
+    files.slice(0, moves).forEach(file => renameSync(join(data, file), join(aside, file)))
+    files.slice(0, Math.max(0, moves - files.length)).forEach(file => renameSync(join(part, file), join(data, file)))
+  }
+
+  test.each([0, 1, 3, 4])('after %i moves lets nothing start, and can be run again', async moves => {
+    rmSync(place, { recursive: true, force: true })
+    kept = await weirSays(join(place, 'first'), 'keys create --credit 3')
+    await weirSays(join(place, 'first'), `backup ${backup}`)
+    lost = await weirSays(data, 'keys create --credit 4')
+    killedAfter(moves)
+    expect((await weir(data, 'serve')).stderr).toMatch(/^weir: A restore to .* was cut off\. Run it again/)
+    await weirSays(data, `restore ${backup}`)
+    expect(await weirSays(data, `balance ${kept}`)).toMatch(/balance +3\.00/)
+    const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    expect(aside).toEqual(['before-restore-x'])
+    expect(await weirSays(join(data, aside[0]!), `balance ${lost}`)).toMatch(/balance +4\.00/)
+  })
+})
+
+describe('what is no backup, or no place for one', () => {
+  test('is refused in a sentence, and nothing is touched', async () => {
+    const folder = freshFolder()
+    const data = join(folder, 'data')
+    const key = await weirSays(data, 'keys create --credit 3')
+    mkdirSync(join(folder, 'full'))
+    writeFileSync(join(folder, 'full', 'x'), '')
+    const problems = [
+      [`backup ${join(folder, 'full')}`, 'is there and not empty'],
+      ['backup', 'Usage: weir backup <folder>'],
+      [`restore ${join(folder, 'full')}`, 'There is no whole backup in'],
+      [`restore ${join(folder, 'nowhere')}`, 'There is no whole backup in'],
+      ['restore', 'Usage: weir restore'],
+    ] as const
+    for (const [command, problem] of problems) {
+      const { code, stderr } = await weir(data, command)
+      expect([command, code, stderr]).toEqual([command, 1, expect.stringContaining(problem)])
+    }
+    expect(readdirSync(join(folder, 'full'))).toEqual(['x'])
+    expect(await weirSays(data, `balance ${key}`)).toMatch(/balance +3\.00/)
+  })
+
+  test('of books that do not agree is kept, named so, and brought back only on demand', async () => {
+    const folder = freshFolder()
+    const data = join(folder, 'data')
+    const key = await weirSays(data, 'keys create --credit 3')
+    const db = openWriter(join(data, 'weir.db'))
+    spoil(db, 'UPDATE account SET balance = balance + 1 WHERE id > 4')
+    db.close()
+    const { code, stdout, stderr } = await weir(data, `backup ${join(folder, 'copy')}`)
+    expect([code, stderr]).toEqual([1, ''])
+    expect(stdout).toMatch(/^folder +\S+\/copy-books-do-not-agree\n[^]*balance +acc_\w+ +the balance of/)
+    const copy = join(folder, 'copy-books-do-not-agree')
+    expect(existsSync(join(folder, 'copy'))).toBeFalse()
+    expect(JSON.parse(readFileSync(join(copy, 'backup.json'), 'utf8'))).toMatchObject({ booksAgree: false })
+
+    const target = join(folder, 'target')
+    const refused = await weir(target, `restore ${copy}`)
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('say --despite-findings')])
+    expect(existsSync(target)).toBeFalse()
+    expect((await weir(target, `restore ${copy} --despite-findings`)).code).toBe(1)
+    expect(await weirSays(target, `accounts show ${key}`)).toContain('frozen since')
+  })
+
+  test('that was damaged on its way is found out', async () => {
+    const folder = freshFolder()
+    const data = join(folder, 'data')
+    await weirSays(data, 'keys create --credit 3')
+    const good = join(folder, 'good')
+    expect(await weirSays(data, `backup ${good}`)).toContain('agree')
+    const bad = join(folder, 'bad')
+    cpSync(good, bad, { recursive: true })
+    const bytes = readFileSync(join(bad, 'weir.db'))
+    bytes.fill(0xa5, bytes.length - 3 * 4096)
+    writeFileSync(join(bad, 'weir.db'), bytes)
+    const { code, stderr } = await weir(join(folder, 'target'), `restore ${bad}`)
+    expect([code, existsSync(join(folder, 'target'))]).toEqual([1, false])
+    expect(stderr).toMatch(/^weir: (The books of this backup do not agree|The database of the backup cannot be read)/)
+  })
+})

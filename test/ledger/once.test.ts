@@ -1,0 +1,69 @@
+// Things that may happen once, asked for many times at once; and a gateway that goes away in the middle of a command.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import { call } from '../front/asking.ts'
+import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHarness()
+})
+afterAll(async () => {
+  await harness.stop()
+  await cleanUp()
+})
+
+/** How often it was done, and in which words it was refused. */
+async function tryAll(count: number, attempt: (at: number) => Promise<unknown>): Promise<[number, string[]]> {
+  const settled = await Promise.allSettled(Array.from({ length: count }, (_, at) => attempt(at)))
+  const words = settled.flatMap(result => (result.status === 'rejected' ? [(result.reason as Error).message] : []))
+  return [count - words.length, [...new Set(words)]]
+}
+
+const balanceOf = async (key: string): Promise<string> => (await harness.balance(key)).balance
+
+describe('once, whoever asks', () => {
+  test('a code, by 200 at the same time', async () => {
+    const keys = await Promise.all([1, 2, 3, 4].map(() => harness.key({ credit: '0' })))
+    const { codes } = await harness.gateway.operator['codes-create']!({ count: '1', amount: '7' })
+    const code = (codes as string[])[0]
+    const redeem = (at: number) => harness.gateway.operator['codes-redeem']!({ code, account: keys[at % 4] })
+    expect(await tryAll(200, redeem)).toEqual([1, ['This code has been redeemed already.']])
+    const balances = await Promise.all(keys.map(balanceOf))
+    expect(balances.toSorted()).toEqual(['0.00', '0.00', '0.00', '7.00'])
+  })
+
+  test('a payment with a reference, by 100 at the same time', async () => {
+    const key = await harness.key({ credit: '0' })
+    const topUp = () => harness.gateway.operator['top-up']!({ account: key, amount: '3', reference: 'invoice 9' })
+    expect(await tryAll(100, topUp)).toEqual([1, [expect.stringContaining('It has been posted before')]])
+    expect(await balanceOf(key)).toBe('3.00')
+  })
+
+  test('a refund, by 50 at the same time', async () => {
+    const key = await harness.key({ credit: '1' })
+    const answer = await call(harness, key)
+    await harness.idle()
+    const refund = () => harness.gateway.operator.refund!({ call: answer.header('x-request-id') })
+    expect(await tryAll(50, refund)).toEqual([1, [expect.stringContaining('It has been posted before')]])
+    expect(await balanceOf(key)).toBe('1.00')
+  })
+
+  test('and the books agree', async () => {
+    expect((await harness.gateway.operator.audit!({})).findings).toEqual([])
+  })
+})
+
+test('a gateway that goes away before it answers is not asked again, nor is it done in its place', async () => {
+  const folder = freshFolder()
+  const key = await weirSays(folder, 'keys create --credit 1')
+  const dying = Bun.listen({ unix: join(folder, 'weir.sock'), socket: { data: socket => void socket.terminate() } })
+  const { code, stderr } = await weir(folder, `top-up ${key} 5`)
+  dying.stop(true)
+  expect(code).toBe(1)
+  expect(stderr).toBe('weir: The gateway went away before it answered. Look at what it has done before trying again.\n')
+  expect(await weirSays(folder, `balance ${key}`)).toMatch(/balance +1\.00/)
+})

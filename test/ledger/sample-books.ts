@@ -1,0 +1,108 @@
+// Books with something of everything in them, made by the store's own operations, for tests that then spoil them.
+
+import type { Database } from 'bun:sqlite'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { migrate, openWriter } from '../../src/store/database.ts'
+import { openBooks } from '../../src/store/books.ts'
+import type { Operating } from '../../src/store/operating.ts'
+import { buildOperations } from '../../src/store/operating.ts'
+import type { MoneyText, RecordRow } from '../../src/store/operations.ts'
+
+export const alice = 1_001
+export const bob = 1_002
+export const aliceKey = 2_001
+export const bobKey = 2_002
+/** Charged with a refund, charged with a shortfall, free, and one that still holds. */
+export const calls = { refunded: 5_001, short: 5_002, free: 5_003, open: 5_004, plain: 5_005 } as const
+export const usedCode = 6_001
+export const freshCode = 6_002
+
+export interface SampleBooks {
+  readonly folder: string
+  readonly path: string
+  readonly db: Database
+  /** Runs as the writer does: in a transaction, with the operator's balances written at its end. */
+  run<T>(work: (run: Operating['run']) => T): T
+}
+
+const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
+const usage = { inputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 2, reasoningTokens: 0 }
+
+export function recordOf(callId: number, owner: { accountId: number; keyId: number }): RecordRow {
+  return {
+    ...{ ...draft, ...usage, ...owner, callId, endUser: null, tags: null, lines: null, channel: 'p#1', status: 200 },
+    ...{ error: null, outcome: 'completed', rule: 'completed', usageSource: 'reported', attempts: null, timings: null },
+    ...{ firstMs: null, durationMs: 5 },
+  }
+}
+
+export function holdOf(callId: number, owner: { accountId: number; keyId: number }, amount: MoneyText) {
+  const words = { ...draft, endUser: null, tags: null }
+  return { callId, kind: 'call', ...owner, amount, wants: '0', draft: words } as const
+}
+
+const digestOf = (id: number): string => id.toString(16).padStart(64, '0')
+
+export function openSampleBooks(): SampleBooks {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-books-'))
+  const path = join(folder, 'weir.db')
+  const db = openWriter(path)
+  migrate(db)
+  const operating = buildOperations(openBooks(db))
+  const books: SampleBooks = {
+    folder,
+    path,
+    db,
+    run: work =>
+      db.transaction(() => {
+        const result = work(operating.run)
+        operating.balance()
+        return result
+      }).immediate(),
+  }
+  fill(books)
+  return books
+}
+
+function fill(books: SampleBooks): void {
+  const his = { accountId: alice, keyId: aliceKey }
+  const hers = { accountId: bob, keyId: bobKey }
+  books.run(run => {
+    for (const { accountId, keyId } of [his, hers]) {
+      const words = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: keyId + 500 }
+      run.createKey({ id: keyId, accountId, digest: digestOf(keyId), credit: '1000', ...words })
+    }
+    const posted = { reference: 'invoice 1', author: 'cli', accountId: alice, ref: 3_001 }
+    run.post({ kind: 'top_up', amount: '5000', ...posted })
+    run.post({ kind: 'adjustment', amount: '-300', ...posted, ref: 3_002 })
+    run.setBudget({ scopeId: aliceKey, span: 'total', cap: '9000' })
+    run.setBudget({ scopeId: bob, span: 'month', cap: '9000' })
+    const codes = [usedCode, freshCode].map(id => ({ id, digest: digestOf(id) }))
+    run.createCodes({ codes, batch: 'b', amount: '70', author: 'cli', expiresMs: null })
+    run.redeemCode({ digest: digestOf(usedCode), accountId: bob })
+  })
+  books.run(run => {
+    for (const callId of [calls.refunded, calls.free, calls.open, calls.plain]) run.hold(holdOf(callId, his, '400'))
+    run.hold(holdOf(calls.short, hers, '1000'))
+    run.settle({ record: recordOf(calls.refunded, his), cost: '150' })
+    run.settle({ record: recordOf(calls.free, his), cost: '0' })
+    run.settle({ record: recordOf(calls.plain, his), cost: '120' })
+    run.settle({ record: recordOf(calls.short, hers), cost: '1500' })
+    run.post({ kind: 'gift', ref: 3_003, accountId: bob, amount: '600', reference: null, author: 'cli' })
+    run.post({ kind: 'refund', ref: calls.refunded, accountId: alice, amount: '100', reference: null, author: 'cli' })
+  })
+}
+
+/** Does what neither the triggers nor the checks would let anyone do, and leaves them as they were. */
+export function spoil(db: Database, sql: string): void {
+  const triggers = db.query("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").all()
+  db.run('PRAGMA foreign_keys = OFF')
+  db.run('PRAGMA ignore_check_constraints = ON')
+  for (const { name } of triggers as { name: string }[]) db.run('DROP TRIGGER '.concat(name))
+  db.run(sql)
+  for (const { sql: made } of triggers as { sql: string }[]) db.run(made)
+  db.run('PRAGMA ignore_check_constraints = OFF')
+  db.run('PRAGMA foreign_keys = ON')
+}
