@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { buildIdMinter } from '../../src/base/ids.ts'
 import type { HoldInput, HoldResult, MoneyText, RecordRow } from '../../src/store/operations.ts'
 import { Writer } from '../../src/store/writer.ts'
 import { readBooks, readOverdrawn } from '../crash/books.ts'
@@ -44,12 +45,12 @@ export async function runRounds({ rounds, seed, races: named }: RoundsOptions): 
   const folder = mkdtempSync(join(tmpdir(), 'weir-races-'))
   const path = join(folder, 'weir.db')
   const random = buildRandom(seed)
-  let [lost, lastId] = ['', 1_000]
+  let lost = ''
   const [writer] = await Writer.open({ path, ballastBytes: 0 }, detail => (lost = detail))
   const ground: Ground = {
     writer: { run: (name, input) => writer.run(name, input).catch(asResult) },
     callers: CALLERS,
-    mintId: () => ++lastId,
+    mintId: buildIdMinter(Date.now),
     below: bound => Math.floor(random() * bound),
     overdrawn: () => readOverdrawn(path).map(id => `${id} is overdrawn`),
   }
