@@ -149,6 +149,33 @@ export const bugs: readonly Bug[] = [
     expects: /^G1, G16: what reached the upstream/,
   },
   {
+    name: 'a crash costs the whole hold',
+    says: 'What a checkpoint notes is not what was delivered, but all that was set aside.',
+    edits: [{ file: LEDGER, find: 'used = min(amount, ?2)', replace: 'used = max(amount, ?2)' }],
+    by: 'kills',
+    expects: /^G4: a crash costs no more/,
+  },
+  {
+    name: 'a crash keeps an idempotency key',
+    says: 'Whoever asks again after a crash hears for ever that the first call is still running.',
+    edits: [
+      {
+        file: 'src/store/recovery.ts',
+        find: 'const freed = books.idempotency.release(Number(hold.call_id))',
+        replace: 'const freed = false',
+      },
+    ],
+    by: 'kills',
+    expects: /^the gateway does not fail by itself: c\d+ was told 409/,
+  },
+  {
+    name: 'shortfall unbooked',
+    says: 'What a caller cannot pay is written into the record and into no account.',
+    edits: [{ file: LEDGER, find: '    if (shortfall > 0n) {', replace: '    if (shortfall < 0n) {' }],
+    by: 'kills',
+    expects: /^G3: /,
+  },
+  {
     name: 'upgrade without a transaction',
     says: 'Bringing an old folder up to date is no transaction: killed, it leaves neither the old schema nor the new.',
     edits: [

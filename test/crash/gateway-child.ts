@@ -14,6 +14,18 @@ export interface ChildOptions {
   readonly env: Readonly<Record<string, string>>
 }
 
+const running = new Set<GatewayChild>()
+
+/** For a program that is itself stopped in the middle: what it started must not outlive it. */
+export function takeChildrenAlong(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      for (const child of running) child.strike()
+      process.exit(1)
+    })
+  }
+}
+
 export class GatewayChild {
   readonly #process: Subprocess<'ignore', 'pipe', 'pipe'>
   /** Where it listens; undefined when it ended before. */
@@ -27,6 +39,8 @@ export class GatewayChild {
       stdout: 'pipe',
       stderr: 'pipe',
     })
+    running.add(this)
+    void this.#process.exited.then(() => running.delete(this))
     this.listening = readAddress(this.#process.stdout)
     this.#logged = new Response(this.#process.stderr).text()
   }

@@ -16,7 +16,7 @@ import type { ChildOptions } from './gateway-child.ts'
 import { GatewayChild, ROOT, StartFailed } from './gateway-child.ts'
 import { judgeOldHouse, writeOldHouse } from './old-house.ts'
 import { Operator } from './operator.ts'
-import { budgets, buildRandom, credits } from './plan.ts'
+import { budgets, buildRandom, credits, poorKey } from './plan.ts'
 import { MODEL, startUpstream } from './upstream.ts'
 
 export interface CrashOptions {
@@ -60,7 +60,7 @@ const CHECKPOINT_SECONDS = 1
 const AFTER_TOUCH_MS = 15
 const VIOLATIONS_KEPT = 200
 /** One kill in so many falls into an upgrade, if nothing else is said. */
-const UPGRADE_KILLS_SHARE = 15
+const UPGRADE_KILLS_SHARE = 30
 const MOMENT_MS_MAX = 1_000
 const QUIET_MS_MAX = 10_000
 
@@ -146,7 +146,7 @@ class Run {
     for (const [key, amount] of Object.entries(budgets)) await operator.setBudget(keys[Number(key)]!, amount)
     const [log, gate] = [this.#log, this.#gate]
     this.#callers = new Callers({ seed, count, keys, model: MODEL, log, gate })
-    this.#booking = operator.bookPayments(gate, keys[0]!, log)
+    this.#booking = operator.bookPayments(gate, keys[poorKey]!, log)
     this.#checker = new Looker(this.#database, join(this.#folder, 'events.jsonl'))
   }
 

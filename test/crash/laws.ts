@@ -20,8 +20,9 @@ export const costOf = ({ input, cached, output }: Counts): bigint =>
 
 const inWords = ({ input, cached, output }: Counts): string => `${input} in (${cached} cached), ${output} out`
 
-/** No more tokens went in than bytes, and no more came out than characters. */
-const mostFor = (call: SeenCall): bigint => BigInt(call.bytes) * INPUT + BigInt(call.chars) * OUTPUT
+/** What is not reported is counted by four bytes a token, as who-pays.md says; no more than that is ever charged. */
+const tokensIn = (bytes: number): bigint => BigInt(Math.ceil(bytes / 4))
+const mostFor = (call: SeenCall): bigint => tokensIn(call.bytes) * INPUT + tokensIn(call.chars) * OUTPUT
 
 /** A call beside what the books have of it. */
 export interface Case {

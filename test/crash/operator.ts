@@ -7,8 +7,9 @@ import type { Gate } from './gate.ts'
 
 type Answer = Readonly<Record<string, unknown>>
 
-const AMOUNT_USD = '0.000001'
-export const PAYMENT = 1_000n
+const AMOUNT_USD = '0.0001'
+export const PAYMENT = 100_000n
+const PAUSE_MS = 10
 const BOOKED_BEFORE = /posted before/
 
 export class Operator {
@@ -55,6 +56,7 @@ export class Operator {
       if (!isBooked) throw new Error(`a payment was refused: ${JSON.stringify(answer)}`)
       log.write({ kind: 'booked', reference })
       payment++
+      await Bun.sleep(PAUSE_MS) // little enough to keep the payer poor
     }
   }
 }

@@ -40,11 +40,12 @@ export interface CallPlan {
   readonly named: boolean
 }
 
-/** One account for most, so that calls meet; one that half a run empties; one that never had enough. */
-export const credits = ['500', '200', '0.02', '0.00005'] as const
+/** One account for most, so that calls meet; one with a budget; one that a run empties; one that lives by payments. */
+export const credits = ['500', '200', '0.02', '0.0002'] as const
+export const poorKey = 3
 /** By key: one that half a large run empties. */
 export const budgets: Readonly<Record<number, string>> = { 1: '0.3' }
-const keyOfMille = (mille: number): number => (mille < 700 ? 0 : mille < 900 ? 1 : mille < 990 ? 2 : 3)
+const keyOfMille = (mille: number): number => (mille < 650 ? 0 : mille < 850 ? 1 : mille < 920 ? 2 : poorKey)
 
 const TAG = /^c(\d+)$/
 export const tagOf = (call: number): string => `c${call}`
@@ -54,6 +55,9 @@ export function planOfTag(seed: number, tag: string): CallPlan | undefined {
   return call === undefined ? undefined : planCall(seed, Number(call))
 }
 
+/** Many and small: what a checkpoint may charge of them is far from what is held. */
+const LONG_PIECES: readonly string[] = Array.from({ length: 40 }, () => 'w ')
+
 export function planCall(seed: number, call: number): CallPlan {
   const next = buildRandom(Math.imul(seed, 0x01000193) ^ Math.imul(call, 0x9e3779b1))
   const below = (bound: number): number => Math.floor(next() * bound)
@@ -61,14 +65,15 @@ export function planCall(seed: number, call: number): CallPlan {
   const stream = chance(500)
   const outputMax = 16 + below(48)
   const input = 5 + below(60)
-  // A provider that ignores the cap is rare, and its excess is the operator's loss.
-  const output = chance(20) ? outputMax * 100 : 1 + below(outputMax)
+  const key = keyOfMille(below(1_000))
+  // A provider that ignores the cap is rare; where the caller has nothing, its excess is the operator's loss.
+  const output = chance(key === poorKey ? 200 : 20) ? outputMax * 100 : 1 + below(outputMax)
   const slow = stream && chance(300)
   const long = stream && chance(20) // past its first checkpoint, if the gateway lives that long
-  const pieces = Array.from({ length: (long ? 40 : 1) + below(8) }, (_, index) => `word${call}-${index} `)
+  const pieces = long ? LONG_PIECES : Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
   return {
     tag: tagOf(call),
-    key: keyOfMille(below(1_000)),
+    key,
     stream,
     outputMax,
     pieces,
