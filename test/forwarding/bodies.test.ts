@@ -37,7 +37,7 @@ async function keeping(by: 'api_key' | 'account'): Promise<string> {
 }
 
 const kept = async (requestId: string) =>
-  (await harness.gateway.operator.bodies!({ request: requestId })) as { request: string; answer: string }
+  (await harness.gateway.operator.bodies!({ call: requestId })) as { request: string; answer: string }
 const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
 const file = (): string => join(harness.folder, 'bodies.db')
 
@@ -61,7 +61,7 @@ describe('nothing is kept', () => {
 
   test('for what is no id', async () => {
     for (const id of ['', 'req_', 'key_00000000000', 7]) {
-      expect(await refusal(harness.gateway.operator.bodies!({ request: id }))).toContain('No bodies are kept')
+      expect(await refusal(harness.gateway.operator.bodies!({ call: id }))).toContain('Name the call by its id')
     }
   })
 

@@ -14,7 +14,7 @@ export function recordCommands(parts: OperatorParts): Commands {
     'records': async input => listRecords(parts, input),
     'record': async input => showRecord(parts, callIdOf(input.call)),
     'statement': async input => listStatement(parts, input),
-    'bodies': input => showBodies(parts, callIdOf(input.call)),
+    'bodies': async input => await showBodies(parts, callIdOf(input.call)),
   }
 }
 
