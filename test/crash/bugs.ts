@@ -1,0 +1,252 @@
+// Mistakes that a ledger can make, to be planted into a copy of the gateway: the harness must see each of them. A text
+// to find must stand in its file exactly once, so a bug that no longer applies fails its test instead of rotting.
+
+export interface Edit {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Bug {
+  readonly name: string
+  /** What goes wrong for whom. */
+  readonly says: string
+  readonly edits: readonly Edit[]
+  /** What brings it to light: kills under load, or many callers at once. */
+  readonly by: 'kills' | 'races'
+  /** Of fifty kills, so many fall into upgrades of an old data folder. */
+  readonly upgrades?: number
+  /** After every so many loads a start is killed. */
+  readonly startKillEach?: number
+  /** One of the violations must say this. */
+  readonly expects: RegExp
+}
+
+const LEDGER = 'src/store/ledger-operations.ts'
+const SCHEMA = 'src/store/migrations/0002-ledger.sql'
+const THREAD = 'src/store/writer-thread.ts'
+
+export const bugs: readonly Bug[] = [
+  {
+    name: 'deliver before settle',
+    says: 'The answer goes out while its charge is still being written.',
+    edits: [
+      {
+        file: 'src/pipeline/answering.ts',
+        find: "    await settle(exchange, { outcome: 'completed', status: 200 })\n",
+        replace: "    void settle(exchange, { outcome: 'completed', status: 200 }).catch(() => {})\n",
+      },
+    ],
+    by: 'kills',
+    expects: /^G3: a whole answer was charged/,
+  },
+  {
+    name: 'terminal event before settle',
+    says: 'The last event of a stream goes out while its charge is still being written.',
+    edits: [{ file: 'src/pipeline/relay.ts', find: '    await settled\n', replace: '    settled.catch(() => {})\n' }],
+    by: 'kills',
+    expects: /^G3: a whole answer was charged/,
+  },
+  {
+    name: 'settle before hold',
+    says: 'Nobody waits for the hold, so the request, and even the settle, can overtake it.',
+    edits: [
+      {
+        file: 'src/billing/ledger.ts',
+        find: "      const result = await writer.run('hold',",
+        replace: "      const result: HoldResult = { done: 'held' }\n      void writer.run('hold',",
+      },
+    ],
+    by: 'kills',
+    expects: /^G1, G16: what reached the upstream|^G3: |^the gateway does not start/,
+  },
+  {
+    name: 'hold in memory',
+    says: 'Holds live in a table that dies with the process.',
+    edits: [
+      {
+        file: THREAD,
+        find: '  const books = openBooks(db)\n',
+        replace: "  db.run('CREATE TEMP TABLE hold AS SELECT * FROM main.hold')\n  const books = openBooks(db)\n",
+      },
+    ],
+    by: 'kills',
+    expects: /^G1, G16: what reached the upstream|^G3: account \d+ has \d+ held/,
+  },
+  {
+    name: 'pop before write',
+    says: 'A settle counts as done when it is in a list to be written soon, and not when it is on the disk.',
+    edits: [
+      {
+        file: 'src/store/writer.ts',
+        find: "      this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })\n",
+        replace: `
+      const waiting: Waiting = { job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject }
+      if (name === 'settle') {
+        waiting.resolve({ done: 'exists' })
+        setTimeout(() => this.#queue.push(waiting), 10)
+        return
+      }
+      this.#queue.push(waiting)
+`,
+      },
+    ],
+    by: 'kills',
+    expects: /^G3: a whole answer was charged/,
+  },
+  {
+    name: 'release on abort without charge',
+    says: 'Whoever leaves early reads for free.',
+    edits: [
+      {
+        file: 'src/pipeline/60-cost.ts',
+        find: '    reported: meter.usage,\n    estimate: () =>',
+        replace:
+          "    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n" +
+          "    estimate: () => ending.outcome === 'client_left' ? { input: 0, output: 0 } :",
+      },
+    ],
+    by: 'kills',
+    expects: /^G5: a caller that leaves pays/,
+  },
+  {
+    name: 'double recovery',
+    says: 'Recovery runs again while calls are alive, and ends them a second time.',
+    edits: [
+      {
+        file: THREAD,
+        find: '  operations = buildOperations(books)\n',
+        replace: '  operations = buildOperations(books)\n  setInterval(() => recoverHolds(openBooks(db)), 20)\n',
+      },
+    ],
+    by: 'kills',
+    expects: /^G3: a whole answer was charged/,
+  },
+  {
+    name: 'recovery in pieces',
+    says: 'Recovery is no transaction: one that is killed leaves half of its work for the next to trip over.',
+    edits: [
+      { file: 'src/store/recovery.ts', find: '  return db.transaction(() => {\n', replace: '  return (() => {\n' },
+      { file: 'src/store/recovery.ts', find: '  }).immediate()\n', replace: '  })()\n' },
+    ],
+    by: 'kills',
+    startKillEach: 1,
+    expects: /^G|^the gateway does not start/,
+  },
+  {
+    name: 'recovery without records',
+    says: 'What a crash cut off is given back and never written down.',
+    edits: [
+      {
+        file: 'src/store/recovery.ts',
+        find: "FROM hold WHERE kind = 'call'\")",
+        replace:
+          "FROM hold WHERE kind = 'call'\")\n" +
+          "  db.run('UPDATE account SET held = 0')\n  db.run('DELETE FROM hold')",
+      },
+    ],
+    by: 'kills',
+    expects: /^G1, G16: what reached the upstream/,
+  },
+  {
+    name: 'a crash costs the whole hold',
+    says: 'What a checkpoint notes is not what was delivered, but all that was set aside.',
+    edits: [{ file: LEDGER, find: 'used = min(amount, ?2)', replace: 'used = max(amount, ?2)' }],
+    by: 'kills',
+    expects: /^G4: a crash costs no more/,
+  },
+  {
+    name: 'a crash keeps an idempotency key',
+    says: 'Whoever asks again after a crash hears for ever that the first call is still running.',
+    edits: [
+      {
+        file: 'src/store/recovery.ts',
+        find: 'const freed = books.idempotency.release(Number(hold.call_id))',
+        replace: 'const freed = false',
+      },
+    ],
+    by: 'kills',
+    expects: /^the gateway does not fail by itself: c\d+ was told 409/,
+  },
+  {
+    name: 'shortfall unbooked',
+    says: 'What a caller cannot pay is written into the record and into no account.',
+    edits: [{ file: LEDGER, find: '    if (shortfall > 0n) {', replace: '    if (shortfall < 0n) {' }],
+    by: 'kills',
+    expects: /^G3: /,
+  },
+  {
+    name: 'upgrade without a transaction',
+    says: 'Bringing an old folder up to date is no transaction: killed, it leaves neither the old schema nor the new.',
+    edits: [
+      {
+        file: 'src/store/database.ts',
+        find: '    db.transaction(() => {\n      db.run(migration.sql)\n',
+        replace: '    ;(() => {\n      db.run(migration.sql)\n',
+      },
+      { file: 'src/store/database.ts', find: '    }).immediate()\n', replace: '    })()\n' },
+    ],
+    by: 'kills',
+    upgrades: 40,
+    expects: /^the gateway does not start|^the upgrade/,
+  },
+  {
+    name: 'no unique index',
+    says: 'Nothing but a look beforehand keeps a transfer from being made twice, and that look is gone.',
+    edits: [
+      { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_once', replace: 'CREATE INDEX transfer_once' },
+      { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_reference', replace: 'CREATE INDEX transfer_reference' },
+      {
+        file: LEDGER,
+        find: '    if (reference !== null && findReference.get(kind, reference) !== null) return',
+        replace: '    if (reference === undefined && findReference.get(kind, reference) !== null) return',
+      },
+    ],
+    by: 'races',
+    expects: /repeated settles, round \d+: 20 instead of 1 were posted/,
+  },
+  {
+    name: 'check-then-act',
+    says: 'The balance is looked at, and nothing is set aside until the call is over.',
+    edits: [
+      {
+        file: LEDGER,
+        find: 'balance + credit_limit - held >= max(?2, ?3)',
+        replace: 'balance + credit_limit >= max(?2, ?3)',
+      },
+      {
+        file: SCHEMA,
+        find: "  CHECK (kind <> 'prepaid' OR balance + credit_limit - held >= 0)",
+        replace: '  CHECK (1)',
+      },
+    ],
+    by: 'races',
+    expects: /funds, round \d+: 500 instead of \d+ were held/,
+  },
+  {
+    name: 'budget looked at, not held',
+    says: 'A budget is compared with what was spent, and forgets what is under way.',
+    edits: [
+      {
+        file: 'src/store/budgets.ts',
+        find: '        const available = cap - spent - held\n',
+        replace: '        const available = cap - spent + held - held\n',
+      },
+    ],
+    by: 'races',
+    expects: /budget, round \d+: /,
+  },
+  {
+    name: 'a code that does not remember',
+    says: 'A redemption is looked up by a copy that was read before.',
+    edits: [
+      {
+        file: 'src/store/account-operations.ts',
+        find: "      if (code.redeemed_ms !== null) return { done: 'code_used' }\n",
+        replace: '',
+      },
+    ],
+    by: 'races',
+    expects: /one code, round \d+: /,
+  },
+]

@@ -1,0 +1,168 @@
+// Holds the logs against the database, from where the last look ended, and counts which phase each kill hit.
+
+import { parseTextId } from './request-id.ts'
+import type { Books, RecordRow, Transfer } from './books.ts'
+import { readBooks } from './books.ts'
+import { followEventLog } from './event-log.ts'
+import type { SeenCall } from './history.ts'
+import { History } from './history.ts'
+import type { Case } from './laws.ts'
+import { CRASHED, judgeBooks, judgeCall } from './laws.ts'
+
+/** Where a call under way stood when its gateway was killed. */
+export const phases = ['reserve', 'dispatch', 'relay', 'settle', 'terminal'] as const
+export type Phase = (typeof phases)[number]
+
+export interface Verdict {
+  readonly violations: readonly string[]
+  readonly calls: number
+  /** How many kills found at least one call in this phase, and how many calls in all. */
+  readonly kills: Readonly<Record<Phase, number>>
+  readonly cut: Readonly<Record<Phase, number>>
+  readonly outcomes: Readonly<Record<string, number>>
+  /** Calls that a crash cut off after a checkpoint, and that were charged for it. */
+  readonly checkpointed: number
+}
+
+export interface CheckOptions {
+  readonly database: string
+  readonly log: string
+  readonly checkpointMs: number
+}
+
+const zero = (): Record<Phase, number> => ({ reserve: 0, dispatch: 0, relay: 0, settle: 0, terminal: 0 })
+
+export class Checker {
+  readonly #options: CheckOptions
+  readonly #readOn: ReturnType<typeof followEventLog>
+  readonly #history = new History()
+  readonly #kills = zero()
+  readonly #cut = zero()
+  readonly #outcomes: Record<string, number> = {}
+  /** Of calls that may be sent again, what they were charged so far. */
+  readonly #chargedBefore = new Map<string, bigint>()
+  readonly #payments = new Set<string>()
+  readonly #accountOfKey = new Map<number, number>()
+  #calls = 0
+  #checkpointed = 0
+  #after = { call: 0, seq: 0 }
+  #recordsInAll = 0
+  #transfersInAll = 0
+
+  constructor(options: CheckOptions) {
+    this.#options = options
+    this.#readOn = followEventLog(options.log)
+  }
+
+  /** Everything since the last look, which must be over: the gateway has recovered and nobody calls. */
+  look(): Verdict {
+    for (const event of this.#readOn()) this.#history.take(event)
+    const books = readBooks(this.#options.database, this.#after)
+    const violations = [...this.#history.faults, ...judgeBooks(books), ...this.#judgeGrowth(books)]
+    violations.push(...this.#judgePayments(books))
+    const cases = this.#casesOf(books)
+    for (const found of cases) violations.push(...judgeCall(found))
+    violations.push(...judgeNames(cases), ...this.#judgePayers(cases, books.transfers))
+    this.#count(cases)
+    this.#history.forget()
+    this.#after = {
+      call: books.records.at(-1)?.callId ?? this.#after.call,
+      seq: books.lastSeq,
+    }
+    const counts = { calls: this.#calls, checkpointed: this.#checkpointed, outcomes: { ...this.#outcomes } }
+    return { violations, kills: { ...this.#kills }, cut: { ...this.#cut }, ...counts }
+  }
+
+  /** Nothing that was once on the disk is gone. */
+  #judgeGrowth(books: Books): string[] {
+    const said: string[] = []
+    if (books.recordsInAll !== this.#recordsInAll + books.records.length) {
+      said.push(`G16: ${this.#recordsInAll} records and ${books.records.length} new ones are ${books.recordsInAll}`)
+    }
+    if (books.transfersInAll < this.#transfersInAll) said.push('G3: there are fewer transfers than there were')
+    this.#recordsInAll = books.recordsInAll
+    this.#transfersInAll = books.transfersInAll
+    return said
+  }
+
+  #judgePayments({ payments }: Books): string[] {
+    const twice: string[] = []
+    for (const reference of payments) {
+      if (this.#payments.has(reference)) twice.push(reference)
+      this.#payments.add(reference)
+    }
+    const lost = this.#history.booked.filter(reference => !this.#payments.has(reference))
+    return [
+      ...twice.map(reference => `G3: ${reference} was booked twice`),
+      ...lost.map(reference => `G3: ${reference} was acknowledged and is not in the books`),
+    ]
+  }
+
+  /** Every call is charged to the account of its own key, and to no other. */
+  #judgePayers(cases: readonly Case[], transfers: readonly Transfer[]): string[] {
+    const said: string[] = []
+    const accounts = new Map<number, number>()
+    for (const { call, records } of cases) {
+      for (const { callId, accountId } of records) {
+        accounts.set(callId, accountId)
+        const known = this.#accountOfKey.get(call.key)
+        if (known === undefined) this.#accountOfKey.set(call.key, accountId)
+        else if (known !== accountId) said.push(`G3: ${call.tag} is recorded for ${accountId}, its key is of ${known}`)
+      }
+    }
+    for (const { kind, call, debit } of transfers) {
+      const payer = accounts.get(call)
+      if (kind === 'charge' && payer !== debit) said.push(`G3: call ${call} of ${payer} was charged to ${debit}`)
+    }
+    return said
+  }
+
+  #casesOf(books: Books): Case[] {
+    const records = Map.groupBy(books.records, record => record.tag)
+    const transfers = Map.groupBy(books.transfers, transfer => transfer.call)
+    return [...this.#history.calls.values()].map(call => {
+      const own = records.get(call.tag) ?? []
+      const moved = own.flatMap(record => transfers.get(record.callId) ?? [])
+      const [charged, shortfall] = [sumOf(moved, 'charge'), sumOf(moved, 'shortfall')]
+      const chargedBefore = this.#chargedBefore.get(call.tag) ?? 0n
+      if (call.named) this.#chargedBefore.set(call.tag, chargedBefore + charged)
+      return { call, records: own, charged, shortfall, chargedBefore, checkpointMs: this.#options.checkpointMs }
+    })
+  }
+
+  #count(cases: readonly Case[]): void {
+    const hit = new Set<string>()
+    for (const { call, records, charged } of cases) {
+      this.#calls++
+      if (records[0]?.outcome === CRASHED && charged > 0n) this.#checkpointed++
+      const outcome = records[0]?.outcome ?? 'unknown to the gateway'
+      this.#outcomes[outcome] = (this.#outcomes[outcome] ?? 0) + 1
+      const phase = phaseOf(call, records[0])
+      if (phase === undefined) continue
+      this.#cut[phase]++
+      hit.add(`${call.kill} ${phase}`)
+    }
+    for (const phase of phases) this.#kills[phase] += [...hit].filter(name => name.endsWith(phase)).length
+  }
+}
+
+const sumOf = (transfers: readonly Transfer[], kind: string): bigint =>
+  transfers.reduce((sum, transfer) => (transfer.kind === kind ? sum + transfer.amount : sum), 0n)
+
+function phaseOf(call: SeenCall, record: RecordRow | undefined): Phase | undefined {
+  if (call.kill === undefined) return undefined
+  if (record === undefined) return call.upstreamRequests === 0 ? 'reserve' : 'dispatch'
+  if (record.outcome !== CRASHED) return call.ended === 'broken' ? 'terminal' : undefined
+  if (call.upstreamRequests === 0) return 'dispatch'
+  return call.usage === undefined ? 'relay' : 'settle'
+}
+
+/** The id that a caller read is the id of its own record. */
+function judgeNames(cases: readonly Case[]): string[] {
+  return cases.flatMap(({ call, records }) => {
+    const [record] = records
+    if (record === undefined || call.request === undefined || call.named) return []
+    const callId = parseTextId(call.request)
+    return callId === record.callId ? [] : [`G16: ${call.tag} was told ${call.request}, its record is ${record.callId}`]
+  })
+}

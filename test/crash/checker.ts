@@ -1,0 +1,15 @@
+// The checker's process: for each line that it is given it looks once and answers with one line. It shares nothing
+// with the gateway but the file, and nothing with the harness but the log.
+//
+//   checker.ts <database> <log> <checkpoint ms>
+
+import { createInterface } from 'node:readline'
+import { Checker } from './check.ts'
+
+const [database, log, checkpointMs] = process.argv.slice(2)
+const checker = new Checker({ database: database!, log: log!, checkpointMs: Number(checkpointMs) })
+
+for await (const line of createInterface({ input: process.stdin })) {
+  if (line !== 'look') throw new Error(`the checker does not know "${line}"`)
+  process.stdout.write(`${JSON.stringify(checker.look())}\n`)
+}

@@ -1,0 +1,95 @@
+// An append-only file of JSON lines: what was seen, in the order in which it was seen. Written at once, by a process
+// that is never killed, and read by the checker, which is another one.
+
+import { closeSync, openSync, readSync, writeSync } from 'node:fs'
+import type { Counts } from './plan.ts'
+
+/** What an upstream can tell. */
+export type UpstreamEvent =
+  | { readonly kind: 'seen'; readonly tag: string }
+  | { readonly kind: 'refused'; readonly tag: string }
+  | { readonly kind: 'piece'; readonly tag: string; readonly chars: number }
+  | { readonly kind: 'said'; readonly tag: string; readonly usage: Counts }
+
+/**
+ * What a caller can tell. `last`: that has come which must not come before the charge is durable. `ended` is its last
+ * word about a call, whatever became of the call.
+ */
+export type CallerEvent =
+  | Sent
+  | { readonly kind: 'head'; readonly tag: string; readonly status: number; readonly request: string }
+  | { readonly kind: 'last'; readonly tag: string }
+  | { readonly kind: 'ended'; readonly tag: string; readonly how: Ending; readonly said?: string }
+
+export interface Sent {
+  readonly kind: 'sent'
+  readonly tag: string
+  readonly key: number
+  readonly stream: boolean
+  /** It may be sent again, and must still be charged once. */
+  readonly named: boolean
+  readonly bytes: number
+  readonly outputMax: number
+  readonly ms: number
+}
+
+/** `whole`: the last byte, or the terminal event, arrived. */
+export type Ending = 'whole' | 'refused' | 'error_event' | 'broken' | 'left'
+
+/** What the operator can tell, and the one who kills. */
+export type HarnessEvent =
+  | { readonly kind: 'booked'; readonly reference: string }
+  | { readonly kind: 'killed'; readonly when: 'load' | 'start'; readonly ms: number }
+
+export type Event = UpstreamEvent | CallerEvent | HarnessEvent
+
+export interface EventLog {
+  write(event: Event): void
+  /** Acts in the very moment after such an event was written. Resolves then, or when none came in time. */
+  next(isLike: (event: Event) => boolean, withinMs: number, act: () => void): Promise<void>
+  close(): void
+}
+
+export function openEventLog(path: string): EventLog {
+  const file = openSync(path, 'a')
+  let onWritten = (_event: Event): void => {}
+  return {
+    write(event) {
+      writeSync(file, `${JSON.stringify(event)}\n`)
+      onWritten(event)
+    },
+    async next(isLike, withinMs, act) {
+      const happened = Promise.withResolvers<void>()
+      const timer = setTimeout(() => happened.resolve(), withinMs)
+      onWritten = event => {
+        if (!isLike(event)) return
+        act()
+        happened.resolve()
+      }
+      await happened.promise
+      onWritten = () => {}
+      clearTimeout(timer)
+    },
+    close: () => closeSync(file),
+  }
+}
+
+/** Reads on from where it stopped the last time. */
+export function followEventLog(path: string): () => Event[] {
+  const file = openSync(path, 'r')
+  const piece = Buffer.alloc(1024 * 1024)
+  let rest: Buffer = Buffer.alloc(0)
+  return function readOn() {
+    const events: Event[] = []
+    for (;;) {
+      const count = readSync(file, piece, 0, piece.length, null)
+      if (count === 0) return events
+      rest = Buffer.concat([rest, piece.subarray(0, count)])
+      const end = rest.lastIndexOf(10)
+      for (const line of rest.toString('utf8', 0, end + 1).split('\n')) {
+        if (line !== '') events.push(JSON.parse(line) as Event)
+      }
+      rest = rest.subarray(end + 1)
+    }
+  }
+}

@@ -1,0 +1,317 @@
+// Kills a gateway under load again and again on one data folder, and lets the checker look after each recovery.
+
+import type { Subprocess } from 'bun'
+import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { until } from '../support/gateway.ts'
+import { countOpenCalls } from './books.ts'
+import { Callers } from './callers.ts'
+import type { Phase, Verdict } from './check.ts'
+import type { Event, EventLog } from './event-log.ts'
+import { openEventLog } from './event-log.ts'
+import { Gate } from './gate.ts'
+import type { ChildOptions } from './gateway-child.ts'
+import { GatewayChild, ROOT, StartFailed } from './gateway-child.ts'
+import { judgeOldHouse, writeOldHouse } from './old-house.ts'
+import { Operator } from './operator.ts'
+import { budgets, buildRandom, credits, poorKey } from './plan.ts'
+import { MODEL, startUpstream } from './upstream.ts'
+
+export interface CrashOptions {
+  readonly kills: number
+  readonly seed: number
+  /** The working copy whose gateway is killed. */
+  readonly root?: string
+  readonly callers?: number
+  /** Of the kills, how many fall into the upgrade of an old data folder. */
+  readonly upgrades?: number
+  /** After every so many loads a start is killed. */
+  readonly startKillEach?: number
+  onKill?(kills: number, verdict: Verdict): void
+}
+
+export interface CrashReport {
+  readonly seed: number
+  readonly kills: number
+  /** Of them, while it started; of those, while an old folder was brought up to date, and with calls to recover. */
+  readonly starts: number
+  readonly upgrades: number
+  readonly recoveries: number
+  readonly calls: number
+  readonly checkpointed: number
+  readonly hits: Readonly<Record<Phase, number>>
+  readonly cut: Readonly<Record<Phase, number>>
+  readonly outcomes: Readonly<Record<string, number>>
+  readonly violations: readonly string[]
+  readonly seconds: number
+}
+
+const CALLERS = 50
+const LOAD_MS = { least: 20, most: 220 }
+/** One load in so many lasts until streams have been checkpointed. */
+const LONG_LOAD_EACH = 40
+const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
+/** More than one kill in five falls into a start, and some of them into the start after that. */
+const START_KILL_EACH = 3
+const START_KILLS_MILLE = 250
+const CHECKPOINT_SECONDS = 1
+const AFTER_TOUCH_MS = 15
+const VIOLATIONS_KEPT = 200
+/** One kill in so many falls into an upgrade, if nothing else is said. */
+const UPGRADE_KILLS_SHARE = 30
+const MOMENT_MS_MAX = 1_000
+const QUIET_MS_MAX = 10_000
+
+/** When a kill under load falls: at any instant, or right after something that promises durability. */
+const moments: readonly (undefined | ((event: Event) => boolean))[] = [
+  undefined,
+  undefined,
+  event => event.kind === 'last',
+  event => event.kind === 'last',
+  event => event.kind === 'seen',
+]
+
+/** Ends at the first violation, or after so many kills. */
+export async function runCrashes(options: CrashOptions): Promise<CrashReport> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-crash-'))
+  const run = new Run(options, folder)
+  try {
+    await run.prepare()
+    await run.killUpgrades()
+    await run.killOften()
+    return run.report()
+  } finally {
+    await run.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+class Run {
+  readonly #options: CrashOptions
+  readonly #folder: string
+  readonly #random: () => number
+  readonly #log: EventLog
+  readonly #gate = new Gate()
+  readonly #sinceMs = performance.now()
+  #database = ''
+  #upstream!: FakeUpstream
+  #callers!: Callers
+  #child!: ChildOptions
+  #booking: Promise<void> | undefined
+  #checker!: Looker
+  #gateway: GatewayChild | undefined
+  #startMs = 150
+  #loads = 0
+  #kills = 0
+  #starts = 0
+  #upgrades = 0
+  #recoveries = 0
+  #verdict: Verdict | undefined
+  #violations: readonly string[] = []
+
+  constructor(options: CrashOptions, folder: string) {
+    this.#options = options
+    this.#folder = folder
+    this.#random = buildRandom(options.seed)
+    this.#log = openEventLog(join(folder, 'events.jsonl'))
+  }
+
+  async prepare(): Promise<void> {
+    const { seed, root = ROOT } = this.#options
+    this.#upstream = await startUpstream(seed, this.#log)
+    const data = join(this.#folder, 'data')
+    this.#database = join(data, 'weir.db')
+    this.#child = {
+      root,
+      env: {
+        PORT: '0',
+        WEIR_DATA: data,
+        WEIR_DEMO: 'off',
+        LOG_LEVEL: 'error',
+        WEIR_CHECKPOINT_SECONDS: String(CHECKPOINT_SECONDS),
+        WEIR_BALLAST_MB: '0',
+        OPENAI_API_KEY: 'sk-crash',
+        OPENAI_BASE_URL: `${this.#upstream.url}/v1`,
+      },
+    }
+  }
+
+  async #hireCallers(): Promise<void> {
+    const { seed, callers: count = CALLERS } = this.#options
+    const operator = new Operator(join(dirname(this.#database), 'weir.sock'))
+    const keys: string[] = []
+    for (const credit of credits) keys.push(await operator.createKey(credit))
+    for (const [key, amount] of Object.entries(budgets)) await operator.setBudget(keys[Number(key)]!, amount)
+    const [log, gate] = [this.#log, this.#gate]
+    this.#callers = new Callers({ seed, count, keys, model: MODEL, log, gate })
+    this.#booking = operator.bookPayments(gate, keys[poorKey]!, log)
+    this.#checker = new Looker(this.#database, join(this.#folder, 'events.jsonl'))
+  }
+
+  /** Each time a folder of the first schema, killed while it is brought up to date; the last one is used on. */
+  async killUpgrades(): Promise<void> {
+    const { kills, root = ROOT } = this.#options
+    const data = dirname(this.#database)
+    const { upgrades = Math.ceil(kills / UPGRADE_KILLS_SHARE) } = this.#options
+    while (this.#upgrades < upgrades && this.#violations.length === 0) {
+      rmSync(data, { recursive: true, force: true })
+      mkdirSync(data)
+      writeOldHouse(this.#database, root)
+      await this.#killAtStart()
+      this.#upgrades++
+      if (!(await this.#start())) return
+      await this.#gateway!.kill()
+      this.#violations = judgeOldHouse(this.#database)
+    }
+  }
+
+  async killOften(): Promise<void> {
+    if (this.#violations.length > 0) return
+    if (!(await this.#start())) return
+    await this.#hireCallers()
+    while (this.#kills < this.#options.kills && this.#violations.length === 0) {
+      await this.#killUnderLoad()
+      let isStartKilled = this.#loads % (this.#options.startKillEach ?? START_KILL_EACH) === 0
+      while (isStartKilled && this.#kills < this.#options.kills) {
+        await this.#killAtStart()
+        isStartKilled = this.#random() * 1_000 < START_KILLS_MILLE
+      }
+      await this.#startAndLook()
+    }
+  }
+
+  async #killUnderLoad(): Promise<void> {
+    const gateway = this.#gateway!
+    const { least, most } = ++this.#loads % LONG_LOAD_EACH === LONG_LOAD_EACH / 4 ? LONG_LOAD_MS : LOAD_MS
+    const isMoment = moments[Math.floor(this.#random() * moments.length)]
+    this.#gate.open(await gateway.started())
+    await Bun.sleep(least + this.#random() * (most - least))
+    let isStruck = false
+    // All in one instant, so that no caller hears of the kill before it is written down.
+    const strike = (): void => {
+      if (isStruck) return
+      isStruck = true
+      gateway.strike()
+      this.#log.write({ kind: 'killed', when: 'load', ms: Date.now() })
+      this.#gate.shut()
+    }
+    if (isMoment !== undefined) await this.#log.next(isMoment, MOMENT_MS_MAX, strike)
+    strike()
+    await gateway.ended
+    this.#kills++
+    await until(() => this.#callers.underWay === 0, 'every caller has heard of the end', QUIET_MS_MAX)
+  }
+
+  /** At any instant of the start, or soon after it first touches its data. */
+  async #killAtStart(): Promise<void> {
+    const open = countOpenCalls(this.#database)
+    const gateway = new GatewayChild(this.#child)
+    if (this.#random() < 0.3) await Bun.sleep(this.#startMs * (0.3 + 0.8 * this.#random()))
+    else {
+      await firstTouch(this.#database, gateway.listening)
+      await Bun.sleep(this.#random() * AFTER_TOUCH_MS)
+    }
+    await gateway.kill()
+    this.#log.write({ kind: 'killed', when: 'start', ms: Date.now() })
+    this.#kills++
+    this.#starts++
+    if (open > 0) this.#recoveries++
+  }
+
+  /** False when a crash has left it unable to start. */
+  async #start(): Promise<boolean> {
+    const sinceMs = performance.now()
+    this.#gateway = new GatewayChild(this.#child)
+    try {
+      await this.#gateway.started()
+    } catch (fault) {
+      if (!(fault instanceof StartFailed)) throw fault
+      this.#violations = [`the gateway does not start again: ${fault.message}`]
+      return false
+    }
+    this.#startMs = this.#startMs * 0.8 + (performance.now() - sinceMs) * 0.2
+    return true
+  }
+
+  async #startAndLook(): Promise<void> {
+    if (!(await this.#start())) return
+    this.#verdict = await this.#checker.look()
+    this.#violations = this.#verdict.violations.slice(0, VIOLATIONS_KEPT)
+    this.#options.onKill?.(this.#kills, this.#verdict)
+  }
+
+  report(): CrashReport {
+    const none = { reserve: 0, dispatch: 0, relay: 0, settle: 0, terminal: 0 }
+    return {
+      seed: this.#options.seed,
+      kills: this.#kills,
+      starts: this.#starts,
+      upgrades: this.#upgrades,
+      recoveries: this.#recoveries,
+      calls: this.#verdict?.calls ?? 0,
+      checkpointed: this.#verdict?.checkpointed ?? 0,
+      hits: this.#verdict?.kills ?? none,
+      cut: this.#verdict?.cut ?? none,
+      outcomes: this.#verdict?.outcomes ?? {},
+      violations: this.#violations,
+      seconds: (performance.now() - this.#sinceMs) / 1_000,
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#gateway?.kill()
+    this.#gate.close()
+    await this.#callers?.gone()
+    await this.#booking
+    this.#checker?.close()
+    await this.#upstream?.stop()
+    this.#log.close()
+  }
+}
+
+/** Waits until the database is touched, or the gateway is up, whichever is first. */
+async function firstTouch(database: string, listening: Promise<unknown>): Promise<void> {
+  const touched = Promise.withResolvers<void>()
+  const watcher = watch(dirname(database), (_, file) => {
+    if (file?.startsWith(basename(database))) touched.resolve()
+  })
+  await Promise.race([touched.promise, listening])
+  watcher.close()
+}
+
+/** The checker's process, from outside. */
+class Looker {
+  readonly #process: Subprocess<'pipe', 'pipe', 'inherit'>
+  readonly #lines: AsyncIterator<string>
+
+  constructor(database: string, log: string) {
+    const program = [process.execPath, join(import.meta.dir, 'checker.ts')]
+    const args = [...program, database, log, String(CHECKPOINT_SECONDS * 1_000)]
+    this.#process = Bun.spawn(args, { stdin: 'pipe', stdout: 'pipe', stderr: 'inherit' })
+    this.#lines = linesOf(this.#process.stdout)
+  }
+
+  async look(): Promise<Verdict> {
+    this.#process.stdin.write('look\n')
+    this.#process.stdin.flush()
+    const { value, done } = await this.#lines.next()
+    if (done) throw new Error('the checker has ended')
+    return JSON.parse(value) as Verdict
+  }
+
+  close(): void {
+    this.#process.kill()
+  }
+}
+
+async function* linesOf(output: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const chunk of output) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n')
+    rest = lines.pop()!
+    yield* lines
+  }
+}

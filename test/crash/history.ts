@@ -1,0 +1,95 @@
+// What the callers and the upstream saw, call by call, from the log that they wrote.
+
+import type { Ending, Event, Sent } from './event-log.ts'
+import type { Counts } from './plan.ts'
+
+export interface SeenCall {
+  readonly tag: string
+  readonly key: number
+  readonly stream: boolean
+  readonly named: boolean
+  readonly sentMs: number
+  /** Of its body. */
+  readonly bytes: number
+  readonly outputMax: number
+  /** As the caller read it from the head of its answer. */
+  request?: string
+  status?: number
+  ended?: Ending
+  said?: string
+  /** The kill that found it under way, counted from 1. */
+  kill?: number
+  killedMs?: number
+  /** Requests that reached the upstream, one for each attempt. */
+  upstreamRequests: number
+  /** The upstream answered with an error. */
+  refused: boolean
+  /** Of content that the upstream sent. */
+  chars: number
+  /** What the upstream reported before it sent its last byte. */
+  usage?: Counts
+}
+
+export class History {
+  /** Of the calls since the last look. */
+  readonly calls = new Map<string, SeenCall>()
+  readonly #underWay = new Map<string, SeenCall>()
+  /** References of payments that the operator knows to be in the books, since the last look. */
+  readonly booked: string[] = []
+  kills = 0
+  /** What the log itself cannot mean. */
+  readonly faults: string[] = []
+
+  forget(): void {
+    this.calls.clear()
+    this.booked.length = 0
+  }
+
+  take(event: Event): void {
+    switch (event.kind) {
+      case 'booked': return void this.booked.push(event.reference)
+      case 'killed': return this.#killed(event.ms)
+      case 'sent': return this.#sent(event)
+      default: return this.#about(event)
+    }
+  }
+
+  /** What is sent again begins anew; what became of the first try was looked at before. */
+  #sent({ kind, ms, ...sent }: Sent): void {
+    const call = { ...sent, sentMs: ms, upstreamRequests: 0, refused: false, chars: 0 }
+    this.calls.set(call.tag, call)
+    this.#underWay.set(call.tag, call)
+  }
+
+  #killed(ms: number): void {
+    this.kills++
+    for (const call of this.#underWay.values()) {
+      call.kill ??= this.kills
+      call.killedMs ??= ms
+    }
+    this.#underWay.clear()
+  }
+
+  #about(event: Exclude<Event, { kind: 'booked' | 'killed' | 'sent' }>): void {
+    const call = this.calls.get(event.tag)
+    if (call === undefined) return void this.faults.push(`the log tells of ${event.tag}, which nobody sent`)
+    switch (event.kind) {
+      case 'head':
+        call.status = event.status
+        call.request = event.request
+        return
+      case 'last': return
+      case 'ended':
+        call.ended = event.how
+        if (event.said !== undefined) call.said = event.said
+        // The gateway may be busy with a call whose caller has left.
+        if (event.how !== 'left') this.#underWay.delete(event.tag)
+        return
+      case 'seen': return void call.upstreamRequests++
+      case 'refused': return void (call.refused = true)
+      case 'piece': return void (call.chars = event.chars)
+      case 'said': return void (call.usage = event.usage)
+      default: event satisfies never
+    }
+  }
+}

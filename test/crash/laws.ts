@@ -1,0 +1,175 @@
+// What must be true of every call and every account, whatever was killed and when. Each law gives its violations in
+// words. Prices are written here anew, so that a mistake in the gateway's arithmetic is not repeated.
+
+import type { AccountRow, Books, BudgetRow, RecordRow } from './books.ts'
+import type { SeenCall } from './history.ts'
+import type { Counts } from './plan.ts'
+
+/** Nano-USD a token of gpt-4o-mini: 0.15, 0.075 and 0.60 USD a million. */
+const INPUT = 150n
+const CACHED = 75n
+const OUTPUT = 600n
+
+/** Operator accounts may stand below zero: they are the other side of every customer's balance. */
+const OPERATOR = 'operator'
+const REVENUE = 1
+const SHORTFALL = 3
+
+export const costOf = ({ input, cached, output }: Counts): bigint =>
+  BigInt(input - cached) * INPUT + BigInt(cached) * CACHED + BigInt(output) * OUTPUT
+
+const inWords = ({ input, cached, output }: Counts): string => `${input} in (${cached} cached), ${output} out`
+
+/** What is not reported is counted by four bytes a token, as who-pays.md says; no more than that is ever charged. */
+const tokensIn = (bytes: number): bigint => BigInt(Math.ceil(bytes / 4))
+const mostFor = (call: SeenCall): bigint => tokensIn(call.bytes) * INPUT + tokensIn(call.chars) * OUTPUT
+
+/** A call beside what the books have of it. */
+export interface Case {
+  readonly call: SeenCall
+  readonly records: readonly RecordRow[]
+  readonly charged: bigint
+  readonly shortfall: bigint
+  /** For what was sent before under the same idempotency key. */
+  readonly chargedBefore: bigint
+  /** How old a stream is at its first checkpoint; before that, a crash costs its caller nothing. */
+  readonly checkpointMs: number
+}
+
+type Law = (found: Case) => string | undefined
+
+export const CRASHED = 'gateway_crash'
+const REPLAYED = 'replayed'
+const crashed = ({ records }: Case): boolean => records[0]?.outcome === CRASHED
+
+const callLaws: Readonly<Record<string, Law>> = {
+  'G1, G16: what reached the upstream was held or recorded first': ({ call, records }) =>
+    call.upstreamRequests > 0 && records.length === 0 ? 'has neither hold nor record' : undefined,
+
+  'G16: a call has one record': ({ records }) => (records.length > 1 ? `has ${records.length} records` : undefined),
+
+  'G3: a whole answer was charged for exactly its usage': ({ call, records, charged, shortfall }) => {
+    if (call.ended !== 'whole' || records[0]?.outcome === REPLAYED) return undefined
+    if (call.usage === undefined) return 'got an answer that the upstream did not give'
+    const cost = costOf(call.usage)
+    if (records[0]?.outcome !== 'completed') return `is whole and recorded as ${records[0]?.outcome ?? 'nothing'}`
+    return charged + shortfall === cost ? undefined : `cost ${cost}, charged ${charged}, shortfall ${shortfall}`
+  },
+
+  'G3: a settled answer is charged as it was reported, delivered or not': found => {
+    const { call, records, charged, shortfall } = found
+    const [record] = records
+    const isOver = record?.outcome === 'completed' || record?.outcome === 'client_left'
+    if (!isOver || record.source !== 'reported' || call.usage === undefined) return undefined
+    const cost = costOf(call.usage)
+    return charged + shortfall === cost ? undefined : `cost ${cost}, charged ${charged}, shortfall ${shortfall}`
+  },
+
+  'G1: the hold covered what a call within its cap cost': ({ call, records }) => {
+    const [record] = records
+    if (record?.outcome !== 'completed' || call.usage === undefined) return undefined
+    if (call.usage.output > call.outputMax) return undefined
+    const cost = costOf(call.usage)
+    return record.held >= cost && record.shortfall === 0n ? undefined : `cost ${cost}, ${record.held} was held`
+  },
+
+  'G3: the record tells the usage as it was reported': ({ call, records }) => {
+    const [record] = records
+    if (record?.source !== 'reported' || call.usage === undefined) return undefined
+    const [used, told] = [inWords(call.usage), inWords(record)]
+    return used === told ? undefined : `used ${used}, recorded ${told}`
+  },
+
+  'G3: the record tells what was charged': ({ records, charged, shortfall }) => {
+    const [record] = records
+    if (record === undefined) return charged === 0n ? undefined : 'was charged and has no record'
+    return record.cost === charged && record.shortfall === shortfall
+      ? undefined
+      : `record ${record.cost} and ${record.shortfall}, ledger ${charged} and ${shortfall}`
+  },
+
+  'G4: a crash costs no more than what was delivered at the last checkpoint': found => {
+    const { call, charged } = found
+    if (!crashed(found)) return undefined
+    const livedMs = (call.killedMs ?? call.sentMs) - call.sentMs
+    const most = call.stream && livedMs >= found.checkpointMs ? mostFor(call) : 0n
+    return charged <= most ? undefined : `was cut after ${livedMs} ms and charged ${charged}, at most ${most}`
+  },
+
+  'G4: only a crash is recorded as one': found =>
+    crashed(found) && found.call.kill === undefined ? 'was recorded as crashed, and nobody killed it' : undefined,
+
+  'G5: a caller that leaves pays for what it got': ({ call, records, charged }) => {
+    const [record] = records
+    if (record?.outcome !== 'client_left') return undefined
+    // Bytes may have been on their way to an upstream that never came to read them.
+    if (call.upstreamRequests === 0 && charged === 0n) return undefined
+    if (call.refused || record.source === 'reported') return undefined
+    if (charged === 0n) return 'left after its request went upstream, and was charged nothing'
+    return charged <= mostFor(call) ? undefined : `left and was charged ${charged}, at most ${mostFor(call)}`
+  },
+
+  'G8: an idempotency key is charged once': ({ records, charged, chargedBefore }) => {
+    if (chargedBefore > 0n && charged > 0n) return `was charged ${chargedBefore}, and ${charged} when it was sent again`
+    if (records[0]?.outcome !== REPLAYED) return undefined
+    return charged === 0n && chargedBefore > 0n ? undefined : `was replayed, charged ${chargedBefore} and ${charged}`
+  },
+
+  'G6: a refused call is free': ({ call, charged }) =>
+    call.ended === 'refused' && charged > 0n ? `was refused with ${call.status} and charged ${charged}` : undefined,
+
+  'G2: whoever cannot pay is not served': ({ call }) =>
+    call.status === 402 && call.upstreamRequests > 0 ? 'was refused for its balance and sent all the same' : undefined,
+
+  'the gateway does not fail by itself': ({ call }) => {
+    const isMeant = call.status === 402 || (call.refused && (call.status === 502 || call.status === 503))
+    const fault = call.ended === 'error_event' || (call.ended === 'refused' && !isMeant)
+    return fault ? `was told ${call.status}: ${call.said ?? ''}` : undefined
+  },
+
+  'only a kill breaks an answer': ({ call }) =>
+    call.ended === 'broken' && call.kill === undefined ? 'broke off, and nobody was killed' : undefined,
+}
+
+export function judgeCall(found: Case): string[] {
+  return Object.entries(callLaws).flatMap(([name, law]) => {
+    const violation = law(found)
+    return violation === undefined ? [] : [`${name}: ${found.call.tag} ${violation}`]
+  })
+}
+
+function judgeAccount(account: AccountRow): string[] {
+  const said: string[] = []
+  const { id, balance, held, creditLimit } = account
+  if (balance !== account.entries) said.push(`G3: account ${id} has ${balance}, its entries sum to ${account.entries}`)
+  if (held !== account.open) said.push(`G3: account ${id} has ${held} held, its open holds sum to ${account.open}`)
+  if (account.kind === 'prepaid' && balance + creditLimit - held < 0n) {
+    said.push(`G2: account ${id} stands at ${balance} with ${held} held and a limit of ${creditLimit}`)
+  }
+  if (account.kind !== OPERATOR && account.frozen) said.push(`account ${id} was frozen by the auditor`)
+  return said
+}
+
+function judgeBudget({ scope, span, ceiling, spent, held, open, charged }: BudgetRow): string[] {
+  const said: string[] = []
+  const name = `the ${span} budget of ${scope}`
+  if (spent + held > ceiling) said.push(`G2: ${name} has ${spent} spent and ${held} held of ${ceiling}`)
+  if (held !== open) said.push(`G3: ${name} has ${held} held, its open holds sum to ${open}`)
+  if (span === 'total' && spent !== charged) said.push(`G3: ${name} has ${spent} spent, its charges sum to ${charged}`)
+  return said
+}
+
+/** Of a gateway that has recovered and serves nobody. */
+export function judgeBooks(books: Books): string[] {
+  const said = [...books.accounts.flatMap(judgeAccount), ...books.budgets.flatMap(judgeBudget)]
+  const sum = books.accounts.reduce((total, { balance }) => total + balance, 0n)
+  if (sum !== 0n) said.push(`G3: all balances together are ${sum}, not nothing`)
+  if (books.openCalls > 0) said.push(`G4: ${books.openCalls} holds of calls are open after recovery`)
+  for (const call of books.chargedTwice) said.push(`G3: call ${call} was charged more than once`)
+  for (const call of books.chargedAlone) said.push(`G16: call ${call} was charged and has no record`)
+  for (const { seq, kind, debit, credit } of books.transfers) {
+    const right = credit === REVENUE && (kind === 'shortfall' ? debit === SHORTFALL : debit > SHORTFALL)
+    if (!right) said.push(`G3: transfer ${seq} of kind ${kind} goes from ${debit} to ${credit}`)
+  }
+  return said
+}

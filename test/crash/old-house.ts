@@ -1,0 +1,62 @@
+// A data folder as the first schema left it after a crash: accounts with money, some of it held, and records. Bringing
+// it up to date must lose no money, wherever that is killed.
+
+import { Database } from 'bun:sqlite'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const ACCOUNTS = 300
+const FIRST_ID = 1_000
+
+/** As the first schema wrote it; later ones are for the gateway to add. */
+export function writeOldHouse(path: string, root: string): void {
+  const schema = readFileSync(join(root, 'src', 'store', 'migrations', '0001-house.sql'), 'utf8')
+  const db = new Database(path, { create: true, readwrite: true })
+  try {
+    db.run('PRAGMA journal_mode = WAL')
+    db.transaction(() => {
+      db.run(schema)
+      db.run('PRAGMA user_version = 1')
+      const insertAccount = db.query('INSERT INTO account VALUES (?1, ?2, ?3, ?4, 0)')
+      const insertHold = db.query('INSERT INTO hold VALUES (?1, ?2, ?3)')
+      const insertRecord = db.query(
+        `INSERT INTO record VALUES (?1, 1, ?2, 'openai', 'gpt-4o-mini', 'openai#1', 200, 'completed', 'reported',
+           10, 0, 10, 7500, 1, 0, 100)`,
+      )
+      for (let account = 0; account < ACCOUNTS; account++) {
+        const id = FIRST_ID + account
+        const held = account % 10 === 0 ? 40 : 0
+        insertAccount.run(id, 'old', balanceOf(account), held)
+        if (held > 0) insertHold.run(id, id, held)
+        insertRecord.run(id + ACCOUNTS, id)
+      }
+    })()
+  } finally {
+    db.close()
+  }
+}
+
+/** Some have nothing. */
+const balanceOf = (account: number): number => (account % 10 === 9 ? 0 : 1_000_000 + account)
+
+/** What became of the old accounts, in words, where it is not what it was. */
+export function judgeOldHouse(path: string): string[] {
+  const db = new Database(path, { readonly: true })
+  try {
+    const rows = db.query('SELECT id, balance, held FROM account WHERE name = ?1').all('old') as Kept[]
+    const said = rows.length === ACCOUNTS ? [] : [`the upgrade kept ${rows.length} of ${ACCOUNTS} accounts`]
+    for (const { id, balance, held } of rows) {
+      if (balance !== balanceOf(id - FIRST_ID)) said.push(`the upgrade left account ${id} with ${balance}`)
+      if (held !== 0) said.push(`the upgrade left account ${id} with ${held} held for nobody`)
+    }
+    return said
+  } finally {
+    db.close()
+  }
+}
+
+interface Kept {
+  readonly id: number
+  readonly balance: number
+  readonly held: number
+}

@@ -1,0 +1,87 @@
+// What each call of the crash harness does, all of it decided by a seed and the call's number. Caller and upstream
+// work out the same plan by themselves, so nothing need travel between them but the call's tag.
+
+/** Sixty-four bits of state are plenty for load; the sequence depends on the seed alone. */
+export function buildRandom(seed: number): () => number {
+  let state = seed >>> 0
+  return function next() {
+    state = (state + 0x9e3779b9) >>> 0
+    let mixed = state
+    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b)
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+    return ((mixed ^ (mixed >>> 16)) >>> 0) / 2 ** 32
+  }
+}
+
+/** Tokens as the upstream reports them: `input` includes what was cached. */
+export interface Counts {
+  readonly input: number
+  readonly cached: number
+  readonly output: number
+}
+
+export interface CallPlan {
+  /** Travels as the end user's name, through the gateway's record and to the upstream. */
+  readonly tag: string
+  /** Which of the harness's keys pays. */
+  readonly key: number
+  readonly stream: boolean
+  readonly outputMax: number
+  readonly pieces: readonly string[]
+  readonly usage: Counts
+  /** Before the first byte of the answer, and between its pieces. */
+  readonly firstMs: number
+  readonly pieceMs: number
+  /** The caller gives up after this long. */
+  readonly leavesMs?: number
+  /** The upstream refuses every attempt. */
+  readonly fails: boolean
+  /** Sent with an idempotency key, and again and again until it is answered. */
+  readonly named: boolean
+}
+
+/** One account for most, so that calls meet; one with a budget; one that a run empties; one that lives by payments. */
+export const credits = ['500', '200', '0.02', '0.0002'] as const
+export const poorKey = 3
+/** By key: one that half a large run empties. */
+export const budgets: Readonly<Record<number, string>> = { 1: '0.3' }
+const keyOfMille = (mille: number): number => (mille < 650 ? 0 : mille < 850 ? 1 : mille < 920 ? 2 : poorKey)
+
+const TAG = /^c(\d+)$/
+export const tagOf = (call: number): string => `c${call}`
+
+export function planOfTag(seed: number, tag: string): CallPlan | undefined {
+  const call = TAG.exec(tag)?.[1]
+  return call === undefined ? undefined : planCall(seed, Number(call))
+}
+
+/** Many and small: what a checkpoint may charge of them is far from what is held. */
+const LONG_PIECES: readonly string[] = Array.from({ length: 40 }, () => 'w ')
+
+export function planCall(seed: number, call: number): CallPlan {
+  const next = buildRandom(Math.imul(seed, 0x01000193) ^ Math.imul(call, 0x9e3779b1))
+  const below = (bound: number): number => Math.floor(next() * bound)
+  const chance = (mille: number): boolean => below(1_000) < mille
+  const stream = chance(500)
+  const outputMax = 16 + below(48)
+  const input = 5 + below(60)
+  const key = keyOfMille(below(1_000))
+  // A provider that ignores the cap is rare; where the caller has nothing, its excess is the operator's loss.
+  const output = chance(key === poorKey ? 200 : 20) ? outputMax * 100 : 1 + below(outputMax)
+  const slow = stream && chance(300)
+  const long = stream && chance(20) // past its first checkpoint, if the gateway lives that long
+  const pieces = long ? LONG_PIECES : Array.from({ length: 1 + below(8) }, (_, index) => `word${call}-${index} `)
+  return {
+    tag: tagOf(call),
+    key,
+    stream,
+    outputMax,
+    pieces,
+    usage: { input, cached: chance(300) ? below(input) : 0, output },
+    firstMs: chance(300) ? below(30) : 0,
+    pieceMs: long ? 80 : slow ? 5 + below(60) : 0,
+    ...(chance(120) && !long && { leavesMs: below(60) }),
+    fails: chance(30),
+    named: chance(80),
+  }
+}

@@ -1,0 +1,26 @@
+// The harness itself is on trial here: every bug that is planted into a copy of the gateway must come to light.
+
+import { describe, expect, test } from 'bun:test'
+import { bugs } from './bugs.ts'
+import { applied, catchBug, readSource } from './planted.ts'
+
+const MS_MAX = 120_000
+
+test.each(bugs.flatMap(({ edits }) => edits).map(edit => [edit.file, edit] as const))(
+  'a bug in %s can still be planted',
+  (_, edit) => {
+    expect(applied(edit, readSource(edit.file))).not.toBe(readSource(edit.file))
+  },
+)
+
+describe('the harness sees', () => {
+  test.each(bugs.map(bug => [bug.name, bug] as const))(
+    '%s',
+    async (_, bug) => {
+      const seed = Date.now() % 1_000_000
+      const caught = await catchBug(bug, seed)
+      expect({ ...caught, seed, seen: caught.after !== undefined }).toMatchObject({ seed, seen: true })
+    },
+    MS_MAX,
+  )
+})

@@ -1,0 +1,71 @@
+// The provider behind the gateway: the fake upstream, which here writes down every request whose bytes reached it,
+// and what it answered. It lives in the harness's process, which is not killed.
+
+import { chatWire } from '../../src/fake-upstream/chat-wire.ts'
+import type { Reply } from '../../src/fake-upstream/dialect.ts'
+import { sse } from '../../src/fake-upstream/dialect.ts'
+import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
+import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
+import { isRecord, readJson } from '../../src/fake-upstream/request.ts'
+import type { Script, Step } from '../../src/fake-upstream/script.ts'
+import { chunk, end, scripted, wait } from '../../src/fake-upstream/script.ts'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { EventLog } from './event-log.ts'
+import type { CallPlan } from './plan.ts'
+import { planOfTag } from './plan.ts'
+
+export const MODEL = 'gpt-4o-mini'
+
+/** `seen` when the request's bytes were there, `piece` as each goes out, `said` when the whole answer has. */
+export async function startUpstream(seed: number, log: EventLog): Promise<FakeUpstream> {
+  const upstream = await startFakeUpstream({ keepRequests: 0 })
+  upstream.planModel(MODEL, answerByPlan(seed, log))
+  return upstream
+}
+
+function answerByPlan(seed: number, log: EventLog): Script {
+  return scripted(function* steps(request): Iterable<Step> {
+    const body = readJson(request.body)
+    const tag = isRecord(body) && typeof body.user === 'string' ? body.user : ''
+    const plan = planOfTag(seed, tag)
+    if (plan === undefined) throw new Error(`no plan for a call tagged "${tag}"`)
+    log.write({ kind: 'seen', tag })
+    if (plan.firstMs > 0) yield wait(plan.firstMs)
+    if (plan.fails) {
+      log.write({ kind: 'refused', tag })
+      yield* jsonAnswer(503, chatWire.error({ message: 'not today', type: 'server_error' }))
+    } else if (plan.stream) yield* streamed(plan, request, log)
+    else {
+      log.write({ kind: 'said', tag, usage: plan.usage })
+      yield* jsonAnswer(200, chatWire.plain(replyOf(plan, request)))
+    }
+  })
+}
+
+function* streamed(plan: CallPlan, request: ReceivedRequest, log: EventLog): Iterable<Step> {
+  yield streamHead
+  let [sent, chars] = [0, 0]
+  for (const frame of chatWire.frames(replyOf(plan, request))) {
+    // Written down before it goes out: whatever a caller can know is in the log already.
+    if (frame.kind === 'piece') {
+      if (plan.pieceMs > 0) yield wait(plan.pieceMs)
+      chars += plan.pieces[sent++]!.length
+      log.write({ kind: 'piece', tag: plan.tag, chars })
+    }
+    if (frame.kind === 'usage') log.write({ kind: 'said', tag: plan.tag, usage: plan.usage })
+    yield chunk(sse(frame))
+  }
+  yield end
+}
+
+function replyOf(plan: CallPlan, request: ReceivedRequest): Reply {
+  const { input, cached, output } = plan.usage
+  return {
+    ordinal: request.ordinal,
+    model: MODEL,
+    choices: [{ index: 0, pieces: plan.pieces, finish: 'stop' }],
+    usage: { input, output, cached },
+    usageAsked: plan.stream,
+  }
+}

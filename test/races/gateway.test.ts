@@ -1,0 +1,168 @@
+// The same races through the whole gateway: five hundred callers on real sockets, and funds for some of them.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { answer } from '../../src/fake-upstream/answers.ts'
+import type { Script, Step } from '../../src/fake-upstream/script.ts'
+import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import { readBooks } from '../crash/books.ts'
+import { judgeBooks } from '../crash/laws.ts'
+import type { Harness } from '../support/gateway.ts'
+import { hello, startHarness, until } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { post, rawRequest } from '../support/raw.ts'
+
+const CALLERS = 500
+const NAMESAKES = 200
+const ROUNDS = 10
+/** The test runner's own bound on requests under way, which the gateway's upstream calls share, is 256. */
+const SERVED_MAX = 200
+const MODEL = 'gpt-4o-mini'
+const NANOS_PER_USD = 1_000_000_000n
+const WITHIN_MS = 20_000
+const MS_MAX = 90_000
+
+const body = { model: `openai/${MODEL}`, messages: hello, max_tokens: 50 }
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHarness({ env: { LOG_LEVEL: 'error' } })
+})
+afterAll(() => harness.stop())
+
+/** The books agree after every race, and nobody is left holding anything. */
+afterEach(async () => {
+  await harness.idle()
+  expect(judgeBooks(readBooks(join(harness.folder, 'weir.db'), { call: 0, seq: 0 }))).toEqual([])
+})
+
+/** Takes requests and answers none of them until it is opened. */
+function closedGate(): { script: Script; taken(): number; open(): void } {
+  const opened = Promise.withResolvers<void>()
+  const whole = answer('It runs to the sea.')
+  let taken = 0
+  const script = scripted(function* steps(request): Iterable<Step> {
+    taken++
+    yield gate(opened.promise)
+    yield* whole.steps(request)
+  })
+  return { script, taken: () => taken, open: () => opened.resolve() }
+}
+
+const asUsd = (nanos: bigint): string => `${nanos / NANOS_PER_USD}.${String(nanos % NANOS_PER_USD).padStart(9, '0')}`
+
+function query(sql: string): bigint[] {
+  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  try {
+    return (db.query(sql).values() as [bigint][]).map(([value]) => value)
+  } finally {
+    db.close()
+  }
+}
+
+/** By a socket of its own. */
+function ask(key: string, headers: Record<string, string> = {}): Promise<RawAnswer> {
+  const all = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
+  return rawRequest(harness.url, post('/v1/chat/completions', all, JSON.stringify(body)), WITHIN_MS)
+}
+
+/** What one such call sets aside. */
+async function amountOfOne(): Promise<bigint> {
+  const one = closedGate()
+  harness.upstream.planModel(MODEL, one.script)
+  const asked = ask(await harness.key())
+  await until(() => one.taken() === 1, 'it went upstream')
+  const [amount] = query('SELECT amount FROM hold')
+  one.open()
+  expect((await asked).status).toBe(200)
+  return amount!
+}
+
+interface Scramble {
+  readonly key: string
+  readonly enough: number
+}
+
+/** Everybody asks at once; so many are served, and all others are refused for want of money. */
+async function everybodyAtOnce({ key, enough }: Scramble): Promise<void> {
+  const closed = closedGate()
+  harness.upstream.planModel(MODEL, closed.script)
+  const statuses: number[] = []
+  const asked = Array.from({ length: CALLERS }, async () => statuses.push((await ask(key)).status))
+  await until(() => statuses.length + closed.taken() >= CALLERS, 'all are decided', WITHIN_MS)
+  const refused = statuses.filter(status => status === 402).length
+  expect({ enough, refused, served: closed.taken() }).toEqual({ enough, refused: CALLERS - enough, served: enough })
+  expect(query('SELECT count(*) FROM hold')).toEqual([BigInt(enough)])
+  closed.open()
+  await Promise.all(asked)
+  expect(statuses.filter(status => status === 200)).toHaveLength(enough)
+  await harness.idle()
+}
+
+const someOf = (most: number): number => 1 + Math.floor(Math.random() * most)
+
+/** For so many calls, and not quite for one more. */
+const fundsFor = (enough: number, amount: bigint): string => asUsd(amount * BigInt(enough) + (amount - 1n))
+
+test('five hundred callers and funds for so many of them: so many are served, the others get 402', async () => {
+  const amount = await amountOfOne()
+  for (let round = 0; round < ROUNDS; round++) {
+    const enough = someOf(SERVED_MAX)
+    await everybodyAtOnce({ key: await harness.key({ credit: fundsFor(enough, amount), qpm: 100_000 }), enough })
+  }
+}, MS_MAX)
+
+test.each(['key', 'account'])('a budget of a %s is kept, however many call at once', async scope => {
+  const amount = await amountOfOne()
+  for (let round = 0; round < ROUNDS; round++) {
+    const enough = someOf(SERVED_MAX)
+    const key = await harness.key({ qpm: 100_000 })
+    const { id: account } = await harness.gateway.operator['accounts-show']!({ account: key })
+    const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(enough, amount) }
+    await harness.gateway.operator['budgets-set']!(budget)
+    await everybodyAtOnce({ key, enough })
+  }
+}, MS_MAX)
+
+test('a redemption code that two hundred callers redeem at once is worth its amount once', async () => {
+  const { operator } = harness.gateway
+  for (let round = 0; round < ROUNDS; round++) {
+    const { codes } = await operator['codes-create']!({ count: '1', amount: '5' })
+    const [code] = codes as string[]
+    const keys = await Promise.all([harness.key({ credit: '1' }), harness.key({ credit: '1' })])
+    const redeemed = await Promise.allSettled(
+      Array.from({ length: 200 }, (_, index) => operator['codes-redeem']!({ account: keys[index % 2], code })),
+    )
+    expect(redeemed.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+    const balances = await Promise.all(keys.map(key => harness.balance(key)))
+    expect(balances.map(({ balance }) => Number(balance)).sort()).toEqual([1, 6])
+  }
+}, MS_MAX)
+
+test('one idempotency key and two hundred callers: one execution, one charge, one answer', async () => {
+  for (let round = 0; round < ROUNDS; round++) {
+    const key = await harness.key({ qpm: 100_000 })
+    const closed = closedGate()
+    harness.upstream.planModel(MODEL, closed.script)
+    const name = { 'idempotency-key': `round-${round}` }
+    const answers: RawAnswer[] = []
+    const asked = Array.from({ length: NAMESAKES }, async () => answers.push(await ask(key, name)))
+    await until(() => answers.length === NAMESAKES - 1 && closed.taken() === 1, 'one runs, the others know', WITHIN_MS)
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: NAMESAKES - 1 }, () => 409))
+    expect(answers.every(answer => answer.header('retry-after') !== undefined)).toBe(true)
+    closed.open()
+    await Promise.all(asked)
+    const first = answers.at(-1)!
+    const again = await Promise.all(Array.from({ length: NAMESAKES }, () => ask(key, name)))
+    for (const { status, body: same } of [first, ...again]) {
+      expect({ status, body: same.toString() }).toEqual({ status: 200, body: first.body.toString() })
+    }
+    expect(closed.taken()).toBe(1)
+    await harness.idle()
+    const [charges] = query(
+      "SELECT count(*) FROM transfer WHERE kind = 'charge' AND debit = (SELECT max(account_id) FROM api_key)",
+    )
+    expect(charges).toBe(1n)
+  }
+}, MS_MAX)

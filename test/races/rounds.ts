@@ -1,0 +1,250 @@
+// Many callers at once and not enough for all, at the ledger's own door: a real file, the real writer thread. Each
+// round says what went wrong, in words; afterwards the books themselves are judged by the crash harness's laws.
+
+import { createHash } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildIdMinter } from '../../src/base/ids.ts'
+import type { HoldInput, HoldResult, MoneyText, RecordRow } from '../../src/store/operations.ts'
+import { Writer } from '../../src/store/writer.ts'
+import { readBooks, readOverdrawn } from '../crash/books.ts'
+import { judgeBooks } from '../crash/laws.ts'
+import { buildRandom } from '../crash/plan.ts'
+
+export interface RoundsOptions {
+  readonly rounds: number
+  readonly seed: number
+  readonly races?: readonly RaceName[]
+}
+
+interface Ground {
+  readonly writer: Pick<Writer, 'run'>
+  readonly callers: number
+  mintId(): number
+  below(bound: number): number
+  /** Who stands below nothing at this moment. */
+  overdrawn(): string[]
+}
+
+interface Key {
+  readonly id: number
+  readonly accountId: number
+}
+
+/** A fault of the ledger's is a result like others, which no race expects. */
+const asResult = (fault: Error): never => ({ done: fault.message }) as never
+
+type Race = (ground: Ground) => Promise<string[]>
+
+const CALLERS = 500
+const REDEEMERS = 200
+
+/** Runs each race so often, on one file, and gives what was violated. */
+export async function runRounds({ rounds, seed, races: named }: RoundsOptions): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-races-'))
+  const path = join(folder, 'weir.db')
+  const random = buildRandom(seed)
+  let lost = ''
+  const [writer] = await Writer.open({ path, ballastBytes: 0 }, detail => (lost = detail))
+  const ground: Ground = {
+    writer: { run: (name, input) => writer.run(name, input).catch(asResult) },
+    callers: CALLERS,
+    mintId: buildIdMinter(Date.now),
+    below: bound => Math.floor(random() * bound),
+    overdrawn: () => readOverdrawn(path).map(id => `${id} is overdrawn`),
+  }
+  const violations: string[] = []
+  try {
+    for (let round = 1; round <= rounds && violations.length === 0; round++) {
+      for (const name of named ?? raceNames) {
+        for (const violation of await races[name](ground)) violations.push(`${name}, round ${round}: ${violation}`)
+      }
+    }
+    violations.push(...judgeBooks(readBooks(path, { call: 0, seq: 0 })))
+    if (lost !== '') violations.push(`the ledger's thread was lost: ${lost}`)
+    return violations
+  } finally {
+    await writer.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Funds for exactly so many of them. */
+async function fundsRace(ground: Ground): Promise<string[]> {
+  const { amount, enough } = deal(ground)
+  const key = await createKey(ground, amount * BigInt(enough) + BigInt(ground.below(Number(amount))))
+  return await everybodyAtOnce({ ground, key, amount, enough, refusal: 'balance_too_low' })
+}
+
+const budgetRace = (scope: 'id' | 'accountId'): Race =>
+  async function race(ground) {
+    const { amount, enough } = deal(ground)
+    const key = await createKey(ground, 2n * amount * BigInt(ground.callers))
+    const cap = `${amount * BigInt(enough) + BigInt(ground.below(Number(amount)))}` as const
+    for (const span of ['total', 'day', 'month'] as const) {
+      await ground.writer.run('setBudget', { scopeId: key[scope], span, cap })
+    }
+    return await everybodyAtOnce({ ground, key, amount, enough, refusal: 'budget_too_low' })
+  }
+
+/** One code, and everybody has heard of it. */
+async function codeRace(ground: Ground): Promise<string[]> {
+  const worth = BigInt(1 + ground.below(1_000_000))
+  const id = ground.mintId()
+  const digest = createHash('sha256').update(`code ${id}`).digest('hex')
+  const made = { batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
+  await ground.writer.run('createCodes', { ...made, codes: [{ id, digest }] })
+  const keys = await inTurn(20, () => createKey(ground, 0n))
+  const results = await atOnce(REDEEMERS, index =>
+    ground.writer.run('redeemCode', { digest, accountId: keys[index % keys.length]!.accountId }),
+  )
+  return [
+    ...expectCount(results, 'redeemed', 1),
+    ...expectCount(results, 'code_used', REDEEMERS - 1),
+  ]
+}
+
+/** One name, the same call: one of them runs, and the others hear that it does, or that it did. */
+async function nameRace(ground: Ground): Promise<string[]> {
+  const amount = 1_000n
+  const key = await createKey(ground, amount * BigInt(2 * ground.callers))
+  const fingerprint = createHash('sha256').update(`body ${key.id}`).digest('hex')
+  const idempotency = { name: 'once', fingerprint }
+  const ids = Array.from({ length: ground.callers }, () => ground.mintId())
+  const results = await atOnce(ground.callers, async index => {
+    const held = await hold(ground, key, { callId: ids[index]!, amount, idempotency })
+    if (held.done === 'held') {
+      await ground.writer.run('settle', { ...ended(key, ids[index]!, 700n), idempotency: { sealed: null } })
+    }
+    return held
+  })
+  const late = await hold(ground, key, { callId: ground.mintId(), amount, idempotency })
+  return [
+    ...expectCount(results, 'held', 1),
+    ...expectCount(results, ['running', 'finished'], ground.callers - 1),
+    ...expectCount([late], 'finished', 1),
+  ]
+}
+
+/** Whoever did not hear of a settle sends it again: many times at once, and once more when all is over. */
+async function repeatRace(ground: Ground): Promise<string[]> {
+  const amount = BigInt(1_000 + ground.below(100_000))
+  const key = await createKey(ground, amount * 100n)
+  const ids = Array.from({ length: 50 }, () => ground.mintId())
+  await Promise.all(ids.map(callId => hold(ground, key, { callId, amount })))
+  const settle = (callId: number) => ground.writer.run('settle', ended(key, callId, amount / 2n))
+  const first = (await atOnce(10, () => Promise.all(ids.map(settle)))).flat()
+  const again = await Promise.all(ids.map(settle))
+  const topUp = { kind: 'top_up', accountId: key.accountId, amount: '5', author: 'race' } as const
+  const posted = await atOnce(20, () =>
+    ground.writer.run('post', { ...topUp, ref: ground.mintId(), reference: `invoice ${key.id}` }),
+  )
+  return [
+    ...expectCount(first, 'settled', ids.length),
+    ...expectCount(first, 'exists', 9 * ids.length),
+    ...expectCount(again, 'exists', ids.length),
+    ...expectCount(posted, 'posted', 1),
+    ...expectCount(posted, 'exists', 19),
+  ]
+}
+
+export const races = {
+  'funds': fundsRace,
+  "a key's budget": budgetRace('id'),
+  "an account's budget": budgetRace('accountId'),
+  'one code': codeRace,
+  'one idempotency key': nameRace,
+  'repeated settles': repeatRace,
+} as const satisfies Record<string, Race>
+
+export type RaceName = keyof typeof races
+export const raceNames = Object.keys(races) as RaceName[]
+
+interface Scramble {
+  readonly ground: Ground
+  readonly key: Key
+  readonly amount: bigint
+  readonly enough: number
+  readonly refusal: HoldResult['done']
+}
+
+/** All ask, as many get as there is enough for, and what they do not use is there for as many others. */
+async function everybodyAtOnce({ ground, key, amount, enough, refusal }: Scramble): Promise<string[]> {
+  const { callers, writer } = ground
+  const ask = async (): Promise<readonly [first: readonly HoldResult[], admitted: number[]]> => {
+    const ids = Array.from({ length: callers }, () => ground.mintId())
+    const results = await Promise.all(ids.map(callId => hold(ground, key, { callId, amount })))
+    return [results, ids.filter((_, index) => results[index]!.done === 'held')]
+  }
+  const [first, admitted] = await ask()
+  const overdrawn = ground.overdrawn()
+  const freed = 1 + ground.below(enough)
+  const leaving = admitted.splice(0, freed).map(callId => writer.run('settle', ended(key, callId, 0n)))
+  const [second, admittedLater] = await ask()
+  overdrawn.push(...ground.overdrawn())
+  const rest = [...admitted, ...admittedLater]
+  const costs = rest.map(() => BigInt(ground.below(Number(amount) + 1)))
+  const settles = rest.map((callId, index) => writer.run('settle', ended(key, callId, costs[index]!)))
+  await Promise.all([...leaving, ...settles])
+  return [
+    ...overdrawn,
+    ...expectCount(first, 'held', enough),
+    ...expectCount(first, refusal, callers - enough),
+    ...expectCount(second, 'held', freed),
+    ...expectCount(second, refusal, callers - freed),
+  ]
+}
+
+function deal(ground: Ground): { amount: bigint; enough: number } {
+  return { amount: BigInt(1_000 + ground.below(1_000_000)), enough: 1 + ground.below(ground.callers - 1) }
+}
+
+async function createKey({ writer, mintId }: Ground, credit: bigint): Promise<Key> {
+  const [accountId, creditRef, id] = [mintId(), mintId(), mintId()]
+  const digest = createHash('sha256').update(`key ${id}`).digest('hex')
+  const named = { existing: false, suffix: '', name: 'race', tier: 'pro', qpm: null }
+  await writer.run('createKey', { ...named, id, accountId, creditRef, digest, credit: `${credit}` })
+  return { id, accountId }
+}
+
+type Asked = Pick<HoldInput, 'callId' | 'idempotency'> & { readonly amount: bigint }
+
+function hold({ writer }: Ground, key: Key, { amount, ...asked }: Asked): Promise<HoldResult> {
+  const text: MoneyText = `${amount}`
+  const whose = { kind: 'call', accountId: key.accountId, keyId: key.id, draft } as const
+  return writer.run('hold', { ...whose, ...asked, amount: text, wants: text })
+}
+
+const draft = {
+  dialect: 'openai-chat',
+  provider: 'race',
+  model: 'race',
+  streamed: false,
+  priceVersion: null,
+  endUser: null,
+  tags: null,
+}
+
+function ended(key: Key, callId: number, cost: bigint): { record: RecordRow; cost: MoneyText } {
+  const usage = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 0, reasoningTokens: 0 }
+  const told = { channel: null, error: null, lines: null, attempts: null, timings: null, firstMs: null, durationMs: 0 }
+  const judged = { status: 200, outcome: 'completed', rule: 'race', usageSource: 'reported' }
+  const record = { ...draft, ...usage, ...told, ...judged, callId, keyId: key.id, accountId: key.accountId }
+  return { record, cost: `${cost}` }
+}
+
+const atOnce = <Result>(count: number, run: (index: number) => Promise<Result>): Promise<Result[]> =>
+  Promise.all(Array.from({ length: count }, (_, index) => run(index)))
+
+async function inTurn<Result>(count: number, run: () => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = []
+  while (results.length < count) results.push(await run())
+  return results
+}
+
+function expectCount(results: readonly { done: string }[], done: string | readonly string[], count: number): string[] {
+  const wanted = typeof done === 'string' ? [done] : done
+  const found = results.filter(result => wanted.includes(result.done)).length
+  return found === count ? [] : [`${found} instead of ${count} were ${wanted.join(' or ')}`]
+}
