@@ -102,15 +102,15 @@ describe('a hold', () => {
   })
 
   test('that is too coarse is counted with a margin, and asked for again as it is', async () => {
-    const count = { tokens: 1_000, uncountedBytes: 40 }
+    const count = { tokens: 1_000, spare: 6, uncountedBytes: 40 }
     const played = await play({ held: [room('count_first', 20_000n), held], count })
-    expect(amounts(played)).toEqual([bytes + 1_000n, 1_340n + 1_000n])
+    expect(amounts(played)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
     expect(played.asked[1]!.coarse).toBe(0n as never)
-    expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_340n, inputTokens: 1_010 } })
+    expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
   })
 
   test('is by bytes all the same when nobody could count, or counted more', async () => {
-    for (const count of [undefined, { tokens: 1_000_000, uncountedBytes: 0 }]) {
+    for (const count of [undefined, { tokens: 1_000_000, spare: 0, uncountedBytes: 0 }]) {
       const played = await play({ held: [room('count_first', 20_000n), held], count })
       expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
       expect(played.hold!.amount).toBe((bytes + 1_000n) as never)

@@ -12,7 +12,8 @@ import type { Held, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
 import { affordableOutput, inputBound, upperBound } from '../billing/price.ts'
-import type { CountTokens, TokenCount } from '../billing/token-counter.ts'
+import type { CountTokens } from '../billing/token-counter.ts'
+import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/call.ts'
 import { readMoney } from '../store/operations.ts'
 import type { Capabilities, Model } from '../upstreams/provider.ts'
@@ -28,12 +29,6 @@ const THOUGHT_TOKENS_MAX = 32_768
 
 /** Below this a count costs more than it could free. */
 const COUNTED_BYTES_MIN = 1_024
-/**
- * Other vocabularies need more tokens than the one we count with: a tenth more for prose, up to a third for code and
- * for scripts that they know less well. What a text needs beyond that is charged if it can be paid, and is else the
- * operator's shortfall.
- */
-const COUNT_MARGIN = 1.3
 /** Of what was not counted in time, for an estimate and not for a bound. */
 const BYTES_PER_TOKEN = 4
 
@@ -146,9 +141,6 @@ export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Mode
 
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>
   textOnly && bodyBytes >= COUNTED_BYTES_MIN && bodyBytes <= bounds.tokenCountBytesMax
-
-const tokensAtMost = ({ tokens, uncountedBytes }: TokenCount): number =>
-  Math.ceil(tokens * COUNT_MARGIN) + uncountedBytes
 
 type Short = Extract<Held, { available: unknown }>
 
