@@ -107,7 +107,7 @@ describe('a caller that makes no progress', () => {
       expect(harness.openHolds()).toBe(0)
       const [record] = harness.records().slice(-1)
       expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
-      expect(Number(record!.output_tokens)).toBeGreaterThan(MIB / 4)
+      expect(record!.output_tokens).toBe(16_384) // what the model may say at most; more was held for nobody
     } finally {
       caller.leave()
     }

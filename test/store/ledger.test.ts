@@ -132,6 +132,17 @@ describe('a settle', () => {
   })
 })
 
+describe('an account', () => {
+  test('is frozen since the first time that somebody said so', () => {
+    const frozenMs = () => books.db.query('SELECT frozen_ms FROM account WHERE id = 11').values()
+    books.run.setAccount({ id: 11, frozen: true })
+    const first = frozenMs()
+    books.nowMs += 60_000
+    books.run.setAccount({ id: 11, frozen: true })
+    expect(frozenMs()).toEqual(first)
+  })
+})
+
 describe('what is final', () => {
   test.each([
     'UPDATE transfer SET amount = 1',

@@ -74,6 +74,10 @@ describe('recovery', () => {
     expect(hold(8, 11, '1', { idempotency })).toEqual({ done: 'running', callId: 7 })
     books.recover()
     expect(books.row(11).balance).toBe(1_000n)
+    expect(books.db.query('SELECT * FROM record WHERE call_id = 7').get()).toMatchObject({
+      ...{ rule: 'crash_undelivered', usage_source: 'none', cost: 0n },
+      ...{ input_tokens: 0n, output_tokens: 0n, lines: null },
+    })
     expect(hold(8, 11, '1', { idempotency })).toEqual({ done: 'held' })
   })
 })
