@@ -85,7 +85,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   exchange.meter.forwarded = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
-    const incoming = await parts.send(request, watch.signal)
+    const incoming = await parts.send(request, watch.stop)
     const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
