@@ -16,6 +16,7 @@ const PIECES_MAX = 256
 
 export class Answer implements Incoming, ConnectionUser {
   readonly #pool: ConnectionPool
+  readonly sends: () => void
   readonly #parser = new ResponseParser()
   /** Until the answer is whole or has failed. */
   #connection: Connection | undefined
@@ -29,8 +30,10 @@ export class Answer implements Incoming, ConnectionUser {
   #resolve: ((value: never) => void) | undefined
   #reject: ((fault: Error) => void) | undefined
 
-  constructor(pool: ConnectionPool) {
+  /** `sends` is called when the first bytes of the request are about to leave. */
+  constructor(pool: ConnectionPool, sends: () => void = () => {}) {
     this.#pool = pool
+    this.sends = sends
   }
 
   /** Says it on a connection of the pool, and waits for the head of the answer. */

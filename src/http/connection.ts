@@ -13,6 +13,8 @@ export interface Place {
 }
 
 export interface ConnectionUser {
+  /** Its first bytes are about to leave. */
+  sends?(): void
   received(connection: Connection, bytes: Buffer): void
   /** By nobody of us. `fault` is empty when the other end has closed in good order. */
   closed(connection: Connection, fault: string): void
@@ -65,6 +67,7 @@ export class Connection {
       this.#unsent.push(Buffer.from(words, 'latin1'), bytes)
       return
     }
+    this.#user?.sends?.()
     let length = scratch.write(words, 0, 'latin1')
     const together = length + bytes.length <= scratch.length
     if (together) {
@@ -126,6 +129,7 @@ export class Connection {
 
   #open(): void {
     this.#isOpen = true
+    if (this.#unsent.length > 0) this.#user?.sends?.()
     this.flush()
   }
 

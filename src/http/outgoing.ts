@@ -15,6 +15,8 @@ export interface OutgoingRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** Called when its first bytes are about to leave: until then nobody has seen anything of it. */
+  readonly onSend?: () => void
 }
 
 export interface Piece {
@@ -61,12 +63,12 @@ export function openClient(options: ClientOptions = {}): Client {
     return target
   }
   return {
-    send({ url, headers, body }, stop) {
+    send({ url, headers, body, onSend }, stop) {
       try {
         stop.throwIfStopped()
         const target = targetOf(url)
         const words = writeHead(target.start, headers, body.length)
-        const answer = new Answer(target.pool)
+        const answer = new Answer(target.pool, onSend)
         stop.onStop(() => answer.discard())
         return answer.ask(words, body)
       } catch (fault) {
