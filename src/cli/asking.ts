@@ -10,6 +10,9 @@ export type Fields = Record<string, unknown>
 /** A problem that the operator can mend, told in a sentence and without a stack. */
 export class Problem extends Error {}
 
+/** The command is not written as it must be. */
+export class UsageProblem extends Problem {}
+
 /** From the wrong folder a command would else make data of its own, with keys that the gateway does not know. */
 export function dataConfig() {
   const config = readConfig(process.env)
@@ -38,6 +41,6 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
 
 /** As the gateway, which has another working directory, must be told it. */
 export function folderOf(given: unknown, usage: string): string {
-  if (typeof given !== 'string' || given === '') throw new Problem(`Say which folder: weir ${usage}`)
+  if (typeof given !== 'string' || given === '') throw new UsageProblem(`Say which folder: weir ${usage}`)
   return resolve(given)
 }

@@ -9,7 +9,7 @@ import { judgeBackup, putInPlace } from '../store/backup.ts'
 import { makeFolder } from '../store/folder.ts'
 import { lockFolder } from '../store/lock.ts'
 import type { Fields } from './asking.ts'
-import { Problem } from './asking.ts'
+import { Problem, UsageProblem } from './asking.ts'
 import { tableLines } from './printing.ts'
 
 type Say = (line: string) => void
@@ -20,7 +20,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
     allowPositionals: true,
     options: { 'despite-findings': { type: 'boolean' } },
   })
-  if (positionals.length !== 1) throw new Problem('Usage: weir restore <backup folder> [--despite-findings]')
+  if (positionals.length !== 1) throw new UsageProblem('Usage: weir restore <backup folder> [--despite-findings]')
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
   const before = await judgeBackup(backup)

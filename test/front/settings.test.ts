@@ -130,8 +130,8 @@ describe('commands', () => {
     ['keys create --credit=-5', /--credit/],
     ['keys create --qpm 0', /--qpm/],
     ['keys create --qpm 1.5', /--qpm/],
-    ['keys create --colour red', /colour/],
-    ['keys revoke', /Usage: weir keys revoke <key or key id>/],
+    ['keys create --name a\u001b[2J', /--name must have 1 to 200 characters, none of them a control character/],
+    ['prices set demo/echo /', /neither JSON nor a file that can be read/],
     ['keys revoke key_00000000001', /no such key/],
     ['balance wk-nonsense', /no such key/],
     ['balance key_00000000001', /no such key/],
@@ -144,12 +144,31 @@ describe('commands', () => {
     expect((await weir(folder, `balance ${stranger}`)).stderr).not.toContain(stranger)
   })
 
-  test('help lists them; an unknown one is told so by its code', async () => {
+  test('help lists them', async () => {
     const help = await weir(folder, 'help')
     expect(help.code).toBe(0)
     for (const command of ['serve', 'keys create', 'keys revoke', 'balance', 'token', 'setup']) {
       expect(help.stdout).toContain(`  ${command}`)
     }
-    expect((await weir(folder, 'dance')).code).toBe(2)
+  })
+
+  test.each([
+    ['keys create --colour red', /colour/],
+    ['keys revoke', /Usage: weir keys revoke <key or key id>/],
+    ['backup', /Usage: weir backup <folder>/],
+    ['restore', /Usage: weir restore <backup folder>/],
+    ['serve now', /Usage: weir serve/],
+    ['prices check demo', /Usage: weir prices check/],
+    ['dance', /There is no command "dance"\. See: weir help/],
+    ['keys dance', /There is no command "keys", or not like this\./],
+    ['wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs', /There is no such command\./],
+  ] as const)('%s: a sentence, and the code for what is not written right', async (command, words) => {
+    const { code, stdout, stderr } = await weir(folder, command)
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(words) })
+    expect(stderr).toMatch(/^weir: [^\n]+\n$/)
+  })
+
+  test('a command that is asked for help tells how it is written', async () => {
+    expect(await weirSays(folder, 'top-up --help')).toMatch(/^weir top-up <account or key> <usd> .*\n +book money/)
   })
 })
