@@ -9,7 +9,7 @@ import { judgeBackup, putInPlace } from '../store/backup.ts'
 import { makeFolder } from '../store/folder.ts'
 import { lockFolder } from '../store/lock.ts'
 import type { Fields } from './asking.ts'
-import { Problem, UsageProblem } from './asking.ts'
+import { briefly, Problem, UsageProblem } from './asking.ts'
 import { tableLines } from './printing.ts'
 
 type Say = (line: string) => void
@@ -38,7 +38,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
     lock.release()
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(config, { writeLog: () => {} })
+  const store = await openStore(briefly(config), { writeLog: () => {} })
   try {
     const { findings, ...seen } = await store.operator.audit!({})
     say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -137,6 +137,17 @@ describe('commands', () => {
     ['balance key_00000000001', /no such key/],
   ] as const)('%s: a sentence', async (command, words) => {
     expectSentence(await weir(folder, command), words)
+  })
+
+  test('on a folder without data, only a key is made; all else would speak of books that are not there', async () => {
+    const empty = join(freshFolder(), 'typo')
+    for (const command of ['audit', 'records', 'balance key_00000000001', 'prices show', 'codes create --count 1']) {
+      expectSentence(await weir(empty, command), /There is no data of Weir in /)
+    }
+    expect(existsSync(empty)).toBeFalse()
+    await weirSays(empty, 'keys create')
+    expect(await weirSays(empty, 'prices show')).toBe('nothing found')
+    expect(readdirSync(empty).filter(name => name.startsWith('ballast'))).toEqual([])
   })
 
   test('a key in a command that fails is not repeated', async () => {
