@@ -83,12 +83,19 @@ const plain = new Set([
 /** parseArgs says what is wrong with the arguments in a TypeError of a code of its own. */
 const isAboutArguments = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
 
+/** SQLite's own words for a file that it cannot read. */
+const isAboutDamage = (fault: Error & { readonly code?: unknown }): boolean =>
+  fault.code === 'SQLITE_CORRUPT' || fault.code === 'SQLITE_NOTADB'
+
+function tellingOf(fault: Error): string {
+  if (isAboutDamage(fault)) return `The database is damaged: ${fault.message}. Bring back a backup: weir restore.`
+  return plain.has(fault.constructor.name) || isAboutArguments(fault) ? fault.message : String(fault.stack)
+}
+
 // Whoever reads only the first lines of a list has what they wanted.
 process.stdout.on('error', (fault: { code?: string }) => process.exit(fault.code === 'EPIPE' ? 0 : 1))
 process.umask(0o077) // whatever is made in the data folder is its owner's alone
 main(process.argv.slice(2)).catch((fault: Error) => {
-  const isUsage = fault instanceof UsageProblem || isAboutArguments(fault)
-  const told = isUsage || plain.has(fault.constructor.name)
-  process.stderr.write(`weir: ${harmlessLines(told ? fault.message : String(fault.stack))}\n`)
-  process.exit(isUsage ? 2 : 1)
+  process.stderr.write(`weir: ${harmlessLines(tellingOf(fault))}\n`)
+  process.exit(fault instanceof UsageProblem || isAboutArguments(fault) ? 2 : 1)
 })

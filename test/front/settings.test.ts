@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -109,6 +109,22 @@ describe('stops the start', () => {
     writeFileSync(join(folder, 'pepper'), 'x')
     expectSentence(await weir(folder, 'serve'), /pepper is damaged/)
     expectSentence(await weir(folder, `balance ${key}`), /pepper is damaged/)
+  })
+
+  test('a database that is damaged', async () => {
+    const folder = freshFolder()
+    await weirSays(folder, 'keys create --credit 1')
+    await stopServed(await serve(folder)) // which fills its price table
+    const file = join(folder, 'weir.db')
+    const bytes = readFileSync(file)
+    const db = new Database(file, { readonly: true })
+    const found = db.query("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'price'").get()
+    db.close()
+    const { page } = found as { page: number }
+    writeFileSync(file, bytes.fill(0xa5, (page - 1) * 4096, page * 4096))
+    expectSentence(await weir(folder, 'serve'), /The database is damaged: .*\. Bring back a backup: weir restore/)
+    writeFileSync(file, 'no database at all, and long enough to be looked at')
+    expectSentence(await weir(folder, 'serve'), /The database cannot be used: file is not a database\./)
   })
 
   test('a data folder of a later version', async () => {

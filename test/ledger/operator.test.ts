@@ -127,6 +127,8 @@ const steps: readonly Step[] = [
   ['records --account {account}', 0, /^time .*\n.*{other} .*\n.*{call} .*\n$/],
   ['records --key {key} --model demo/echo --outcome completed --limit 1', 0, /{other}[^]*more from {other}\n$/],
   ['records --key {key} --before {other}', 0, /^time .*\n.*{call} /],
+  [`records --user ${'u'.repeat(256)}`, 0, /^nothing found\n$/],
+  [`records --user ${'u'.repeat(257)}`, 1, /^weir: --user must have 1 to 256 characters/],
   ['records --model echo', 1, /^weir: --model must be as callers name it/],
   ['records --outcome refused', 0, /^nothing found\n$/],
   ['records --day 2020-01-01', 0, /^nothing found\n$/],
@@ -141,6 +143,8 @@ const steps: readonly Step[] = [
   ['prices set demo/echo {"input":', 1, /^weir: The price cannot be taken: it is not valid JSON/],
   ['prices set echo {price}', 1, /^weir: The model must be named as <provider>\/<model>/],
   ['prices withdraw demo/echo', 0, /price +as shipped/],
+  ['prices withdraw demo/echo', 1, /^weir: There is no price of your own for this model/],
+  ['prices withdraw nobody/nothing', 1, /^weir: There is no price of your own for this model/],
   ['prices show demo/echo', 0, /withdrawn +cli /],
   ['prices show nobody/nothing', 1, /^weir: There is no price for this model/],
 
