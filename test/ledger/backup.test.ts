@@ -114,6 +114,32 @@ describe('a backup under load', () => {
   })
 })
 
+test('a backup has the bodies that are kept, and the key that opens them', async () => {
+  const place = freshFolder()
+  const [data, copy, back] = ['data', 'copy', 'back'].map(name => join(place, name)) as [string, string, string]
+  const served = await serve(data)
+  const key = await weirSays(data, 'keys create --credit 1')
+  await weirSays(data, `keys set ${key} --bodies on`)
+  const body = goodBody({ model: 'demo/echo' })
+  const answer = await rawRequest(served.url, ask('POST', CHAT, bearer(key), body))
+  const id = answer.header('x-request-id')!
+  expect(await weirSays(data, `bodies ${id}`)).toStartWith(body)
+  await weirSays(data, `backup ${copy}`)
+  expect(await stopServed(served)).toBe(0)
+  await weirSays(back, `restore ${copy}`)
+  expect(await weirSays(back, `bodies ${id}`)).toStartWith(body)
+})
+
+test('a backup is also judged by what no sum shows', async () => {
+  const place = freshFolder()
+  await weirSays(join(place, 'data'), 'keys create --credit 3')
+  const db = openWriter(join(place, 'data', 'weir.db'))
+  spoil(db, "UPDATE tier SET qpm = 0 WHERE name = 'pro'")
+  db.close()
+  const { code, stdout } = await weir(join(place, 'data'), `backup ${join(place, 'copy')}`)
+  expect([code, stdout]).toEqual([1, expect.stringContaining('CHECK constraint failed in tier')])
+})
+
 describe('a restore that is killed', () => {
   const place = freshFolder()
   const [backup, data] = [join(place, 'backup'), join(place, 'data')]
