@@ -251,6 +251,7 @@ describe('for every usage and price', () => {
       outputTokensMax: Math.ceil(written / each.choices),
       choices: each.choices,
       searchesMax: used.searches ?? 0,
+      thoughtTokensMax: each.spare,
     }
   }
 
@@ -286,6 +287,15 @@ describe('the bound', () => {
     expect(bound(size, price)).toBe(100n * 150n + 10n * 600n)
     expect(bound({ ...size, choices: 3 }, price)).toBe(100n * 150n + 30n * 600n)
     expect<bigint>(inputBound(size, price)).toBe(100n * 150n)
+    expect<bigint>(inputBound(size, { ...price, perMille: 3_000n })).toBe(3n * 100n * 150n)
+  })
+
+  test('has what every choice may think beyond its cap, which no cap makes less', () => {
+    const thinking = { ...size, choices: 2, thoughtTokensMax: 50 }
+    expect(bound(thinking, price)).toBe(100n * 150n + 2n * 60n * 600n)
+    expect<bigint>(inputBound(thinking, price)).toBe(100n * 150n)
+    expect(affordableOutput(thinking, price, (75_000n + 2n * 3n * 600n) as Nanos)).toBe(3)
+    expect(affordableOutput(thinking, price, 75_000n as Nanos)).toBe(0)
   })
 
   test('takes the dearest kind of input, and that of sound and pictures only where there may be some', () => {

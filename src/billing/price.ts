@@ -101,6 +101,8 @@ export interface CallSize {
   readonly inputTokensMax: number
   /** The cap on one choice: the caller's, or the model's own. */
   readonly outputTokensMax: number
+  /** Where that cap is not on what the model thinks: how much one choice may think on top. */
+  readonly thoughtTokensMax?: number
   readonly choices: number
   readonly searchesMax: number
   /** No input is heard or seen, so that its rates need not be feared. */
@@ -116,10 +118,10 @@ export function upperBound(size: CallSize, priced: PricedOrFree): Nanos {
   if (priced === undefined) return noMoney
   const top = topFor(priced, size)
   const output = { count: size.outputTokensMax * size.choices, rate: top.output }
-  return bill([...fixedLines(size, top), output], priced.perMille)
+  return bill([...fixedLines(size, top), thoughtLine(size, top), output], priced.perMille)
 }
 
-/** The part of the bound that no cap on the output can change. */
+/** The part of the bound that is for the input, and for what a call costs whatever it says. */
 export function inputBound(size: CallSize, priced: PricedOrFree): Nanos {
   return priced === undefined ? noMoney : bill(fixedLines(size, topFor(priced, size)), priced.perMille)
 }
@@ -129,7 +131,7 @@ export function affordableOutput(size: CallSize, priced: PricedOrFree, available
   if (priced === undefined) return size.outputTokensMax
   const top = topFor(priced, size)
   let fixed = 0n
-  for (const { count, rate } of fixedLines(size, top)) fixed += BigInt(count) * rate
+  for (const { count, rate } of [...fixedLines(size, top), thoughtLine(size, top)]) fixed += BigInt(count) * rate
   const room = available * BILLION - fixed * priced.perMille
   if (room < 0n) return 0
   const each = BigInt(size.choices) * top.output * priced.perMille
@@ -144,6 +146,11 @@ function fixedLines(size: CallSize, top: Top): readonly Line[] {
     { count: size.searchesMax, rate: eachAsRate(top.perSearch) },
   ]
 }
+
+const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, top: Top): Line => ({
+  count: thoughtTokensMax * choices,
+  rate: top.output,
+})
 
 const BYTES_PER_TOKEN = 4
 

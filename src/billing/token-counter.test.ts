@@ -1,12 +1,13 @@
 // The thread that counts tokens: right, bounded whatever it is fed, and gone when nobody needs it.
 
 import { afterAll, describe, expect, test } from 'bun:test'
+import { countTokens as countOlder } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import { randomBytes } from 'node:crypto'
 import { until } from '../../test/support/gateway.ts'
 import { bounds } from '../base/bounds.ts'
 import type { TokenCounterOptions } from './token-counter.ts'
-import { TokenCounter } from './token-counter.ts'
+import { TokenCounter, tokensAtMost } from './token-counter.ts'
 
 const bytes = (text: string): Uint8Array => Buffer.from(text)
 const faults: string[] = []
@@ -42,6 +43,22 @@ describe('counts', () => {
     expect(tokens / countTokens(text)).toBeWithin(1, 1.03)
     const characters = await counter.count(bytes('水'.repeat(1_000)))
     expect(characters!.tokens).toBeLessThanOrEqual(1_000)
+  })
+
+  const said = {
+    English: 'Hello, my name is a river. I come from the hills, and it is nice to meet you! ',
+    Russian: 'Привет, меня зовут река. Я — с гор, приятно познакомиться! ',
+    Arabic: 'مرحبًا، اسمي جي بي تي. أنا نوع جديد من نموذج اللغة، سررت بلقائك! ',
+    Chinese: '你好，我的名字是河。我是一种新型的语言模型，很高兴见到你！',
+    Hindi: 'हेलो, मेरा नाम जीपीटी है। मैं एक नए प्रकार का भाषा मॉडल हूँ। आपसे मिलकर अच्छा लगा! ',
+    Gujarati: 'હેલો, મારું નામ છે. હું એક નવા પ્રકારનું ભાષા મોડલ છું. તમને મળીને સારું લાગ્યું! ',
+    Telugu: 'నమస్కారము, నా పేరు. నేను ఒక్క కొత్త రకమైన భాషా మోడల్ ని. మిమ్మల్ని కలిసినందుకు సంతోషం! ',
+  }
+  test.each(Object.entries(said))('%s for an older vocabulary, and for less than its bytes', async (_name, one) => {
+    const text = one.repeat(50)
+    const most = tokensAtMost((await counter.count(bytes(text)))!)
+    expect(most).toBeGreaterThanOrEqual(countOlder(text))
+    expect(most).toBeLessThan(Buffer.byteLength(text))
   })
 
   test('several texts at once, each for its own', async () => {

@@ -8,9 +8,22 @@ import { bounds } from '../base/bounds.ts'
 
 export interface TokenCount {
   readonly tokens: number
+  /** What a vocabulary may need on top that knows the scripts of the text less well. */
+  readonly spare: number
   /** What there was no time to count; each byte may be a token. */
   readonly uncountedBytes: number
 }
+
+/**
+ * Other vocabularies need more tokens than the one we count with: for English prose about as many, up to a third more
+ * for code, and several times as many for scripts that they hardly know. What a text needs beyond that is charged if
+ * it can be paid, and is else the operator's shortfall.
+ */
+const COUNT_MARGIN = 1.3
+
+/** In any vocabulary that is in use, as far as we know. */
+export const tokensAtMost = ({ tokens, spare, uncountedBytes }: TokenCount): number =>
+  Math.ceil(tokens * COUNT_MARGIN + spare) + uncountedBytes
 
 export type CountTokens = (text: Uint8Array) => Promise<TokenCount | undefined>
 

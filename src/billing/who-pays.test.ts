@@ -57,6 +57,7 @@ const seenAs = (outcome: Outcome, seen: Seen, usage: Usage | undefined): Deliver
   content: seen.startsWith('<'),
   fellBack: seen === '<<',
   reported: usage,
+  stale: false,
   estimate: () => estimated,
 })
 
@@ -71,14 +72,22 @@ test.each(rows)('%s, seen %s: %s charges %s with usage and %s without', (...row)
 test('a completed answer is charged as reported, or estimated under a rule of its own', () => {
   expect(chargedUsage(seenAs('completed', '<', reported))).toEqual(expected('completed', 'reported'))
   expect(chargedUsage(seenAs('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
-  // Odd, but the provider's own word.
-  expect(chargedUsage(seenAs('completed', '<', early)).usage).toEqual(early)
 })
 
-test('a report that came before the first word does not make the words of a cut answer free', () => {
+test('a report that came before the first word, or knows of none, does not make the words free', () => {
+  expect(chargedUsage(seenAs('completed', '<', early))).toEqual(expected('completed', 'mixed'))
+  expect(chargedUsage(seenAs('completed', '<<', early))).toEqual(expected('completed_fallback', 'mixed'))
   expect(chargedUsage(seenAs('client_left', '<', early))).toEqual(expected('left_reading', 'mixed'))
   expect(chargedUsage(seenAs('too_long', '<', early))).toEqual(expected('too_long_answered', 'mixed'))
   expect(chargedUsage(seenAs('client_left', '>', early)).usage).toEqual(early)
+})
+
+test('of words after the last report, what it does not know is counted', () => {
+  const stale = (usage: Usage): Delivered => ({ ...seenAs('completed', '<', usage), stale: true })
+  expect(chargedUsage(stale(reported))).toMatchObject({ usage: { ...reported, output: 50 }, source: 'estimated' })
+  const thought = { input: 7, output: 5, reasoning: 20 }
+  expect(chargedUsage(stale(thought)).usage).toEqual({ ...thought, output: 30 })
+  expect(chargedUsage(stale({ input: 7, output: 500 }))).toMatchObject({ usage: { output: 500 }, source: 'reported' })
 })
 
 describe('always', () => {
@@ -87,6 +96,7 @@ describe('always', () => {
     outcome: fc.constantFrom(...failures),
     ...{ forwarded: fc.boolean(), content: fc.boolean(), fellBack: fc.boolean() },
     reported: fc.option(fc.record({ input: fc.nat(), output: fc.nat(3) }), { nil: undefined }),
+    stale: fc.boolean(),
     estimate: fc.constant(() => estimated),
   })
 

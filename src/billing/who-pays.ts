@@ -30,6 +30,8 @@ export interface Delivered {
   /** An attempt failed before this one. */
   readonly fellBack: boolean
   readonly reported: Usage | undefined
+  /** Words came after the last report. */
+  readonly stale: boolean
   /** Our own count of input and output. */
   estimate(): Usage
 }
@@ -60,11 +62,12 @@ interface Charge {
   charged(seen: Delivered): Charged
 }
 
-/** For an answer that was cut, whose last report may be older than its last word. */
-function upToTheCut({ reported, content, estimate }: Delivered): Charged {
+/** The last report may be older than the last word, or know of none. What it says is kept, and the rest is counted. */
+function reportedOrCounted({ reported, content, stale, estimate }: Delivered): Charged {
   if (reported === undefined) return [estimate(), 'estimated']
-  const isStale = content && outputTokens(reported) === 0
-  return isStale ? [{ ...reported, output: estimate().output }, 'estimated'] : [reported, 'reported']
+  const known = outputTokens(reported)
+  const missing = content && (stale || known === 0) ? estimate().output - known : 0
+  return missing > 0 ? [{ ...reported, output: reported.output + missing }, 'estimated'] : [reported, 'reported']
 }
 
 export const charges = {
@@ -78,13 +81,13 @@ export const charges = {
     charged: ({ reported }) =>
       reported === undefined || outputTokens(reported) === 0 ? nothing : [reported, 'reported'],
   },
-  reported_or_estimated: {
-    says: 'the reported usage, else an estimate',
-    charged: ({ reported, estimate }) => (reported === undefined ? [estimate(), 'estimated'] : [reported, 'reported']),
+  estimated: {
+    says: 'an estimate',
+    charged: ({ estimate }) => [estimate(), 'estimated'],
   },
   reported_or_counted: {
-    says: 'the reported usage, else an estimate; also of the output alone, if the report came before it',
-    charged: upToTheCut,
+    says: 'the reported usage, else an estimate; also of the output alone, if the report came before it or has none',
+    charged: reportedOrCounted,
   },
   reported_or_input: {
     says: 'the reported usage, else the estimated input',
@@ -111,10 +114,10 @@ export interface Rule {
 
 /** Of those of one outcome, the first whose condition holds decides. */
 const rows = [
-  ['completed_fallback', 'completed', 'fellBack', 'reported_or_estimated',
+  ['completed_fallback', 'completed', 'fellBack', 'reported_or_counted',
     'Only the attempt that answered is charged, whatever the failed ones cost us.'],
-  ['completed', 'completed', 'reported', 'reported', 'The provider knows best what it read and wrote.'],
-  ['completed_unreported', 'completed', 'unreported', 'reported_or_estimated',
+  ['completed', 'completed', 'reported', 'reported_or_counted', 'The provider knows best what it read and wrote.'],
+  ['completed_unreported', 'completed', 'unreported', 'estimated',
     'An answer that was delivered is paid for. Four bytes count as a token, and the record says that it is estimated.'],
   ['completed_empty', 'completed', 'empty', 'reported',
     'The model read the request and had nothing to say; without a report there is nothing to go by.'],

@@ -68,7 +68,7 @@ async function play(scene: Scene): Promise<Played> {
   const caller = { keyId: 1, accountId: 2, clamps: scene.clamps ?? false }
   const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
   const model: Model = { id: 'b', outputTokensMax: 1_000 }
-  const route = { permit: { caller }, provider: { id: 'a' }, model, price: priced } as unknown as Route
+  const route = { permit: { caller }, provider: { id: 'a', can }, model, price: priced } as unknown as Route
   const exchange = { callId: 9, protocol: { name: 'x' }, stop: scene.stop ?? new Stop() } as unknown as Exchange
   let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
   try {
@@ -79,6 +79,7 @@ async function play(scene: Scene): Promise<Played> {
   return { asked, counted, hold, fault, mayHold: exchange.mayHold }
 }
 
+const can = { capsThought: true }
 const amounts = ({ asked }: Played): readonly bigint[] => asked.map(({ amount }) => amount)
 const bytes = BigInt(chatOf(10_000).bodyBytes)
 
@@ -101,15 +102,15 @@ describe('a hold', () => {
   })
 
   test('that is too coarse is counted with a margin, and asked for again as it is', async () => {
-    const count = { tokens: 1_000, uncountedBytes: 40 }
+    const count = { tokens: 1_000, spare: 6, uncountedBytes: 40 }
     const played = await play({ held: [room('count_first', 20_000n), held], count })
-    expect(amounts(played)).toEqual([bytes + 1_000n, 1_340n + 1_000n])
+    expect(amounts(played)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
     expect(played.asked[1]!.coarse).toBe(0n as never)
-    expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_340n, inputTokens: 1_010 } })
+    expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
   })
 
   test('is by bytes all the same when nobody could count, or counted more', async () => {
-    for (const count of [undefined, { tokens: 1_000_000, uncountedBytes: 0 }]) {
+    for (const count of [undefined, { tokens: 1_000_000, spare: 0, uncountedBytes: 0 }]) {
       const played = await play({ held: [room('count_first', 20_000n), held], count })
       expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
       expect(played.hold!.amount).toBe((bytes + 1_000n) as never)
@@ -194,11 +195,18 @@ describe('the size of a call', () => {
   }
 
   test.each(Object.entries(rows))('%s', (_name, [call, limits, size]) => {
-    expect(sizeOf(call, { id: 'b', ...limits })).toMatchObject({ ...size, choices: 1, searchesMax: 0 })
+    const found = sizeOf(call, { id: 'b', ...limits }, can)
+    expect(found).toMatchObject({ ...size, choices: 1, searchesMax: 0, thoughtTokensMax: 0 })
+  })
+
+  test('has what a model may think where no cap is on that', () => {
+    const thinking = (limits: Partial<Model>) => sizeOf(capped(7), { id: 'b', ...limits }, { capsThought: false })
+    expect(thinking({})).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 32_768 })
+    expect(thinking(limited)).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 500 })
   })
 
   test('has every choice and every search', () => {
-    expect(sizeOf(chatOf(1, { n: 3, web_search_options: {} }), { id: 'b' })).toMatchObject({
+    expect(sizeOf(chatOf(1, { n: 3, web_search_options: {} }), { id: 'b' }, can)).toMatchObject({
       choices: 3,
       searchesMax: 10,
       textOnly: false,

@@ -12,10 +12,11 @@ import type { Held, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
 import { affordableOutput, inputBound, upperBound } from '../billing/price.ts'
-import type { CountTokens, TokenCount } from '../billing/token-counter.ts'
+import type { CountTokens } from '../billing/token-counter.ts'
+import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/call.ts'
 import { readMoney } from '../store/operations.ts'
-import type { Model } from '../upstreams/provider.ts'
+import type { Capabilities, Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './idempotency.ts'
@@ -23,15 +24,11 @@ import { throwIfTaken } from './idempotency.ts'
 /** For a model whose own limits nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
 const CONTEXT_TOKENS_UNKNOWN = 131_072
+/** What a model thinks at most before it answers, where its cap does not say. */
+const THOUGHT_TOKENS_MAX = 32_768
 
 /** Below this a count costs more than it could free. */
 const COUNTED_BYTES_MIN = 1_024
-/**
- * Other vocabularies need more tokens than the one we count with: a tenth more for prose, up to a third for code and
- * for scripts that they know less well. What a text needs beyond that is charged if it can be paid, and is else the
- * operator's shortfall.
- */
-const COUNT_MARGIN = 1.3
 /** Of what was not counted in time, for an estimate and not for a bound. */
 const BYTES_PER_TOKEN = 4
 
@@ -76,9 +73,9 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     let last = held
     let inputTokens: number | undefined
     const holdOf = (cap?: number): Hold => {
-      const amount = upperBound(cap === undefined ? finer : { ...finer, outputTokensMax: cap }, route.price)
+      const sized = cap === undefined ? finer : { ...finer, outputTokensMax: cap }
       return {
-        ...{ route, call, amount },
+        ...{ route, call, size: sized, amount: upperBound(sized, route.price) },
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -102,11 +99,11 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   }
 
   return async function hold(route, call, exchange) {
-    const size = sizeOf(call, route.model)
+    const size = sizeOf(call, route.model, route.provider.can)
     const coarse = isCountable(call) ? inputBound(size, route.price) : noMoney
     const held = await reserve(exchange, route, { size, coarse })
     if (held.done !== 'held') return await holdLess(exchange, route, { call, size, held })
-    return { route, call, amount: upperBound(size, route.price) } as Hold
+    return { route, call, size, amount: upperBound(size, route.price) } as Hold
   }
 }
 
@@ -122,17 +119,20 @@ interface Refused {
   readonly held: Held
 }
 
+type Capped = Pick<Capabilities, 'capsThought'>
+
 /**
  * A provider refuses what does not fit into its context, so no input is larger. Text that is in the body is no more
  * tokens than bytes, either; what is fetched or measured elsewhere (an image, a file, a search) may be anything.
  */
-export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model): CallSize {
+export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
   const { bodyBytes, textOnly, choices, searchesMax, outputTokensMax: asked } = call
   return {
     inputTokensMax: textOnly
       ? Math.min(bodyBytes, contextTokens ?? bodyBytes)
       : (contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
+    thoughtTokensMax: can.capsThought ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
     choices,
     searchesMax,
     textOnly,
@@ -141,9 +141,6 @@ export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Mode
 
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>
   textOnly && bodyBytes >= COUNTED_BYTES_MIN && bodyBytes <= bounds.tokenCountBytesMax
-
-const tokensAtMost = ({ tokens, uncountedBytes }: TokenCount): number =>
-  Math.ceil(tokens * COUNT_MARGIN) + uncountedBytes
 
 type Short = Extract<Held, { available: unknown }>
 

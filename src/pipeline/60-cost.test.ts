@@ -41,6 +41,17 @@ test('what nobody reported is counted in bytes', () => {
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })
 })
 
+test('an estimate is never more than what was held for', () => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  const size = { inputTokensMax: 90, outputTokensMax: 4, choices: 2, searchesMax: 0 }
+  Object.assign(exchange, { hold: { size } })
+  expect(cost(exchange, completed)).toMatchObject({ usage: { input: 90, output: 8 }, source: 'estimated' })
+  Object.assign(exchange, { hold: { size: { ...size, thoughtTokensMax: 1 }, inputTokens: 70 } })
+  expect(cost(exchange, completed)).toMatchObject({ usage: { input: 70, output: 10 } })
+  noteUsage(meter, { input: 500, output: 50 })
+  expect(cost(exchange, completed)).toMatchObject({ usage: { input: 500, output: 50 }, source: 'reported' })
+})
+
 test('a provider that was asked to search, answered, and does not say how often, searched once', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })

@@ -18,6 +18,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     content: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
     reported: meter.usage,
+    stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
   const usage = withSearch(charged.usage, exchange)
@@ -30,8 +31,13 @@ function withSearch(usage: Usage, { call }: Exchange): Usage {
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 
-/** What a call used when it had written so much, as far as we can tell ourselves. */
+/** What a call used when it had written so much, as far as we can tell ourselves, and never more than was held for. */
 export function estimateOf({ call, hold }: Exchange, outputBytes: number): Usage {
-  const usage = estimateUsage(call?.inputBytes ?? 0, outputBytes)
-  return hold?.inputTokens === undefined ? usage : { ...usage, input: hold.inputTokens }
+  const { input, output } = estimateUsage(call?.inputBytes ?? 0, outputBytes)
+  if (hold === undefined) return { input, output }
+  const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
+  return {
+    input: Math.min(hold.inputTokens ?? input, inputTokensMax),
+    output: Math.min(output, (outputTokensMax + thoughtTokensMax) * choices),
+  }
 }

@@ -7,7 +7,7 @@ import type { Brand } from '../base/brand.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
-import type { PricedOrFree } from '../billing/price.ts'
+import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
@@ -59,6 +59,8 @@ export type Hold = Brand<
     readonly route: Route
     readonly call: Call
     readonly amount: Nanos
+    /** What it was held for. */
+    readonly size: CallSize
     /** The cap on each choice that the funds imposed. */
     readonly cap?: number
     /** Of the input, where they were counted: a better estimate than its bytes. */

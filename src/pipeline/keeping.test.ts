@@ -1,65 +1,55 @@
-// What becomes of an idempotency key when its call is over, and what is in the memory of a call until then.
+// What becomes of a call's idempotency key: kept with its answer, kept without one, or given back.
 
 import { describe, expect, test } from 'bun:test'
 import { Seal } from '../base/seal.ts'
 import { Secret } from '../base/secret.ts'
-import type { Ending, Exchange } from './exchange.ts'
+import type { Outcome } from '../billing/who-pays.ts'
+import type { Exchange } from './exchange.ts'
 import { readClaim } from './idempotency.ts'
 import { buildKeeping } from './keeping.ts'
 import { Recorder } from './recorder.ts'
 
-const bytes = (text: string): Buffer => Buffer.from(text)
-const claimAt = (path: string, name = 'n', body = 'b') =>
-  readClaim({ path, header: asked => (asked === 'idempotency-key' ? name : undefined) }, bytes(body))!
+const keeping = buildKeeping({ seal: new Seal(new Secret('x'.repeat(40))), bodies: { keep() {} } })
+const claiming = (path: string) => ({ path, header: () => 'once' })
 
-describe('a fingerprint', () => {
-  test('is of the path and of the body', () => {
-    const { fingerprint } = claimAt('/v1/a').key
-    expect(claimAt('/v1/a').key.fingerprint).toBe(fingerprint)
-    expect(claimAt('/v1/b').key.fingerprint).not.toBe(fingerprint)
-    expect(claimAt('/v1/a', 'n', 'c').key.fingerprint).not.toBe(fingerprint)
-  })
+function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {
+  const { stream, content, bytes = 5, claimed = true } = seen
+  const recorder = new Recorder({ bytes: new Uint8Array(), truncated: false }, 10)
+  recorder.take(new Uint8Array(bytes))
+  const claim = claimed ? { claim: readClaim(claiming('/a'), Buffer.from('{}')) } : undefined
+  const exchange = { callId: 7, call: { stream }, meter: { content }, recorder, ...claim } as unknown as Exchange
+  const { idempotency } = keeping.claimEnd(exchange, { outcome, status: 200 })
+  if (typeof idempotency !== 'object') return idempotency
+  return idempotency.sealed === null ? 'unkept' : 'kept'
+}
+
+const outcomes: readonly (readonly [Outcome, plain: string, emptyStream: string, stream: string])[] = [
+  ['completed', 'kept', 'kept', 'kept'],
+  ['client_left', 'release', 'release', 'kept'],
+  ['refused', 'release', 'release', 'kept'],
+  ['upstream_failed', 'release', 'release', 'kept'],
+  ['too_long', 'release', 'release', 'kept'],
+  ['drained', 'release', 'release', 'kept'],
+  ['gateway_fault', 'release', 'release', 'release'], // nobody paid for it
+]
+
+test.each(outcomes)('%s: plain %s, a stream without content %s, with %s', (...row) => {
+  const [outcome, plain, empty, stream] = row
+  expect(ended(outcome, { stream: false, content: true })).toBe(plain as never)
+  expect(ended(outcome, { stream: true, content: false })).toBe(empty as never)
+  expect(ended(outcome, { stream: true, content: true })).toBe(stream as never)
 })
 
-describe('a recorder', () => {
-  test('begun anew knows nothing of what did not fit before', () => {
-    const recorder = new Recorder({ bytes: bytes('asked'), truncated: false }, 4)
-    recorder.begin('text/plain')
-    recorder.take(bytes('too long'))
-    expect([recorder.answer.toString(), recorder.overflowed]).toEqual(['too ', true])
-    recorder.begin('application/json')
-    recorder.take(bytes('{}'))
-    expect([recorder.answer.toString(), recorder.overflowed, recorder.contentType]).toEqual([
-      '{}',
-      false,
-      'application/json',
-    ])
-  })
+test('a long answer is not kept, and its key is not given back; a call without a key has none', () => {
+  expect(ended('completed', { stream: false, content: true, bytes: 11 })).toBe('unkept')
+  expect(ended('completed', { stream: false, content: true, claimed: false })).toBeUndefined()
 })
 
-describe('the key of a call', () => {
-  const keeping = buildKeeping({ seal: new Seal(new Secret('s'.repeat(43))), bodies: { keep: () => {} } })
-
-  function endOf(outcome: Ending['outcome'], { stream = false, content = false, long = false } = {}): string {
-    const recorder = new Recorder({ bytes: bytes(''), truncated: false }, 4)
-    recorder.take(bytes(long ? 'too long' : 'ok'))
-    const told = { callId: 7, claim: claimAt('/v1/a'), recorder, call: { stream }, meter: { content } }
-    const { idempotency } = keeping.claimEnd(told as unknown as Exchange, { outcome, status: 200 })
-    if (typeof idempotency !== 'object') return String(idempotency)
-    return idempotency.sealed === null ? 'taken' : 'kept'
-  }
-
-  test.each([
-    ['completed', {}, 'kept'],
-    ['completed', { long: true }, 'taken'],
-    ['upstream_failed', {}, 'release'],
-    ['upstream_failed', { stream: true }, 'release'],
-    ['upstream_failed', { content: true }, 'release'],
-    ['upstream_failed', { stream: true, content: true }, 'kept'],
-    ['client_left', { stream: true, content: true }, 'kept'],
-    ['gateway_fault', { stream: true, content: true }, 'release'],
-    ['refused', {}, 'release'],
-  ] as const)('that ended as %s %o is %s', (outcome, how, becomes) => {
-    expect(endOf(outcome, how)).toBe(becomes)
+describe('a request is the same', () => {
+  const fingerprint = (path: string, body: string) => readClaim(claiming(path), Buffer.from(body))!.key.fingerprint
+  test('only at the same path and to the letter', () => {
+    expect(fingerprint('/a', '{}')).toBe(fingerprint('/a', '{}'))
+    expect(fingerprint('/b', '{}')).not.toBe(fingerprint('/a', '{}'))
+    expect(fingerprint('/a', '{} ')).not.toBe(fingerprint('/a', '{}'))
   })
 })

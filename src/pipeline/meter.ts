@@ -13,6 +13,8 @@ export interface Meter {
   believed: Usage | undefined
   /** Written text in UTF-8, for where no usage came. */
   outputBytes: number
+  /** How much of that had come when usage was last reported. */
+  reportedBytes: number
   /** How much of that has been handed to the caller's socket; kept for streams. */
   deliveredBytes: number
   content: boolean
@@ -28,6 +30,7 @@ export const freshMeter = (): Meter => ({
   usage: undefined,
   believed: undefined,
   outputBytes: 0,
+  reportedBytes: 0,
   deliveredBytes: 0,
   content: false,
   finishes: 0,
@@ -39,6 +42,7 @@ export const freshMeter = (): Meter => ({
 export function noteUsage(meter: Meter, report: UsageReport): void {
   const isBelieved = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
   meter.usage = isBelieved ? report : undefined
+  meter.reportedBytes = meter.outputBytes
   if (isBelieved) meter.believed = report
 }
 

@@ -18,50 +18,40 @@ export interface Settling {
   readonly settle: Settle
   /** Calls that are over and not yet written down. */
   readonly owing: number
-  close(): void
+  /** Tries once more, for there is no later here; what then is still owed is left to the next start. */
+  close(): Promise<void>
 }
 
 const AGAIN_MS = 1_000
 
 export function buildSettling(deduct: Deduct, keeping: Keeping, log: Log): Settling {
+  const write = buildWrite(deduct, keeping)
   const owing = new Map<Exchange, Ending>()
   let timer: ReturnType<typeof setInterval> | undefined
-
-  async function write(exchange: Exchange, ending: Ending): Promise<void> {
-    const { timings, permit } = exchange
-    if (permit === undefined) return // nobody to charge and nothing to record: the call was not admitted
-    const costSinceMs = timings.nowMs()
-    const price = cost(exchange, ending)
-    timings.add('cost', costSinceMs)
-    const recordSinceMs = timings.nowMs()
-    const row = record(exchange, { permit, ending, cost: price })
-    const extras = exchange.mayHold ? keeping.claimEnd(exchange, ending) : undefined
-    timings.add('record', recordSinceMs)
-    const deductSinceMs = timings.nowMs()
-    try {
-      await deduct(row, price, extras)
-    } finally {
-      timings.add('deduct', deductSinceMs)
-    }
-    if (exchange.recorder === undefined) return
-    const bodiesSinceMs = timings.nowMs()
-    keeping.handOver(exchange)
-    timings.add('bodies', bodiesSinceMs)
-  }
+  /** Under way; there is never more than one, however long the ledger takes. */
+  let round: Promise<void> | undefined
 
   function owe(exchange: Exchange, ending: Ending): void {
     const delivered = exchange.call?.stream && exchange.meter.content
     owing.set(exchange, delivered ? ending : { outcome: 'gateway_fault', status: 500, error: 'settle_failed' })
-    timer ??= setInterval(() => void again(), AGAIN_MS)
+    timer ??= setInterval(again, AGAIN_MS)
   }
 
-  async function again(): Promise<void> {
+  function again(): Promise<void> {
+    round ??= writeOwed().finally(() => (round = undefined))
+    return round
+  }
+
+  async function writeOwed(): Promise<void> {
     for (const [exchange, ending] of owing) {
       try {
         await write(exchange, ending)
         owing.delete(exchange)
       } catch {
-        return // the next look tries again
+        // The next look begins with another: one that can never be written must not stand in the way of all.
+        owing.delete(exchange)
+        owing.set(exchange, ending)
+        return
       }
     }
     if (owing.size > 0) return
@@ -87,6 +77,35 @@ export function buildSettling(deduct: Deduct, keeping: Keeping, log: Log): Settl
     get owing() {
       return owing.size
     },
-    close: () => clearInterval(timer),
+    async close() {
+      await round
+      await again()
+      clearInterval(timer)
+    },
+  }
+}
+
+/** Writes down how a call ended, durably: cost, record, deduct. */
+function buildWrite(deduct: Deduct, keeping: Keeping): Settle {
+  return async function write(exchange: Exchange, ending: Ending): Promise<void> {
+    const { timings, permit } = exchange
+    if (permit === undefined) return // nobody to charge and nothing to record: the call was not admitted
+    const costSinceMs = timings.nowMs()
+    const price = cost(exchange, ending)
+    timings.add('cost', costSinceMs)
+    const recordSinceMs = timings.nowMs()
+    const row = record(exchange, { permit, ending, cost: price })
+    const extras = exchange.mayHold ? keeping.claimEnd(exchange, ending) : undefined
+    timings.add('record', recordSinceMs)
+    const deductSinceMs = timings.nowMs()
+    try {
+      await deduct(row, price, extras)
+    } finally {
+      timings.add('deduct', deductSinceMs)
+    }
+    if (exchange.recorder === undefined) return
+    const bodiesSinceMs = timings.nowMs()
+    keeping.handOver(exchange)
+    timings.add('bodies', bodiesSinceMs)
   }
 }

@@ -30,10 +30,16 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
   return { json, fields: scan.fields }
 }
 
-/** Some servers read `Model` as `model`, and the last one wins: then we would have priced another call. */
-function sameButForCase(fields: ReadonlyMap<string, FieldSpan>, readFields: readonly string[]): string | undefined {
+/**
+ * Some servers read `Model` as `model`, and the last one wins: then we would have priced another call. They fold as
+ * Unicode does, so that the long s of `max_tokenſ` is an s: its capital is.
+ */
+export function sameButForCase(
+  fields: ReadonlyMap<string, FieldSpan>,
+  readFields: readonly string[],
+): string | undefined {
   for (const name of fields.keys()) {
-    const lower = name.toLowerCase()
+    const lower = name.toUpperCase().toLowerCase()
     if (lower !== name && readFields.includes(lower)) return lower
   }
   return undefined

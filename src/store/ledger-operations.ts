@@ -67,10 +67,13 @@ export function ledgerOperations(books: Books): LedgerRun {
 function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => HoldResult {
   const reserve = db.query(
     `UPDATE account SET held = held + ?2
-     WHERE id = ?1 AND frozen_ms IS NULL AND (kind = 'postpaid' OR balance + credit_limit - held >= max(?2, ?3))`,
+     WHERE id = ?1 AND frozen_ms IS NULL AND held + ?2 <= 2305843009213693952
+       AND (kind = 'postpaid' OR balance + credit_limit - held >= max(?2, ?3))`,
   )
+  // One that was given up and settled before it came would be held for ever, and no start could end it.
   const insertHold = db.query(
-    'INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft) VALUES (?1, ?2, ?3, ?4, ?5, ?6)',
+    `INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft) SELECT ?1, ?2, ?3, ?4, ?5, ?6
+     WHERE NOT EXISTS (SELECT 1 FROM record WHERE call_id = ?1)`,
   )
   const readAccount = accountReader(db)
 
@@ -94,7 +97,8 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     if (reserve.run(accountId, amount, amountOf(input.wants)).changes === 0) return whyNot(accountId, amount)
     // From here on the hold must succeed.
     budgets.hold(input, amount)
-    insertHold.run(callId, input.kind, accountId, keyId, amount, JSON.stringify(input.draft))
+    const held = insertHold.run(callId, input.kind, accountId, keyId, amount, JSON.stringify(input.draft))
+    assert(held.changes === 1, 'a call that is over is not held')
     if (input.idempotency !== undefined) idempotency.claim(input)
     return { done: 'held' }
   }

@@ -15,6 +15,8 @@ interface OpenHold {
 }
 
 export const crashOutcome = 'gateway_crash'
+/** As the table of who pays names them. */
+export const crashRules = { delivered: 'crash_delivered', undelivered: 'crash_undelivered' } as const
 const CRASH_STATUS = 500
 
 const nothingUsed: RecordUsage = {
@@ -56,7 +58,7 @@ function recordOf(hold: OpenHold, freed: boolean): RecordRow {
     status: CRASH_STATUS,
     error: null,
     outcome: crashOutcome,
-    rule: crashOutcome,
+    rule: charged ? crashRules.delivered : crashRules.undelivered,
     usageSource: charged ? 'estimated' : 'none',
     attempts: null,
     timings: null,

@@ -94,9 +94,19 @@ function runAll(jobs: readonly Job[]): readonly Done[] {
   return done
 }
 
-function runBatch(jobs: readonly Job[]): readonly Done[] {
+/** All of it or nothing, also of what is remembered beside the file: what was rolled back has moved no money. */
+function commit(jobs: readonly Job[]): readonly Done[] {
   try {
     return db.transaction(() => runAll(jobs)).immediate()
+  } catch (fault) {
+    operations.reset()
+    throw fault
+  }
+}
+
+function runBatch(jobs: readonly Job[]): readonly Done[] {
+  try {
+    return commit(jobs)
   } catch {
     // One of them failed in a way we did not foresee. Alone, each gets its own verdict. Where it was the file that
     // could not be had for seconds, those seconds must not pass once for each of them.
@@ -105,9 +115,8 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
 }
 
 function runAlone(job: Job): Done {
-  operations.reset()
   try {
-    return db.transaction(() => runAll([job])).immediate()[0]!
+    return commit([job])[0]!
   } catch (fault) {
     const full = (fault as { code?: string }).code === 'SQLITE_FULL'
     if (full && !ballast.full) {

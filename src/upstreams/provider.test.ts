@@ -116,7 +116,7 @@ const withPrice = (fields: object): object => withModel({ price: { input: '1', o
 test('a file with only the required fields is read with the documented defaults', () => {
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
-  expect(provider.can).toEqual({ streamUsage: true, outputCap: 'max_tokens' })
+  expect(provider.can).toEqual({ streamUsage: true, outputCap: 'max_tokens', capsThought: true })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
     cases: [],
@@ -125,6 +125,7 @@ test('a file with only the required fields is read with the documented defaults'
 
 const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
   ['an unknown field', { colour: 'red' }, '"colour"'],
+  ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],
   ['an id in capitals', { id: 'Good' }, '"id"'],

@@ -9,6 +9,8 @@ export interface Capabilities {
   readonly streamUsage: boolean
   /** Where it reads a cap on its output. Default `max_tokens`, the older name, which most servers still read. */
   readonly outputCap: 'max_tokens' | 'max_completion_tokens'
+  /** A cap on its output is also one on what the model thinks before it answers. Default true. */
+  readonly capsThought: boolean
 }
 
 export interface Model {
@@ -92,9 +94,11 @@ function readProvider(json: Json, fail: Fail): Provider {
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
   if (!/^https?:\/\/[^\s?#]+[^/\s?#]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
-  const can = record(json.can ?? {}, { what: '"can"', known: ['streamUsage', 'outputCap'] }, fail)
+  const can = record(json.can ?? {}, { what: '"can"', known: ['streamUsage', 'outputCap', 'capsThought'] }, fail)
   const streamUsage = can.streamUsage ?? true
   if (typeof streamUsage !== 'boolean') fail('"can.streamUsage" must be true or false')
+  const capsThought = can.capsThought ?? true
+  if (typeof capsThought !== 'boolean') fail('"can.capsThought" must be true or false')
   const outputCap = can.outputCap ?? 'max_tokens'
   if (outputCap !== 'max_tokens' && outputCap !== 'max_completion_tokens') {
     return fail('"can.outputCap" must be "max_tokens" or "max_completion_tokens"')
@@ -109,7 +113,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     baseUrlEnv: string('baseUrlEnv'),
     speaks: parseSpeaks(json.speaks, fail),
     sign: string('sign'),
-    can: { streamUsage: streamUsage === true, outputCap },
+    can: { streamUsage: streamUsage === true, outputCap, capsThought: capsThought === true },
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),

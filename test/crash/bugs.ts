@@ -100,9 +100,9 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/60-cost.ts',
-        find: '    reported: meter.usage,\n    estimate: () =>',
+        find: '    reported: meter.usage,\n    stale: meter.outputBytes > meter.reportedBytes,\n    estimate: () =>',
         replace:
-          "    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n" +
+          "    stale: false,\n    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n" +
           "    estimate: () => ending.outcome === 'client_left' ? { input: 0, output: 0 } :",
       },
     ],

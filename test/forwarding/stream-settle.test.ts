@@ -140,9 +140,11 @@ describe('a ledger that does not answer in time', () => {
     }
     await harness.idle()
     await harness.stop()
-    // The next start finds whatever was left.
+    // What is owed is written before the end, and not left to the next start, which would know less of it.
     again = await startHasty({ folder })
     expect(again.openHolds()).toBe(0)
+    const ends = again.records().map(({ outcome, cost, usage_source: source }) => [outcome, Number(cost) > 0, source])
+    expect(ends).toEqual([['completed', true, 'reported'], ...Array(2).fill(['gateway_fault', false, 'none'])])
     const { balance, held } = await again.balance(key)
     expect(held).toBe('0.00')
     const charged = again.records().reduce((sum, { cost }) => sum + Number(cost), 0)

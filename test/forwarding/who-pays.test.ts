@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { rules } from '../../src/billing/who-pays.ts'
+import { crashRules } from '../../src/store/recovery.ts'
 import { fail, jsonAnswer, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
 import { chunk, close, gate, script } from '../../src/fake-upstream/script.ts'
@@ -16,7 +17,7 @@ import { model, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 /** A crash is made to happen by the crash tests, a replay by those of idempotency, a ledger's silence in endings. */
-const elsewhere = ['gateway_fault', 'replayed', 'crash_delivered', 'crash_undelivered']
+const elsewhere = ['gateway_fault', 'replayed', ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
 const bodyOf = (stream: boolean): string => JSON.stringify({ model, messages: hello, stream })
@@ -71,6 +72,18 @@ const rows: readonly Row[] = [
   }),
   row('completed', 'a plain answer that reports', {
     ...{ plan: [plainly('hi', counts(7, 5))], stream: false, leave: toTheEnd, charged: ['reported', money(7, 5)] },
+  }),
+  row('completed', 'a stream that reports only before it speaks', {
+    ...{ plan: [sends(role(counts(7, 1)) + said + finish() + done)], stream: true, leave: toTheEnd },
+    charged: ['estimated', money(7, 2)],
+  }),
+  row('completed', 'a stream that reports with each word', {
+    plan: [sends(role(counts(7, 0)) + piece('four', counts(7, 3)) + piece('more', counts(7, 9)) + finish() + done)],
+    ...{ stream: true, leave: toTheEnd, charged: ['reported', money(7, 9)] },
+  }),
+  row('completed', 'a plain answer whose report knows of no output', {
+    ...{ plan: [plainly('eight by', counts(7, 0))], stream: false, leave: toTheEnd },
+    charged: ['estimated', money(7, 2)],
   }),
   row('completed_unreported', 'a stream that reports nothing', {
     ...{ plan: [whole('')], stream: true, leave: toTheEnd, charged: ['estimated', estimate] },

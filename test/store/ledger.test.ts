@@ -49,6 +49,13 @@ describe('a hold', () => {
     expect(books.row(11).held).toBe(400n)
   })
 
+  test('of a call that is over is none: nobody would ever settle it', () => {
+    settle(7, '0') // given up and settled, while its hold was still waiting
+    expect(() => hold(7, 11, '400')).toThrow('a call that is over')
+    expect(books.row(11).held).toBe(0n)
+    expect(books.recover()).toBe(0)
+  })
+
   test('may use credit, up to its limit', () => {
     books.run.setAccount({ id: 11, creditLimit: '500' })
     expect(hold(7, 11, '1501')).toEqual({ done: 'balance_too_low', available: '1500' })
@@ -65,6 +72,14 @@ describe('a hold', () => {
     expect(settle(7, '9000')).toEqual({ done: 'settled', charged: '9000', shortfall: '0' })
     expect(books.row(11)).toEqual({ balance: -8_000n, held: 0n })
     expect(books.run.setAccount({ id: 11, kind: 'prepaid' })).toEqual({ done: 'balance_too_low' })
+  })
+
+  test('is refused, and does not fail, where not even the table has room for it', () => {
+    books.run.setAccount({ id: 11, kind: 'postpaid' })
+    const billion = `${10n ** 18n}` as const
+    expect([7, 8].map(callId => hold(callId, 11, billion).done)).toEqual(['held', 'held'])
+    expect(hold(9, 11, billion)).toMatchObject({ done: 'balance_too_low' })
+    expect(books.count('hold')).toBe(2)
   })
 })
 

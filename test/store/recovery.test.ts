@@ -34,7 +34,7 @@ describe('recovery', () => {
       expect(books.count('record')).toBe(2)
     }
     expect(books.db.query('SELECT * FROM record WHERE call_id = 7').get()).toMatchObject({
-      ...{ outcome: 'gateway_crash', rule: 'gateway_crash', usage_source: 'none', cost: 0n, held: 400n },
+      ...{ outcome: 'gateway_crash', rule: 'crash_undelivered', usage_source: 'none', cost: 0n, held: 400n },
       ...{ provider: 'p', model: 'm', streamed: 1n, output_tokens: 0n },
     })
   })
@@ -49,7 +49,7 @@ describe('recovery', () => {
     books.recover()
     expect(books.row(11)).toEqual({ balance: 645n, held: 0n })
     expect(books.db.query('SELECT * FROM record WHERE call_id = 7').get()).toMatchObject({
-      ...{ outcome: 'gateway_crash', rule: 'gateway_crash', usage_source: 'estimated', cost: 55n },
+      ...{ outcome: 'gateway_crash', rule: 'crash_delivered', usage_source: 'estimated', cost: 55n },
       ...{ input_tokens: 30n, output_tokens: 40n },
     })
   })

@@ -26,6 +26,11 @@ test('a late charge is taken back once, and other repetitions change nothing', a
     expect(books.row(11)).toEqual({ balance: 1_000n, held: 0n })
   }
   expect(books.count('record')).toBe(1)
+  const moved = books.db.query('SELECT kind, debit, credit, amount FROM transfer WHERE ref = 7').all()
+  expect(moved).toEqual([
+    { kind: 'charge', debit: 11n, credit: 1n, amount: 150n },
+    { kind: 'refund', debit: 1n, credit: 11n, amount: 150n },
+  ])
 
   const idempotency = { name: 'once', fingerprint: 'ab'.repeat(32) }
   books.run.hold(holdOf(9, 11, '400', { idempotency }))

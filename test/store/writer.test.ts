@@ -1,7 +1,7 @@
 // The writer thread from outside: one commit for all that waits, each operation with its own verdict, nothing lost.
 
 import { Database } from 'bun:sqlite'
-import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, setSystemTime, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,7 @@ import type { Input } from '../../src/store/operations.ts'
 import type { WriterOptions } from '../../src/store/writer.ts'
 import { Writer } from '../../src/store/writer.ts'
 import { holdOf, recordOf } from '../support/books.ts'
+import { until } from '../support/gateway.ts'
 
 let folder: string
 let path: string
@@ -98,6 +99,15 @@ describe('group commit', () => {
     expect(read('SELECT value FROM setting')).toEqual([{ value: '499' }])
   })
 
+  test('ends calls before it begins others, so that their money is there', async () => {
+    const writer = await openWriter()
+    await writer.run('createKey', keyOf(11))
+    await writer.run('hold', holdOf(7, 11, '1000'))
+    const next = writer.run('hold', holdOf(8, 11, '900'))
+    await writer.run('settle', { record: recordOf(7, 11), cost: '100' })
+    expect(await next).toEqual({ done: 'held' })
+  })
+
   test('resolves what is durable: another connection sees it', async () => {
     const writer = await openWriter()
     for (let at = 1; at <= 20; at++) {
@@ -125,6 +135,19 @@ describe('an operation that fails', () => {
       { id: 11, balance: 1_000, held: 400 },
       { id: 13, balance: 1_000, held: 0 },
     ])
+  })
+
+  test('has moved nothing, also not in the next commit', async () => {
+    const writer = await openWriter()
+    await writer.run('createKey', keyOf(11))
+    await writer.run('hold', holdOf(7, 11, '400'))
+    // It fails when its money has been moved: the call has no key that an answer could be kept for.
+    const settle = { record: recordOf(7, 11), cost: '150', idempotency: { sealed: null } } as const
+    const fault = await writer.run('settle', settle).catch((thrown: Error) => thrown)
+    expect((fault as Error).message).toContain('assertion failed')
+    await writer.run('createKey', keyOf(12))
+    expect(read('SELECT sum(balance) AS sum FROM account')).toEqual([{ sum: 0 }])
+    expect(read('SELECT balance FROM account WHERE id = 1')).toEqual([{ balance: 0 }])
   })
 
   test('leaves the writer able to work', async () => {
@@ -164,6 +187,42 @@ test('a full queue refuses new holds and mere records, and never a settle', asyn
   expect(await writer.run('hold', late)).toEqual({ done: 'held' })
 })
 
+test('a queue that stands still refuses new holds, too, and lets them in again when it moves', async () => {
+  const writer = await openWriter()
+  await writer.run('createKey', keyOf(11))
+  const other = new Database(path)
+  other.run('BEGIN IMMEDIATE')
+  const first = writer.run('setSetting', { name: 'first', value: 'x' })
+  await Bun.sleep(1) // the next waits behind it
+  const next = writer.run('setSetting', { name: 'next', value: 'x' })
+  let callId = 7
+  const asked: Promise<unknown>[] = []
+  const refused = (): boolean => {
+    const before = writer.queued
+    asked.push(writer.run('hold', holdOf(callId++, 11, '1')).catch((fault: Refusal) => fault.code))
+    return writer.queued === before
+  }
+  await until(refused, 'the queue is too old')
+  other.run('ROLLBACK')
+  other.close()
+  await Promise.all([first, next])
+  const results = await Promise.all(asked)
+  expect(results.pop()).toBe('overloaded')
+  expect(results.every(result => (result as { done: string }).done === 'held')).toBe(true)
+  expect(await writer.run('hold', holdOf(callId, 11, '1'))).toEqual({ done: 'held' })
+})
+
+test('what begins too late is not done: its caller has been told so', async () => {
+  const writer = await openWriter()
+  await writer.run('createKey', keyOf(11))
+  setSystemTime(Date.now() - bounds.settleMsMax - 1) // here and not in the thread: it has waited for so long
+  const late = writer.run('hold', holdOf(7, 11, '400')).catch((fault: Refusal) => fault.code)
+  setSystemTime()
+  const inTime = writer.run('hold', holdOf(8, 11, '100')) // in the same batch
+  expect([await late, await inTime]).toEqual(['storage_away', { done: 'held' }])
+  expect(read('SELECT call_id FROM hold')).toEqual([{ call_id: 8 }])
+})
+
 describe('closing', () => {
   test('waits for everything that is queued', async () => {
     const writer = await openWriter()
@@ -195,6 +254,30 @@ describe('opening', () => {
     const [third, second] = await Writer.open({ path, ballastBytes: 0 }, () => {})
     open.push(third)
     expect(second).toEqual({ recovered: 0, lastId: 4_200 })
+  })
+
+  test('tells the greatest id of any kind, so that none is given twice', async () => {
+    const lastId = async (): Promise<number> => {
+      const [writer, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
+      open.push(writer)
+      return start.lastId
+    }
+    const codes = [{ id: 60_000, digest: 'ab'.repeat(32) }]
+    const work: readonly ((writer: Writer) => Promise<unknown>)[] = [
+      writer => writer.run('createKey', keyOf(11, { id: 10_000 })),
+      writer => writer.run('createKey', keyOf(20_000, { id: 12 })),
+      writer => writer.run('createKey', keyOf(13, { creditRef: 30_000 })),
+      writer => writer.run('record', { record: recordOf(40_000, 11) }),
+      writer => writer.run('hold', holdOf(50_000, 11, '5', { kind: 'task' })),
+      writer => writer.run('createCodes', { codes, batch: 'b', amount: '5', author: 'x', expiresMs: null }),
+    ]
+    for (const [at, one] of work.entries()) {
+      const writer = await openWriter()
+      await one(writer)
+      await closeWriter(writer)
+      expect(await lastId()).toBe((at + 1) * 10_000)
+      await closeWriter(open[0]!)
+    }
   })
 
   test('refuses a file from a later version of Weir', async () => {

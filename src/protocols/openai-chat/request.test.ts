@@ -113,12 +113,27 @@ describe('refuses', () => {
     ['a stream twice', `{"model":"a/b",${message},"stream":true,"stream":false}`, 'field_duplicate stream'],
     ['tools twice', `{"model":"a/b",${message},"tools":[],"tools":[{"type":"search"}]}`, 'field_duplicate tools'],
     ['a class twice', `{"model":"a/b",${message},"service_tier":1,"service_tier":2}`, 'field_duplicate service_tier'],
+    ['a model in capitals', `{"model":"a/b",${message},"MODEL":"a/c"}`, 'field_duplicate model'],
+    ['a cap with a long s', `{"model":"a/b",${message},"max_tokens":1,"max_tokenſ":9}`, 'field_duplicate max_tokens'],
+    ['a cap with a sign for kelvin', `{"model":"a/b",${message},"max_to\u212aens":9}`, 'field_duplicate max_tokens'],
+    [
+      'a wish for usage that another takes back',
+      `{"model":"a/b",${message},"stream":true,"stream_options":{"Include_Usage":false}}`,
+      'field_duplicate stream_options.include_usage',
+    ],
+    ['other models', json({ models: ['a/dear'] }), 'field_invalid models'],
+    ['models to fall back to', json({ fallbacks: [{ model: 'a/dear' }] }), 'field_invalid fallbacks'],
+    ['a preset, which may name a model', json({ preset: 'dear' }), 'field_invalid preset'],
     ['n twice', `{"model":"a/b",${message},"n":1,"n":100}`, 'field_duplicate n'],
   ]
 
   test.each(rows)('%s', (_name, body, told) => {
     const { code, extras } = refusalOf(body)
     expect(`${code} ${extras.param ?? ''}`.trimEnd()).toBe(told)
+  })
+
+  test('no lists of other models that are empty', () => {
+    expect(read({ models: [], fallbacks: null }).model).toBe('a/b')
   })
 
   test('nothing of what it does not read', () => {

@@ -4,7 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget } from '../call.ts'
-import { isObject, readJsonObject, scanBounds } from '../json-object.ts'
+import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
 import { readEndUser, readTags } from '../tags.ts'
@@ -13,9 +13,13 @@ import { fetchingFields, weighInput } from './input.ts'
 /** An upstream may heed either; the hold must bound both. */
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 
+/** Name models that an upstream may serve instead: at the price of the one that was asked for, a dearer one. */
+const OTHER_MODELS = ['models', 'fallbacks', 'preset'] as const
+
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 const READ_FIELDS: readonly string[] = [
   ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier'],
+  ...OTHER_MODELS,
   ...CAP_FIELDS,
   ...fetchingFields,
 ]
@@ -27,6 +31,7 @@ export function readCall(body: Buffer): Call {
   const model = json.model
   if (model === undefined || model === null) throw new Refusal('field_missing', 'model', at('model'))
   if (typeof model !== 'string') throw new Refusal('field_invalid', 'model', at('model', 'must be a string'))
+  for (const field of OTHER_MODELS) checkAbsent(json, field)
   checkMessages(json.messages)
   const options = optional(json, 'stream_options', object) as Record<string, unknown> | undefined
   checkOnce(body, fields.get('stream_options'))
@@ -96,7 +101,8 @@ function usageSplice(call: Call): Splice {
 /** The one option that we read must not stand twice either. */
 function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
-  if (typeof scan === 'string' || !scan.duplicates.has('include_usage')) return
+  if (typeof scan === 'string') return
+  if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return
   throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'may stand once'))
 }
 
@@ -109,6 +115,12 @@ function checkMessages(messages: unknown): void {
     const ok = isObject(message) && typeof message.role === 'string'
     if (!ok) throw new Refusal('field_invalid', 'message', at(`messages[${index}]`, 'must be an object with a role'))
   })
+}
+
+function checkAbsent(json: Readonly<Record<string, unknown>>, field: string): void {
+  const value = json[field] ?? undefined
+  const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
+  if (!isEmpty) throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
 }
 
 function optional(json: Readonly<Record<string, unknown>>, field: string, rule: Rule): unknown {

@@ -9,6 +9,8 @@ export interface ChatMessage {
   readonly refusal?: unknown
   readonly reasoning_content?: unknown
   readonly reasoning?: unknown
+  /** Spoken words, beside which stands what was said. */
+  readonly audio?: { readonly transcript?: unknown } | null
   readonly function_call?: WrittenCall | null
   readonly tool_calls?: readonly { readonly function?: WrittenCall; readonly custom?: WrittenCall }[]
 }
@@ -48,6 +50,7 @@ export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | u
 export function writtenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
   let bytes = textBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
+  bytes += textBytes(message.audio?.transcript)
   bytes += textBytes(message.reasoning_content) || textBytes(message.reasoning)
   if (Array.isArray(message.tool_calls)) {
     for (const call of message.tool_calls) bytes += callBytes(call?.function) + callBytes(call?.custom)

@@ -25,7 +25,8 @@ export function readFrame(data: string | undefined): FrameReading {
   let finishes = 0
   for (const choice of choices) {
     outputBytes += writtenBytes(choice?.delta)
-    if (typeof choice?.finish_reason === 'string') finishes++
+    // Some write an empty reason into every chunk until there is one.
+    if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
   }
   const kind = outputBytes > 0 || finishes > 0 ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
   return { kind, outputBytes, finishes, usage: readUsage(chunk.usage), serviceClass: readServiceClass(chunk) }

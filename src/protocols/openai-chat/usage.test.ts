@@ -74,11 +74,15 @@ const rows: readonly (readonly [string, object, Usage])[] = [
     { input: 10, toolUse: 99, reasoning: 70, output: 4, searches: 5 },
   ],
   ['searches', { ...totals, server_tool_use: { web_search_requests: 2 } }, { input: 10, output: 4, searches: 2 }],
-  ['zero', { prompt_tokens: 0, completion_tokens: 0 }, { input: 0, output: 0 }],
+  ['zero of one', { prompt_tokens: 0, completion_tokens: 4 }, { input: 0, output: 4 }],
 ]
 
 test.each(rows)('%s', (_name, report, expected) => {
   expect(readUsage(report)).toEqual(expected)
+})
+
+test('a report of nothing at all is none', () => {
+  expect(readUsage({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })).toBeUndefined()
 })
 
 test('none is reported by nothing', () => {

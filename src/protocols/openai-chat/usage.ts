@@ -6,7 +6,7 @@
 // A report that contradicts itself is nonsense, and nothing of it is believed.
 
 import type { Usage, UsageReport } from '../../base/usage.ts'
-import { tokenCount } from '../../base/usage.ts'
+import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
 
 /** A field of what may be anything. */
 function field(value: unknown, name: string): unknown {
@@ -29,7 +29,8 @@ export function readUsage(report: unknown): UsageReport | undefined {
   readOutput(report, usage, prompt)
   readTools(report, usage)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
-  return usage
+  // Every request is read: one that says nothing was has nothing to say, or not yet.
+  return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
 }
 
 /** Buckets that are empty are left out. */

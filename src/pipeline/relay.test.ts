@@ -1,0 +1,59 @@
+// A caller that leaves with its socket full when the model is done: what the call cost comes only after that.
+
+import { expect, test } from 'bun:test'
+import { Stop } from '../base/stop.ts'
+import type { Incoming } from '../http/outgoing.ts'
+import { protocols } from '../protocols/list.ts'
+import { AnswerReader } from './answer-reader.ts'
+import type { OpenedStream } from './attempt.ts'
+import type { CallerWriter } from './caller-writer.ts'
+import type { Ending, Exchange, StopReason } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
+import { freshMeter } from './meter.ts'
+import { relay } from './relay.ts'
+import { Timings } from './timings.ts'
+import type { Watch } from './watch.ts'
+
+const event = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`
+const said = event({ choices: [{ delta: { content: 'four' } }] })
+const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }] })
+const usage = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 50_000 } })
+const done = 'data: [DONE]\n\n'
+
+/** Relays these pieces to a caller that leaves while the first of them is written; gives what was read of them. */
+async function leave(pieces: string[]) {
+  const exchange = {
+    ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
+    ...{ protocol: protocols['openai-chat'], call: { choices: 1, stream: true, wantsUsage: false } },
+    route: { provider: { can: { streamUsage: true } } },
+  } as unknown as Exchange
+  const endings: Ending[] = []
+  async function settle(_exchange: Exchange, ending: Ending): Promise<void> {
+    endings.push(ending)
+  }
+  const read = async () => {
+    const text = pieces.shift()
+    return text === undefined ? {} : { value: Buffer.from(text) }
+  }
+  const reader = new AnswerReader({ read, discard() {} } as unknown as Incoming, exchange)
+  const watch = { pause() {}, alive() {}, expect() {}, abort() {}, end() {}, late: false } as unknown as Watch
+  const caller = {
+    write() {
+      exchange.stop.stop(callerLeft)
+      return Promise.reject(callerLeft)
+    },
+  } as unknown as CallerWriter
+  const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
+  await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
+  return { endings, usage: exchange.meter.usage, unread: pieces.length }
+}
+
+test('the usage that follows is still read', async () => {
+  const left = await leave([said + finish, usage, done])
+  expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: { input: 7, output: 50_000 }, unread: 1 })
+})
+
+test('what the model would still say is not', async () => {
+  const left = await leave([said, finish, usage, done])
+  expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: undefined, unread: 3 })
+})
