@@ -6,7 +6,7 @@ import { Seal } from './base/seal.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
-import { send } from './http/outgoing.ts'
+import { openClient } from './http/outgoing.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
@@ -41,6 +41,7 @@ export interface CallParts {
 export function buildCalls(parts: CallParts) {
   const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
+  const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const seal = new Seal(store.folder.secrets.encryption)
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
@@ -52,7 +53,7 @@ export function buildCalls(parts: CallParts) {
     route: buildRoute({ catalogue, prices, dateMs }),
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
-      send,
+      send: upstreams.send,
       deadlines,
       times: world.attemptTimes,
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
@@ -62,5 +63,6 @@ export function buildCalls(parts: CallParts) {
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
-  return { settling, counter, authenticate, runCall: buildPipeline({ stages, answering, leaving, underWay, nowMs }) }
+  const runCall = buildPipeline({ stages, answering, leaving, underWay, nowMs })
+  return { settling, counter, upstreams, authenticate, runCall }
 }

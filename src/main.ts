@@ -118,7 +118,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, counter, ...calls } = buildCalls(parts)
+  const { settling, counter, upstreams, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
@@ -154,6 +154,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     await settling.close()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     counter.close()
+    upstreams.close()
     await closeAll(opened)
     log.info('stopped')
   }

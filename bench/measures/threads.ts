@@ -11,7 +11,6 @@ import { plainPlan } from './plain.ts'
 const meanings: Readonly<Record<string, string>> = {
   'main': 'all our own code, the HTTP server, and most of garbage collection',
   'Worker': 'the ledger: SQLite, two operations a call, and its commits',
-  'HTTP Client': "Bun's thread for requests to upstreams",
   'JITWorker': "Bun's compiler",
 }
 

@@ -4,7 +4,6 @@
 //   bin/weir-bun scripts/proof/crash.ts [--kills 3000] [--seed n]
 
 import { parseArgs } from 'node:util'
-import { takeChildrenAlong } from '../../test/crash/gateway-child.ts'
 import { runCrashes } from '../../test/crash/harness.ts'
 
 /** For a run of 3,000; smaller ones in proportion. */
@@ -16,8 +15,6 @@ const { values } = parseArgs({ options: { kills: { type: 'string' }, seed: { typ
 const kills = Number(values.kills ?? KILLS)
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
-
-takeChildrenAlong()
 
 say(`seed ${seed}, ${kills} kills`)
 let said = 0

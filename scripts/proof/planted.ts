@@ -5,14 +5,11 @@
 
 import { parseArgs } from 'node:util'
 import { bugs } from '../../test/crash/bugs.ts'
-import { takeChildrenAlong } from '../../test/crash/gateway-child.ts'
 import { catchBug } from '../../test/crash/planted.ts'
 
 const { values } = parseArgs({ options: { seed: { type: 'string' }, only: { type: 'string' } } })
 const seed = Number(values.seed ?? Date.now() % 1_000_000)
 const say = (line: string): void => void process.stdout.write(`${line}\n`)
-
-takeChildrenAlong()
 
 say(`seed ${seed}`)
 let escaped = 0

@@ -14,6 +14,15 @@ export const bounds = {
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
+  /** An upstream's head, with all informational ones before it. */
+  answerHeadBytesMax: 64 * 1024,
+  /** What is no data in a chunked body: the size line of one chunk, or all trailers. */
+  chunkOverheadBytesMax: 4 * 1024,
+  /** Of an answer that nobody reads, before its socket is no longer read either. */
+  unreadBytesMax: 256 * 1024,
+  /** To one origin. */
+  idleConnectionsMax: 256,
+  idleConnectionSecondsMax: 30,
   /** One SSE event, and everything held back of one stream. */
   frameBytesMax: 1024 * 1024,
   firstContentMsMax: 120_000,

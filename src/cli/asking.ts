@@ -1,6 +1,7 @@
 // Asks the running gateway, or opens the data folder when none runs.
 
 import { resolve } from 'node:path'
+import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
 import { askControl } from '../http/control-socket.ts'
 import { hasData, openFolder } from '../store/folder.ts'
@@ -10,17 +11,23 @@ export type Fields = Record<string, unknown>
 /** A problem that the operator can mend, told in a sentence and without a stack. */
 export class Problem extends Error {}
 
-/** From the wrong folder a command would else make data of its own, with keys that the gateway does not know. */
-export function dataConfig() {
+/** The command is not written as it must be. */
+export class UsageProblem extends Problem {}
+
+/** Only this may make a data folder, and only where it was told to. */
+const FIRST = 'keys-create'
+
+/** With the wrong folder a command would else make data of its own, and say that its books agree. */
+function dataConfig(command: string): Config {
   const config = readConfig(process.env)
-  if (process.env.WEIR_DATA === undefined && !hasData(config.dataFolder)) {
+  if (!hasData(config.dataFolder) && (command !== FIRST || process.env.WEIR_DATA === undefined)) {
     throw new Problem(`There is no data of Weir in ${config.dataFolder}. Start it once, or say where with WEIR_DATA.`)
   }
   return config
 }
 
 export async function ask(command: string, input: Fields): Promise<Fields> {
-  const config = dataConfig()
+  const config = dataConfig(command)
   const folder = openFolder(config.dataFolder, config.env)
   const answer = (await askControl(folder.socket, command, input)) as Fields | undefined
   if (answer !== undefined) {
@@ -28,7 +35,7 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
     return answer
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(config, { writeLog: () => {} })
+  const store = await openStore(briefly(config), { writeLog: () => {} })
   try {
     return await store.operator[command]!(input)
   } finally {
@@ -36,8 +43,11 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
   }
 }
 
+/** For a store that is closed again at once: a file of ballast would not even be whole by then. */
+export const briefly = (config: Config): Config => ({ ...config, ballastBytes: 0 })
+
 /** As the gateway, which has another working directory, must be told it. */
 export function folderOf(given: unknown, usage: string): string {
-  if (typeof given !== 'string' || given === '') throw new Problem(`Say which folder: weir ${usage}`)
+  if (typeof given !== 'string' || given === '') throw new UsageProblem(`Say which folder: weir ${usage}`)
   return resolve(given)
 }

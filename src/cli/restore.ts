@@ -9,7 +9,7 @@ import { judgeBackup, putInPlace } from '../store/backup.ts'
 import { makeFolder } from '../store/folder.ts'
 import { lockFolder } from '../store/lock.ts'
 import type { Fields } from './asking.ts'
-import { Problem } from './asking.ts'
+import { briefly, Problem, UsageProblem } from './asking.ts'
 import { tableLines } from './printing.ts'
 
 type Say = (line: string) => void
@@ -20,7 +20,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
     allowPositionals: true,
     options: { 'despite-findings': { type: 'boolean' } },
   })
-  if (positionals.length !== 1) throw new Problem('Usage: weir restore <backup folder> [--despite-findings]')
+  if (positionals.length !== 1) throw new UsageProblem('Usage: weir restore <backup folder> [--despite-findings]')
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
   const before = await judgeBackup(backup)
@@ -38,7 +38,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
     lock.release()
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(config, { writeLog: () => {} })
+  const store = await openStore(briefly(config), { writeLog: () => {} })
   try {
     const { findings, ...seen } = await store.operator.audit!({})
     say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)

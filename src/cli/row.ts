@@ -2,8 +2,8 @@
 
 import { parseArgs } from 'node:util'
 import type { Fields } from './asking.ts'
-import { ask, Problem } from './asking.ts'
-import { fieldLines } from './printing.ts'
+import { ask, UsageProblem } from './asking.ts'
+import { fieldLines, jsonText } from './printing.ts'
 
 export interface Row {
   readonly usage: string
@@ -40,10 +40,18 @@ export function asking(row: AskingRow): Row {
       const { json, ...written } = readArgs(row, args)
       const input = row.prepare === undefined ? written : await row.prepare(written)
       const answer = await (row.ask ?? (asked => ask(row.command, asked)))(input)
-      if (json === true) say(JSON.stringify(answer, null, 2))
+      if (json === true) say(jsonText(answer))
       else for (const line of (row.print ?? fieldLines)(answer)) say(line)
       if (row.isBad?.(answer)) process.exitCode = 1
     },
+  }
+}
+
+/** For a command that takes nothing: what is written behind it is a mistake, and not to be passed over. */
+export function alone(usage: string, run: () => Promise<void>): Row['run'] {
+  return async args => {
+    if (args.length > 0) throw new UsageProblem(`Usage: weir ${usage}`)
+    await run()
   }
 }
 
@@ -62,7 +70,7 @@ function readArgs({ usage, places = [], options = [], flags = [] }: AskingRow, a
     },
   })
   const needed = places.filter(name => !name.endsWith('?')).length
-  if (positionals.length < needed || positionals.length > places.length) throw new Problem(`Usage: weir ${usage}`)
+  if (positionals.length < needed || positionals.length > places.length) throw new UsageProblem(`Usage: weir ${usage}`)
   const bare = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
   const written: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, bare(value)]))
   positionals.forEach((value, at) => (written[places[at]!.replace('?', '')] = bare(value)))

@@ -1,13 +1,13 @@
 // Commands that look at the books or keep them safe: records, statements, prices, audit, backup, restore.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { readConfig } from '../config.ts'
 import type { Fields } from './asking.ts'
 import { ask, folderOf, Problem } from './asking.ts'
-import { tableLines } from './printing.ts'
+import { harmlessLines, tableLines } from './printing.ts'
 import { restore } from './restore.ts'
 import type { Row } from './row.ts'
-import { asking, say } from './row.ts'
+import { alone, asking, say } from './row.ts'
 
 const ROWS_DEFAULT = 50
 
@@ -40,13 +40,14 @@ export const bookRows: Readonly<Record<string, Row>> = {
     about: 'print the request and the answer of a call whose bodies are kept',
     command: 'bodies',
     places: ['call'],
-    print: ({ request, answer }) => [String(request), '', String(answer)],
+    print: ({ request, answer }) => [harmlessLines(String(request)), '', harmlessLines(String(answer))],
   }),
   'prices show': asking({
     usage: 'prices show [<provider/model>]',
     about: 'show the newest price of each model, or every version of one',
     command: 'prices-show',
     places: ['model?'],
+    print: ({ prices }) => pageLines(prices as Fields[], null),
   }),
   'prices set': asking({
     usage: 'prices set <provider/model> <JSON, or a file of it>',
@@ -65,10 +66,10 @@ export const bookRows: Readonly<Record<string, Row>> = {
   'prices check': {
     usage: 'prices check',
     about: 'compare the prices of the provider files with public price data; exit code 1 if they disagree',
-    async run() {
+    run: alone('prices check', async () => {
       const { checkInstalledPrices } = await import('./prices-check.ts')
       process.exitCode = await checkInstalledPrices(readConfig(process.env).providerFolders, say)
-    },
+    }),
   },
   'audit': asking({
     usage: 'audit',
@@ -93,8 +94,11 @@ export const bookRows: Readonly<Record<string, Row>> = {
 
 function textOrFile(given: string): string {
   if (given.trimStart().startsWith('{')) return given
-  if (!existsSync(given)) throw new Problem(`There is no file ${given}.`)
-  return readFileSync(given, 'utf8')
+  try {
+    return readFileSync(given, 'utf8')
+  } catch (fault) {
+    throw new Problem(`This is neither JSON nor a file that can be read: ${(fault as Error).message}.`)
+  }
 }
 
 /** A page may be short of what was asked for, where much was looked at and little found. */

@@ -28,7 +28,7 @@ async function greet(gateway: Gateway, say: (line: string) => void): Promise<voi
 Weir is listening on ${gateway.url}
 
   Set-up token (once, for one hour)   ${String(setupToken)}
-  API key (shown once, $${FIRST_CREDIT_USD} of credit)    ${String(key)}
+  API key (once, with $${FIRST_CREDIT_USD} of credit)  ${String(key)}
 
 Try it:
 

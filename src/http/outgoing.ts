@@ -1,12 +1,22 @@
 // Sends one request to an upstream and hands back its head and its bytes as they come.
 //
 // No redirects, no cookies, no decompression (we ask for identity, and an answer that is encoded all the same is
-// the upstream's fault), no headers but the ones given.
+// the upstream's fault), no headers but the ones given and those that HTTP needs. Nothing is ever sent twice: that is
+// for the next attempt to decide.
+
+import { assert } from '../base/assert.ts'
+import { bounds } from '../base/bounds.ts'
+import type { Stop } from '../base/stop.ts'
+import { Answer } from './answer.ts'
+import { saidCharsMax } from './connection.ts'
+import { ConnectionPool } from './connection-pool.ts'
 
 export interface OutgoingRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** Called when its first bytes are about to leave: until then nobody has seen anything of it. */
+  readonly onSend?: () => void
 }
 
 export interface Piece {
@@ -16,7 +26,7 @@ export interface Piece {
 export interface Incoming {
   readonly status: number
   header(name: string): string | null
-  /** The next bytes; none at the end. Rejects when the connection breaks or is aborted. */
+  /** The next bytes; none at the end. Rejects when the connection breaks or is given up. */
   read(): Promise<Piece>
   /** Everything, or undefined when there is more than that. */
   readWhole(bytesMax: number): Promise<Buffer | undefined>
@@ -24,69 +34,89 @@ export interface Incoming {
   discard(): void
 }
 
-export type Send = (request: OutgoingRequest, signal: AbortSignal) => Promise<Incoming>
+/** A stop closes the connection at once, whatever has come of the answer. */
+export type Send = (request: OutgoingRequest, stop: Stop<Error>) => Promise<Incoming>
 
-export const send: Send = async (request, signal) => {
-  const response = await fetch(request.url, {
-    method: 'POST',
-    headers: request.headers,
-    body: request.body,
-    redirect: 'manual',
-    decompress: false,
-    signal,
-  } as BunFetchRequestInit)
-  return new Answer(response)
+/** What can be asked of upstreams, and the connections that wait for the next call. */
+export interface Client {
+  readonly send: Send
+  /** Lets go of every connection that nobody uses. */
+  close(): void
 }
 
-/** What we use of a stream's reader; the runtime's own types of it disagree with each other. */
-interface ByteReader {
-  read(): Promise<Piece>
-  cancel(): Promise<void>
+export interface ClientOptions {
+  /** Trusted instead of the authorities that everybody trusts. */
+  readonly ca?: string
+  /** How long a connection waits for its next call, at least; it may wait some seconds longer. */
+  readonly idleSeconds?: number
 }
 
-class Answer implements Incoming {
-  readonly #response: Response
-  #reader: ByteReader | undefined
-
-  constructor(response: Response) {
-    this.#response = response
-  }
-
-  get status(): number {
-    return this.#response.status
-  }
-
-  header(name: string): string | null {
-    return this.#response.headers.get(name)
-  }
-
-  read(): Promise<Piece> {
-    this.#reader ??= this.#response.body?.getReader() as ByteReader | undefined
-    return this.#reader?.read() ?? Promise.resolve({})
-  }
-
-  async readWhole(bytesMax: number): Promise<Buffer | undefined> {
-    // Beside chunks a length says nothing: the chunks win, and may be any number.
-    const announced = this.header('transfer-encoding') === null ? this.header('content-length') : null
-    if (announced !== null && Number(announced) <= bytesMax) return viewOf(await this.#response.bytes())
-    const chunks: Uint8Array[] = []
-    let length = 0
-    for (;;) {
-      const { value: chunk } = await this.read()
-      if (chunk === undefined) return Buffer.concat(chunks, length)
-      length += chunk.byteLength
-      if (length > bytesMax) {
-        this.discard()
-        return undefined
-      }
-      chunks.push(chunk)
+export function openClient(options: ClientOptions = {}): Client {
+  const targets = new Map<string, Target>()
+  const pools = new Map<string, ConnectionPool>()
+  function targetOf(url: string): Target {
+    let target = targets.get(url)
+    if (target === undefined) {
+      target = readTarget(url, pools, options)
+      targets.set(url, target)
     }
+    return target
   }
+  return {
+    send({ url, headers, body, onSend }, stop) {
+      try {
+        stop.throwIfStopped()
+        const target = targetOf(url)
+        const words = writeHead(target.start, headers, body.length)
+        const answer = new Answer(target.pool, onSend)
+        stop.onStop(() => answer.discard())
+        return answer.ask(words, body)
+      } catch (fault) {
+        return Promise.reject(fault)
+      }
+    },
+    close() {
+      for (const pool of pools.values()) pool.close()
+    },
+  }
+}
 
-  discard(): void {
-    const gone = this.#reader === undefined ? this.#response.body?.cancel() : this.#reader.cancel()
-    gone?.catch(() => {})
+/** An address as far as it is the same for every call. Addresses are the operator's, so there are few. */
+interface Target {
+  readonly pool: ConnectionPool
+  /** The request's first two lines. */
+  readonly start: string
+}
+
+function readTarget(text: string, pools: Map<string, ConnectionPool>, options: ClientOptions): Target {
+  const url = new URL(text)
+  const tls = url.protocol === 'https:'
+  assert(tls || url.protocol === 'http:', 'an upstream is spoken to over HTTP')
+  assert(url.username === '' && url.password === '', 'an address holds no credentials')
+  let pool = pools.get(url.origin)
+  if (pool === undefined) {
+    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    const place = { host, port: Number(url.port) || (tls ? 443 : 80), tls, ca: options.ca }
+    pool = new ConnectionPool(place, options.idleSeconds ?? bounds.idleConnectionSecondsMax)
+    pools.set(url.origin, pool)
   }
+  return { pool, start: `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` }
+}
+
+const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+const OURS = /^(?:host|connection|content-length|transfer-encoding|expect|upgrade|te|trailer)$/i
+
+/** Refuses what could end its line, or say twice where the body ends. Values may be secrets, so they are not told. */
+function writeHead(start: string, headers: OutgoingRequest['headers'], bodyBytes: number): string {
+  let head = start
+  for (const name in headers) {
+    const value = headers[name]!
+    if (!NAME.test(name) || OURS.test(name) || !VALUE.test(value)) throw new Error('a header that cannot be sent')
+    head += `${name}: ${value}\r\n`
+  }
+  if (head.length > saidCharsMax) throw new Error('headers that are too long to be sent')
+  return `${head}Connection: keep-alive\r\nContent-Length: ${bodyBytes}\r\n\r\n`
 }
 
 /** The same bytes, not a copy of them. */

@@ -75,11 +75,11 @@ export function switchOf(given: unknown, name: string): boolean | undefined {
   throw new OperatorError(`${name} must be on or off.`)
 }
 
-export function textOf(given: unknown, name: string): string | undefined {
+export function textOf(given: unknown, name: string, charsMax = REFERENCE_CHARS_MAX): string | undefined {
   if (given === undefined) return undefined
   const text = String(given)
-  if (text.length > 0 && text.length <= REFERENCE_CHARS_MAX && !/\p{Cc}/u.test(text)) return text
-  throw new OperatorError(`${name} must have 1 to ${REFERENCE_CHARS_MAX} characters, none of them a control character.`)
+  if (text.length > 0 && text.length <= charsMax && !/\p{Cc}/u.test(text)) return text
+  throw new OperatorError(`${name} must have 1 to ${charsMax} characters, none of them a control character.`)
 }
 
 export function wholeNumberOf(given: unknown, name: string, range: { otherwise?: number; max: number }): number {

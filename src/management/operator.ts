@@ -1,6 +1,8 @@
 // What an operator can do from the command line, on a running gateway or on its data folder alone.
 
-import type { Commands, OperatorParts } from './command.ts'
+import { errorRows, Refusal } from '../base/errors.ts'
+import type { Command, Commands, OperatorParts } from './command.ts'
+import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { keyCommands } from './commands/keys.ts'
@@ -9,7 +11,7 @@ import { priceCommands } from './commands/prices.ts'
 import { recordCommands } from './commands/records.ts'
 
 export function buildOperator(parts: OperatorParts): Commands {
-  return {
+  const commands = {
     ...keyCommands(parts),
     ...accountCommands(parts),
     ...postingCommands(parts),
@@ -17,4 +19,19 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...priceCommands(parts),
     ...bookCommands(parts),
   }
+  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
 }
+
+/** The ledger refuses in codes that are meant for callers. */
+const inWords =
+  (run: Command): Command =>
+  async input => {
+    try {
+      return await run(input)
+    } catch (fault) {
+      if (!(fault instanceof Refusal)) throw fault
+      throw new OperatorError(
+        `${errorRows[fault.code].message} (${fault.message}) Look whether it was done before you try again.`,
+      )
+    }
+  }

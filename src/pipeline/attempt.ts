@@ -78,14 +78,15 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const { firstContentMs, wholeMs } = parts.times
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
-  const request = adapt(hold, channel, protocol)
+  const { meter } = exchange
+  const onSend = (): void => void (meter.forwarded = true)
+  const request = { ...adapt(hold, channel, protocol), onSend }
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
-  exchange.meter.forwarded = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
-    const incoming = await parts.send(request, watch.signal)
+    const incoming = await parts.send(request, watch.stop)
     const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)

@@ -1,6 +1,7 @@
 // Watches one attempt: it is aborted when the call stops, or when what is expected next does not come in time.
 
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
+import { Stop } from '../base/stop.ts'
 import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 
@@ -11,8 +12,10 @@ export const tailMs = 2_000
 export const owesUsage = ({ stop, meter }: Exchange): boolean =>
   stop.reason === callerLeft && meter.finished && meter.usage === undefined
 
+const over = new Error('the attempt is over')
+
 export class Watch {
-  readonly #controller = new AbortController()
+  readonly stop = new Stop<Error>()
   readonly #exchange: Exchange
   readonly #deadline: Deadline
   readonly #onStop = (): void => (owesUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
@@ -27,10 +30,6 @@ export class Watch {
       this.abort()
     })
     exchange.stop.onStop(this.#onStop)
-  }
-
-  get signal(): AbortSignal {
-    return this.#controller.signal
   }
 
   /** From now on a sign of life is expected this often. */
@@ -57,6 +56,6 @@ export class Watch {
   /** Ends the attempt now. */
   abort(): void {
     this.end()
-    this.#controller.abort()
+    this.stop.stop(over)
   }
 }

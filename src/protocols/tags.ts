@@ -6,7 +6,7 @@ export type Tags = Readonly<Record<string, string>>
 
 const TAGS_MAX = 16
 const TAG_CHARS_MAX = 64
-const END_USER_CHARS_MAX = 256
+export const END_USER_CHARS_MAX = 256
 
 /** Controls, marks of direction and halves of pairs have no place in a list that people read. */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu

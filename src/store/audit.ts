@@ -5,7 +5,7 @@
 // compares with the balances of the same snapshot, so that ten million old rows cost nothing. A snapshot keeps the log
 // from being folded into the database, so it is never held for longer than one slice takes.
 
-import type { Database } from 'bun:sqlite'
+import { Database } from 'bun:sqlite'
 import { idAtMs } from '../base/ids.ts'
 import { AuditBalances } from './audit-balances.ts'
 import type { AuditReport, Finding } from './audit-findings.ts'
@@ -202,7 +202,13 @@ export class Audit {
   }
 
   #fileFindings(): readonly Finding[] {
-    const rows = this.#db.query('PRAGMA integrity_check(10)').values() as [string][]
-    return rows.flatMap(([text]) => (text === 'ok' ? [] : [finding({ check: 'file', key: text, text })]))
+    // Not on our own connection: on one that only reads, SQLite knows of no CHECK.
+    const db = new Database(this.#options.path, { readwrite: true })
+    try {
+      const rows = db.query('PRAGMA integrity_check(10)').values() as [string][]
+      return rows.flatMap(([text]) => (text === 'ok' ? [] : [finding({ check: 'file', key: text, text })]))
+    } finally {
+      db.close()
+    }
   }
 }

@@ -4,12 +4,13 @@
 import { chmodSync, copyFileSync, existsSync, fsyncSync, openSync } from 'node:fs'
 import { closeSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { AuditReport } from './audit-findings.ts'
+import type { AuditReport, Finding } from './audit-findings.ts'
+import { finding } from './audit-findings.ts'
 import { auditWhole } from './auditing.ts'
 import type { CopyOrder, FromCopier } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
-import { FolderError, restoringIn } from './folder.ts'
-import { schemaVersion } from './schema-check.ts'
+import { asideNoteIn, FolderError, isSecret, restoringIn } from './folder.ts'
+import { schemaFindings, schemaVersion } from './schema-check.ts'
 
 export interface BackupReport {
   /** Where it is; renamed when its books do not agree. */
@@ -28,11 +29,31 @@ const NOTE = 'backup.json'
 const LEDGER_SCHEMA = 2
 
 export async function backUp(data: string, to: string, version: string): Promise<BackupReport> {
-  if (existsSync(to) && (!statSync(to).isDirectory() || readdirSync(to).length > 0)) {
+  if (to === restoringIn(data) || (existsSync(to) && (!statSync(to).isDirectory() || readdirSync(to).length > 0))) {
     throw new FolderError(`${to} is there and not empty. Name a folder that is to be made.`)
   }
-  mkdirSync(to, { recursive: true, mode: 0o700 })
-  chmodSync(to, 0o700)
+  orSay('The folder of the backup cannot be made', () => {
+    mkdirSync(to, { recursive: true, mode: 0o700 })
+    chmodSync(to, 0o700)
+  })
+  try {
+    return await copyAll(data, to, version)
+  } catch (fault) {
+    // It was empty: all that is there is ours, and no backup.
+    for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true })
+    throw new FolderError(`There is no backup. ${(fault as Error).message}`)
+  }
+}
+
+function orSay<T>(problem: string, run: () => T): T {
+  try {
+    return run()
+  } catch (fault) {
+    throw fault instanceof FolderError ? fault : new FolderError(`${problem}: ${(fault as Error).message}.`)
+  }
+}
+
+async function copyAll(data: string, to: string, version: string): Promise<BackupReport> {
   for (const name of DATABASES) {
     if (!existsSync(join(data, name))) continue
     await copyInThread({ from: join(data, name), to: join(to, name) })
@@ -47,13 +68,22 @@ export async function backUp(data: string, to: string, version: string): Promise
   const agrees = audit.findings.length === 0
   const { accounts, transfers, records, holds } = audit
   const rows = { accounts, transfers, records, holds }
-  const note = { version, schema, madeAt: new Date().toISOString(), booksAgree: agrees, rows }
+  const madeAt = new Date().toISOString()
+  const note = { version, schema, madeAt, booksAgree: agrees, rows }
   writeWhole(join(to, NOTE), `${JSON.stringify(note, null, 2)}\n`)
   syncFolder(to)
-  const folder = agrees ? to : `${to}-books-do-not-agree`
+  const folder = agrees ? to : badName(to, madeAt)
   if (!agrees) renameSync(to, folder)
   return { folder, schema, bytes: statSync(join(folder, DATABASE)).size, audit }
 }
+
+function badName(to: string, madeAt: string): string {
+  const name = `${to}-books-do-not-agree`
+  return existsSync(name) ? `${name}-${inName(madeAt)}` : name
+}
+
+/** A time as a part of a file's name. */
+const inName = (time: string): string => time.replaceAll(':', '-')
 
 function schemaOf(path: string): number {
   const db = openReader(path)
@@ -64,48 +94,75 @@ function schemaOf(path: string): number {
   }
 }
 
-/** What a backup says of itself, or why it is none. */
+interface Note {
+  readonly schema?: number
+  readonly rows?: Readonly<Record<'accounts' | 'transfers' | 'records' | 'holds', number>>
+}
+
+/** What a backup says of itself, or why it is none. Undefined where there are no books to audit yet. */
 export async function judgeBackup(folder: string): Promise<AuditReport | undefined> {
   const path = join(folder, DATABASE)
   if (!existsSync(join(folder, NOTE)) || !existsSync(path)) {
     throw new FolderError(`There is no whole backup in ${folder}: ${NOTE} and ${DATABASE} must both be there.`)
   }
+  for (const name of SECRETS.filter(secret => existsSync(join(folder, secret)))) {
+    if (!isSecret(readFileSync(join(folder, name), 'utf8').trim())) {
+      throw new FolderError(`The secret ${name} of the backup is damaged.`)
+    }
+  }
+  const note = orSay('The note of the backup is damaged', () => readNote(join(folder, NOTE)))
   try {
-    return await judgeDatabase(path)
+    return await judgeDatabase(path, note)
   } catch (fault) {
     if (fault instanceof FolderError) throw fault
     throw new FolderError(`The database of the backup cannot be read: ${(fault as Error).message}.`)
   }
 }
 
-async function judgeDatabase(path: string): Promise<AuditReport | undefined> {
+const readNote = (path: string): Note => (JSON.parse(readFileSync(path, 'utf8')) as Note | null) ?? {}
+
+async function judgeDatabase(path: string, note: Note): Promise<AuditReport | undefined> {
   const schema = schemaOf(path)
   if (schema > readMigrations().length) {
     throw new FolderError(`The backup was made by a later version of Weir (schema ${schema}). Restore it with that.`)
   }
-  return schema < LEDGER_SCHEMA ? undefined : await auditWhole(path, { deep: true })
+  // An empty file is a database, too: of schema 0.
+  if (schema === 0 || (note.schema !== undefined && note.schema !== schema)) {
+    throw new FolderError(`${DATABASE} is not the database that was backed up: its schema is ${schema}.`)
+  }
+  if (schema < LEDGER_SCHEMA) return judgeOld(path)
+  const report = await auditWhole(path, { deep: true })
+  return { ...report, findings: [...report.findings, ...strangers(report, note)] }
+}
+
+function judgeOld(path: string): undefined {
+  const db = openReader(path)
+  try {
+    const [wrong] = schemaFindings(db)
+    if (wrong !== undefined) throw new FolderError(`The database of the backup is damaged: ${wrong.text}.`)
+  } finally {
+    db.close()
+  }
+}
+
+/** Books that agree, and are not those that were backed up. */
+function strangers(report: AuditReport, { rows = report }: Note): readonly Finding[] {
+  const counted = ['accounts', 'transfers', 'records', 'holds'] as const
+  return counted.filter(name => rows[name] !== report[name]).map(name => {
+    const text = `${report[name]} ${name} are there, and ${rows[name]} were when the backup was made`
+    return finding({ check: 'file', key: name, text })
+  })
 }
 
 /**
  * Puts a backup in place of the present data, which is moved into a folder of its own; gives that folder. The caller
  * holds the lock. Everything is copied before anything is moved, so that a disk that is full changes nothing. Whoever
- * is killed in the middle leaves the folder `restoring`, with which nothing starts, and can run it again.
+ * is killed while files are moved leaves a note, with which nothing starts, and can run it again.
  */
 export function putInPlace(backup: string, data: string): string | undefined {
   const part = restoringIn(data)
-  const asideNote = join(part, 'aside')
-  const asideName = existsSync(asideNote) ? readFileSync(asideNote, 'utf8') : freshAside()
-  const aside = join(data, asideName)
-  rmSync(part, { recursive: true, force: true })
-  mkdirSync(part, { mode: 0o700 })
   const names = [...DATABASES, ...SECRETS].filter(name => existsSync(join(backup, name)))
-  for (const name of names) {
-    copyFileSync(join(backup, name), join(part, name))
-    chmodSync(join(part, name), 0o600)
-    syncFile(join(part, name))
-  }
-  writeWhole(asideNote, asideName)
-  syncFolder(part)
+  const aside = join(data, orSay('The backup cannot be copied', () => gather(backup, data, names)))
   for (const name of presentFiles(data, names)) {
     mkdirSync(aside, { recursive: true, mode: 0o700 })
     // What stands there already was moved before; then this one is of a restore that was cut off.
@@ -113,12 +170,37 @@ export function putInPlace(backup: string, data: string): string | undefined {
     else renameSync(join(data, name), join(aside, name))
   }
   for (const name of names) renameSync(join(part, name), join(data, name))
+  syncFolder(data)
   rmSync(part, { recursive: true })
   syncFolder(data)
   return existsSync(aside) ? aside : undefined
 }
 
-const freshAside = (): string => `before-restore-${new Date().toISOString().replaceAll(':', '-')}`
+/** Copies what is to be put in place; gives the name of the folder for what was there. Keeps the note of one before. */
+function gather(backup: string, data: string, names: readonly string[]): string {
+  const [part, noted] = [restoringIn(data), asideNoteIn(data)]
+  // A note without a name was cut off itself, before anything was moved.
+  const former = existsSync(noted) ? readFileSync(noted, 'utf8') : ''
+  const name = former === '' ? freshAside() : former
+  try {
+    mkdirSync(part, { recursive: true, mode: 0o700 })
+    for (const file of names) {
+      copyFileSync(join(backup, file), join(part, file))
+      chmodSync(join(part, file), 0o600)
+      syncFile(join(part, file))
+    }
+    writeWhole(`${noted}.part`, name)
+    renameSync(`${noted}.part`, noted)
+    syncFolder(part)
+    syncFolder(data)
+    return name
+  } catch (fault) {
+    if (former === '') rmSync(part, { recursive: true, force: true })
+    throw fault
+  }
+}
+
+const freshAside = (): string => `before-restore-${inName(new Date().toISOString())}`
 
 /** The databases with their logs, which belong to them; and the secrets that are about to be replaced. */
 function presentFiles(data: string, coming: readonly string[]): readonly string[] {

@@ -1,5 +1,6 @@
 // A thread that copies databases, one order after the other, while calls go on elsewhere.
 
+import type { Database } from 'bun:sqlite'
 import { copyDatabase, openReader } from './database.ts'
 
 export interface CopyOrder {
@@ -12,14 +13,15 @@ export type FromCopier = { readonly copied: true } | { readonly failed: string }
 declare const self: Worker
 
 function copy({ from, to }: CopyOrder): FromCopier {
-  const db = openReader(from)
+  let db: Database | undefined
   try {
+    db = openReader(from)
     copyDatabase(db, to)
     return { copied: true }
   } catch (fault) {
     return { failed: fault instanceof Error ? fault.message : 'unknown fault' }
   } finally {
-    db.close()
+    db?.close()
   }
 }
 

@@ -8,6 +8,7 @@ import { Secret } from '../base/secret.ts'
 export class FolderError extends Error {}
 
 const SOCKET_PATH_BYTES_MAX = 100 // the kernel allows 107
+const SECRET_CHARS_MIN = 32
 
 export interface DataFolder {
   readonly path: string
@@ -32,8 +33,12 @@ const DATABASE = 'weir.db'
 /** Where a restore gathers what it is about to put in place. */
 export const restoringIn = (folder: string): string => join(folder, 'restoring')
 
+/** Says where that moves what was there. From when it is written until all is in place, nothing may start here. */
+export const asideNoteIn = (folder: string): string => join(restoringIn(folder), 'aside')
+
 /** Whether a gateway has ever kept its data here. */
-export const hasData = (path: string): boolean => existsSync(join(resolve(path), DATABASE))
+export const hasData = (path: string): boolean =>
+  existsSync(join(resolve(path), DATABASE)) || existsSync(asideNoteIn(resolve(path)))
 
 export function openFolder(path: string, env: Readonly<Record<string, string | undefined>>): DataFolder {
   const folder = resolve(path)
@@ -42,7 +47,7 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
     throw new FolderError(`The data folder's path is too long for a unix socket: move it with WEIR_DATA (${folder}).`)
   }
   makeFolder(folder)
-  if (existsSync(restoringIn(folder))) {
+  if (existsSync(asideNoteIn(folder))) {
     throw new FolderError(`A restore to ${folder} was cut off. Run it again: weir restore <backup folder>.`)
   }
   return {
@@ -69,10 +74,12 @@ export function makeFolder(path: string): string {
   return folder
 }
 
+export const isSecret = (value: string): boolean => value.length >= SECRET_CHARS_MIN
+
 /** From the environment, else from its file, which is made on the first start. */
 function readSecret(given: string | undefined, file: string): Secret {
   if (given !== undefined && given !== '') {
-    if (given.length < 32) throw new FolderError(`A secret in the environment is shorter than 32 characters: ${file}`)
+    if (!isSecret(given)) throw new FolderError(`A secret in the environment is shorter than 32 characters: ${file}`)
     return new Secret(given)
   }
   try {
@@ -83,7 +90,7 @@ function readSecret(given: string | undefined, file: string): Secret {
   }
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
   const value = readFileSync(file, 'utf8').trim()
-  if (value.length < 32) {
+  if (!isSecret(value)) {
     throw new FolderError(`The secret in ${file} is damaged. Restore it from a backup: what was made with it needs it.`)
   }
   return new Secret(value)

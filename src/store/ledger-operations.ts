@@ -173,13 +173,15 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
     const account = readAccount(accountId)
     if (account === undefined || account.kind === 'operator') return { done: 'account_unknown' }
     if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
-    if (account.balance + amount > BALANCE_MAX) return { done: 'balance_too_high' }
+    const other = counterparts[kind]
+    const [own, others] = [account.balance + amount, readAccount(other)!.balance - amount]
+    if (own < -BALANCE_MAX) return { done: 'balance_too_low' }
+    if (own > BALANCE_MAX || others > BALANCE_MAX || others < -BALANCE_MAX) return { done: 'balance_too_high' }
     if (kind === 'refund') {
       if (charge === null || Number(charge.debit) !== accountId) return { done: 'call_not_charged' }
       if (amount > charge.amount) return { done: 'more_than_charged' }
     }
     // From here on the posting must succeed.
-    const other = counterparts[kind]
     const made = { ref, kind, madeMs: nowMs(), reference, author }
     if (amount > 0n) insertTransfer({ ...made, debit: other, credit: accountId, amount })
     else insertTransfer({ ...made, debit: accountId, credit: other, amount: -amount })

@@ -5,7 +5,7 @@ import type { Database } from 'bun:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Ballast } from './ballast.ts'
-import { copyDatabase, migrate, openWriter } from './database.ts'
+import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
 import { openBooks } from './books.ts'
 import type { Operating } from './operating.ts'
 import { buildOperations } from './operating.ts'
@@ -135,6 +135,7 @@ self.onmessage = (event: MessageEvent<ToWriter>) => {
     db.close()
     answer({ closed: true })
   } catch (fault) {
-    answer({ failed: fault instanceof Error ? fault.message : 'unknown fault' })
+    const detail = fault instanceof Error ? fault.message : 'unknown fault'
+    answer({ failed: fault instanceof StoreError ? detail : `The database cannot be used: ${detail}.` })
   }
 }

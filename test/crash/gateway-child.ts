@@ -16,8 +16,11 @@ export interface ChildOptions {
 
 const running = new Set<GatewayChild>()
 
-/** For a program that is itself stopped in the middle: what it started must not outlive it. */
-export function takeChildrenAlong(): void {
+/** When the program itself is stopped in the middle, what it started must not outlive it. */
+let takesChildrenAlong = false
+function takeChildrenAlong(): void {
+  if (takesChildrenAlong) return
+  takesChildrenAlong = true
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       for (const child of running) child.strike()
@@ -39,6 +42,7 @@ export class GatewayChild {
       stdout: 'pipe',
       stderr: 'pipe',
     })
+    takeChildrenAlong()
     running.add(this)
     void this.#process.exited.then(() => running.delete(this))
     this.listening = readAddress(this.#process.stdout)

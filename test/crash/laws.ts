@@ -122,7 +122,9 @@ const callLaws: Readonly<Record<string, Law>> = {
     call.status === 402 && call.upstreamRequests > 0 ? 'was refused for its balance and sent all the same' : undefined,
 
   'the gateway does not fail by itself': ({ call }) => {
-    const isMeant = call.status === 402 || (call.refused && (call.status === 502 || call.status === 503))
+    // A slow machine may be at its limit, which is no fault.
+    const isBusy = call.status === 503 && call.said?.includes('"code":"overloaded"')
+    const isMeant = call.status === 402 || isBusy || (call.refused && (call.status === 502 || call.status === 503))
     const fault = call.ended === 'error_event' || (call.ended === 'refused' && !isMeant)
     return fault ? `was told ${call.status}: ${call.said ?? ''}` : undefined
   },

@@ -21,8 +21,9 @@ export interface Caught {
 
 export async function catchBug(bug: Bug, seed: number): Promise<Caught> {
   const sinceMs = performance.now()
-  const root = plant(bug.edits)
+  const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
   try {
+    plant(bug.edits, root)
     const { violations, tries } = bug.by === 'kills' ? await byKills(bug, root, seed) : await byRaces(root, seed)
     const said = violations.find(violation => bug.expects.test(violation))
     const seconds = (performance.now() - sinceMs) / 1_000
@@ -52,9 +53,8 @@ async function byRaces(root: string, seed: number): Promise<Seen> {
   return { violations: JSON.parse(said) as string[], tries: ROUNDS }
 }
 
-/** The copy's folder. */
-function plant(edits: readonly Edit[]): string {
-  const root = mkdtempSync(join(tmpdir(), 'weir-planted-'))
+/** Makes the copy. */
+function plant(edits: readonly Edit[], root: string): void {
   for (const part of ['bin', 'providers', 'src', 'test/crash', 'test/races', 'test/support', 'package.json']) {
     cpSync(join(ROOT, part), join(root, part), { recursive: true })
   }
@@ -63,7 +63,6 @@ function plant(edits: readonly Edit[]): string {
     const path = join(root, edit.file)
     writeFileSync(path, applied(edit, readFileSync(path, 'utf8')))
   }
-  return root
 }
 
 /** Throws when the bug cannot be planted any more. */

@@ -34,7 +34,7 @@ function answerByPlan(seed: number, log: EventLog): Script {
     if (plan.firstMs > 0) yield wait(plan.firstMs)
     if (plan.fails) {
       log.write({ kind: 'refused', tag })
-      yield* jsonAnswer(503, chatWire.error({ message: 'not today', type: 'server_error' }))
+      yield* jsonAnswer(503, chatWire.error({ message: 'Not today.', type: 'server_error' }))
     } else if (plan.stream) yield* streamed(plan, request, log)
     else {
       log.write({ kind: 'said', tag, usage: plan.usage })

@@ -72,6 +72,27 @@ describe('nothing is kept', () => {
   })
 })
 
+describe('a wish', () => {
+  const isKept = async (by: string): Promise<boolean> => {
+    const answer = await chat(harness, by, bodyOf())
+    await answer.text()
+    return !(await refusal(kept(idOf(answer)))).includes('No bodies are kept')
+  }
+
+  test.each([
+    ['keys-set', 'key'],
+    ['accounts-set', 'account'],
+  ] as const)('%s holds from the next call on, whatever is remembered of the key', async (command, place) => {
+    const own = await harness.key()
+    const seen = [await isKept(own)]
+    for (const bodies of ['on', 'off']) {
+      await harness.gateway.operator[command]!({ [place]: own, bodies })
+      seen.push(await isKept(own))
+    }
+    expect(seen).toEqual([false, true, false])
+  })
+})
+
 describe('kept are', () => {
   test('a request as it was sent, and its plain answer', async () => {
     const body = `  {"model" : "openai/gpt-4o-mini",\n "messages":[{"role":"user","content":"\u00dcber \\u00fc"}]}`

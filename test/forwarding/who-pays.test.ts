@@ -200,6 +200,19 @@ test('left_unsent: a caller that leaves while its hold is being written', async 
   })
 })
 
+test('left_unsent: a caller that leaves while the connection is still being made', async () => {
+  let shakes = 0
+  const deaf = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => void shakes++ } })
+  await withHarness({ env: { OPENAI_BASE_URL: `https://127.0.0.1:${deaf.port}/v1` } }, async harness => {
+    const key = await harness.key({ credit: '1' })
+    const caller = openCall(harness, key, bodyOf(true))
+    await until(() => shakes > 0, 'the upstream is asked to shake hands, and does not')
+    caller.leave()
+    await expectCharged(harness, key, { rule: 'left_unsent', usage_source: 'none', cost: 0 })
+  })
+  deaf.stop(true)
+})
+
 describe('too_long', () => {
   let skewMs = 0
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + skewMs }

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
@@ -111,6 +111,22 @@ describe('stops the start', () => {
     expectSentence(await weir(folder, `balance ${key}`), /pepper is damaged/)
   })
 
+  test('a database that is damaged', async () => {
+    const folder = freshFolder()
+    await weirSays(folder, 'keys create --credit 1')
+    await stopServed(await serve(folder)) // which fills its price table
+    const file = join(folder, 'weir.db')
+    const bytes = readFileSync(file)
+    const db = new Database(file, { readonly: true })
+    const found = db.query("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'price'").get()
+    db.close()
+    const { page } = found as { page: number }
+    writeFileSync(file, bytes.fill(0xa5, (page - 1) * 4096, page * 4096))
+    expectSentence(await weir(folder, 'serve'), /The database is damaged: .*\. Bring back a backup: weir restore/)
+    writeFileSync(file, 'no database at all, and long enough to be looked at')
+    expectSentence(await weir(folder, 'serve'), /The database cannot be used: file is not a database\./)
+  })
+
   test('a data folder of a later version', async () => {
     const folder = freshFolder()
     await weirSays(folder, 'keys create --credit 1')
@@ -130,8 +146,8 @@ describe('commands', () => {
     ['keys create --credit=-5', /--credit/],
     ['keys create --qpm 0', /--qpm/],
     ['keys create --qpm 1.5', /--qpm/],
-    ['keys create --colour red', /colour/],
-    ['keys revoke', /Usage: weir keys revoke <key or key id>/],
+    ['keys create --name a\u001b[2J', /--name must have 1 to 200 characters, none of them a control character/],
+    ['prices set demo/echo /', /neither JSON nor a file that can be read/],
     ['keys revoke key_00000000001', /no such key/],
     ['balance wk-nonsense', /no such key/],
     ['balance key_00000000001', /no such key/],
@@ -139,17 +155,47 @@ describe('commands', () => {
     expectSentence(await weir(folder, command), words)
   })
 
+  test('on a folder without data, only a key is made; all else would speak of books that are not there', async () => {
+    const empty = join(freshFolder(), 'typo')
+    for (const command of ['audit', 'records', 'balance key_00000000001', 'prices show', 'codes create --count 1']) {
+      expectSentence(await weir(empty, command), /There is no data of Weir in /)
+    }
+    expect(existsSync(empty)).toBeFalse()
+    await weirSays(empty, 'keys create')
+    expect(await weirSays(empty, 'prices show')).toBe('nothing found')
+    expect(readdirSync(empty).filter(name => name.startsWith('ballast'))).toEqual([])
+  })
+
   test('a key in a command that fails is not repeated', async () => {
     const stranger = 'wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs'
     expect((await weir(folder, `balance ${stranger}`)).stderr).not.toContain(stranger)
   })
 
-  test('help lists them; an unknown one is told so by its code', async () => {
+  test('help lists them', async () => {
     const help = await weir(folder, 'help')
     expect(help.code).toBe(0)
     for (const command of ['serve', 'keys create', 'keys revoke', 'balance', 'token', 'setup']) {
       expect(help.stdout).toContain(`  ${command}`)
     }
-    expect((await weir(folder, 'dance')).code).toBe(2)
+  })
+
+  test.each([
+    ['keys create --colour red', /colour/],
+    ['keys revoke', /Usage: weir keys revoke <key or key id>/],
+    ['backup', /Usage: weir backup <folder>/],
+    ['restore', /Usage: weir restore <backup folder>/],
+    ['serve now', /Usage: weir serve/],
+    ['prices check demo', /Usage: weir prices check/],
+    ['dance', /There is no command "dance"\. See: weir help/],
+    ['keys dance', /There is no command "keys", or not like this\./],
+    ['wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs', /There is no such command\./],
+  ] as const)('%s: a sentence, and the code for what is not written right', async (command, words) => {
+    const { code, stdout, stderr } = await weir(folder, command)
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(words) })
+    expect(stderr).toMatch(/^weir: [^\n]+\n$/)
+  })
+
+  test('a command that is asked for help tells how it is written', async () => {
+    expect(await weirSays(folder, 'top-up --help')).toMatch(/^weir top-up <account or key> <usd> .*\n +book money/)
   })
 })

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { openWriter } from '../../src/store/database.ts'
+import { migrate, openWriter, readMigrations } from '../../src/store/database.ts'
 import { bookFaults } from '../support/books.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -114,6 +114,32 @@ describe('a backup under load', () => {
   })
 })
 
+test('a backup has the bodies that are kept, and the key that opens them', async () => {
+  const place = freshFolder()
+  const [data, copy, back] = ['data', 'copy', 'back'].map(name => join(place, name)) as [string, string, string]
+  const served = await serve(data)
+  const key = await weirSays(data, 'keys create --credit 1')
+  await weirSays(data, `keys set ${key} --bodies on`)
+  const body = goodBody({ model: 'demo/echo' })
+  const answer = await rawRequest(served.url, ask('POST', CHAT, bearer(key), body))
+  const id = answer.header('x-request-id')!
+  expect(await weirSays(data, `bodies ${id}`)).toStartWith(body)
+  await weirSays(data, `backup ${copy}`)
+  expect(await stopServed(served)).toBe(0)
+  await weirSays(back, `restore ${copy}`)
+  expect(await weirSays(back, `bodies ${id}`)).toStartWith(body)
+})
+
+test('a backup is also judged by what no sum shows', async () => {
+  const place = freshFolder()
+  await weirSays(join(place, 'data'), 'keys create --credit 3')
+  const db = openWriter(join(place, 'data', 'weir.db'))
+  spoil(db, "UPDATE tier SET qpm = 0 WHERE name = 'pro'")
+  db.close()
+  const { code, stdout } = await weir(join(place, 'data'), `backup ${join(place, 'copy')}`)
+  expect([code, stdout]).toEqual([1, expect.stringContaining('CHECK constraint failed in tier')])
+})
+
 describe('a restore that is killed', () => {
   const place = freshFolder()
   const [backup, data] = [join(place, 'backup'), join(place, 'data')]
@@ -146,7 +172,127 @@ describe('a restore that is killed', () => {
   })
 })
 
+describe('a restore that is killed before it moves anything', () => {
+  const place = freshFolder()
+  const [backup, data] = [join(place, 'backup'), join(place, 'data')]
+
+  test('changes nothing, and what is there is served', async () => {
+    await weirSays(join(place, 'first'), 'keys create --credit 3')
+    await weirSays(join(place, 'first'), `backup ${backup}`)
+    const key = await weirSays(data, 'keys create --credit 4')
+    mkdirSync(join(data, 'restoring'))
+    cpSync(join(backup, 'weir.db'), join(data, 'restoring', 'weir.db'))
+    expect(await weirSays(data, `balance ${key}`)).toMatch(/balance +4\.00/)
+  })
+
+  test('nor does one whose note has no name yet make the next take what is there for its own', async () => {
+    writeFileSync(join(data, 'restoring', 'aside'), '')
+    expect(await weirSays(data, `restore ${backup}`)).toMatch(/^What was there is now in \S+before-restore-\S+\n/)
+    const [aside] = readdirSync(data).filter(name => name.startsWith('before-restore-'))
+    const former = join(data, aside!, 'weir.db')
+    expect(rowsOf(former, 'SELECT balance FROM account WHERE id > 4')).toEqual([[4_000_000_000n]])
+  })
+
+  test('one that finds no room changes nothing and lets the gateway start', async () => {
+    const before = readFileSync(join(data, 'weir.db'))
+    // A folder where a file must be put is as good as no room.
+    mkdirSync(join(data, 'restoring', 'pepper', 'x'), { recursive: true })
+    const { code, stderr } = await weir(data, `restore ${backup}`)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: The backup cannot be copied: [^\n]+\n$/)])
+    expect(existsSync(join(data, 'restoring'))).toBeFalse()
+    expect(readFileSync(join(data, 'weir.db')).equals(before)).toBeTrue()
+    expect(await weirSays(data, 'audit')).toMatch(/^books +agree\n/)
+  })
+})
+
+/** As the first migration left it: an account with money, a call that is recorded and one that still held. */
+function oldBackup(folder: string): void {
+  mkdirSync(folder)
+  const db = openWriter(join(folder, 'weir.db'))
+  migrate(db, { migrations: readMigrations().slice(0, 1) })
+  db.run("INSERT INTO account VALUES (9000001, 'old', 5000000000, 100, 1)")
+  db.run('INSERT INTO hold VALUES (77, 9000001, 100)')
+  db.run(
+    `INSERT INTO record VALUES
+       (9000002, 9000003, 9000001, 'p', 'm', 'c', 200, 'completed', 'reported', 1, 0, 2, 30, 1, 0, 5)`,
+  )
+  db.close()
+  writeFileSync(join(folder, 'backup.json'), JSON.stringify({ schema: 1 }))
+}
+
+describe('a backup from before the ledger', () => {
+  const place = freshFolder()
+
+  test('is brought up to date, audited, and copied as it was', async () => {
+    oldBackup(join(place, 'old'))
+    const data = join(place, 'data')
+    expect(await weirSays(data, `restore ${join(place, 'old')}`)).toBe(
+      'The backup is from before the ledger: it is audited once it is up to date.\n' +
+        `Restored to ${data}: 5 accounts, 1 transfers, 1 records.`,
+    )
+    expect(rowsOf(join(data, 'weir.db'), 'SELECT balance, held FROM account WHERE id = 9000001')).toEqual([
+      [5_000_000_000n, 0n],
+    ])
+    const copies = readdirSync(join(data, 'backups'))
+    expect(copies).toEqual([expect.stringMatching(/^schema-1-/)])
+    expect(modeOf(join(data, 'backups', copies[0]!))).toBe('600')
+  })
+
+  test('is not put in place where its tables are not those of its schema', async () => {
+    const odd = join(place, 'odd')
+    oldBackup(odd)
+    const db = openWriter(join(odd, 'weir.db'))
+    db.run('DROP TABLE record')
+    db.close()
+    const { code, stderr } = await weir(join(place, 'target'), `restore ${odd}`)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('is damaged: table record is missing')])
+    expect(existsSync(join(place, 'target'))).toBeFalse()
+  })
+})
+
 describe('what is no backup, or no place for one', () => {
+  test('a backup whose files were exchanged is not put in place', async () => {
+    const place = freshFolder()
+    const [good, empty] = [join(place, 'good'), join(place, 'empty')]
+    await weirSays(join(place, 'data'), 'keys create --credit 3')
+    await weirSays(join(place, 'data'), `backup ${good}`)
+    const other = openWriter(empty)
+    migrate(other)
+    other.close()
+    const exchanged = [
+      ['weir.db', '', 'is not the database that was backed up: its schema is 0'],
+      ['weir.db', readFileSync(empty), 'The books of this backup do not agree'],
+      ['pepper', 'x', 'The secret pepper of the backup is damaged'],
+      ['backup.json', '{', 'The note of the backup is damaged'],
+    ] as const
+    for (const [file, content, problem] of exchanged) {
+      const bad = join(place, 'bad')
+      rmSync(bad, { recursive: true, force: true })
+      cpSync(good, bad, { recursive: true })
+      writeFileSync(join(bad, file), content)
+      const { code, stderr } = await weir(join(place, 'target'), `restore ${bad}`)
+      expect([file, code, stderr]).toEqual([file, 1, expect.stringContaining(problem)])
+      expect(stderr).toMatch(/^weir: [^\n]+\n$/)
+    }
+    expect(existsSync(join(place, 'target'))).toBeFalse()
+  })
+
+  test('a backup that fails leaves nothing behind, and says why in a sentence', async () => {
+    const place = freshFolder()
+    const data = join(place, 'data')
+    await weirSays(data, 'keys create --credit 3')
+    writeFileSync(join(data, 'bodies.db'), 'no database at all, and long enough to be looked at')
+    writeFileSync(join(place, 'file'), '')
+    for (const [to, problem] of [['copy', 'There is no backup. The copy failed: '], ['file/x', 'cannot be made: ']]) {
+      const { code, stdout, stderr } = await weir(data, `backup ${join(place, to!)}`)
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(problem!)])
+      expect(stderr).toMatch(/^weir: [^\n]+\n$/)
+    }
+    expect(readdirSync(join(place, 'copy'))).toEqual([])
+    rmSync(join(data, 'bodies.db'))
+    expect(await weirSays(data, `backup ${join(place, 'copy')}`)).toContain('agree')
+  })
+
   test('is refused in a sentence, and nothing is touched', async () => {
     const folder = freshFolder()
     const data = join(folder, 'data')
@@ -155,10 +301,8 @@ describe('what is no backup, or no place for one', () => {
     writeFileSync(join(folder, 'full', 'x'), '')
     const problems = [
       [`backup ${join(folder, 'full')}`, 'is there and not empty'],
-      ['backup', 'Usage: weir backup <folder>'],
       [`restore ${join(folder, 'full')}`, 'There is no whole backup in'],
       [`restore ${join(folder, 'nowhere')}`, 'There is no whole backup in'],
-      ['restore', 'Usage: weir restore'],
     ] as const
     for (const [command, problem] of problems) {
       const { code, stderr } = await weir(data, command)

@@ -36,6 +36,17 @@ describe('once, whoever asks', () => {
     expect(balances.toSorted()).toEqual(['0.00', '0.00', '0.00', '7.00'])
   })
 
+  test('each of more codes than are written at once, until the day that was said', async () => {
+    const key = await harness.key({ credit: '0' })
+    const made = await harness.gateway.operator['codes-create']!({ count: '501', amount: '1', expires: '2' })
+    const codes = made.codes as string[]
+    expect(new Set(codes).size).toBe(501)
+    const daysLeft = (Date.parse(made.expires as string) - Date.now()) / 86_400_000
+    expect(daysLeft).toBeWithin(1.99, 2)
+    for (const code of [codes[0], codes[500]]) await harness.gateway.operator['codes-redeem']!({ code, account: key })
+    expect(await balanceOf(key)).toBe('2.00')
+  })
+
   test('a payment with a reference, by 100 at the same time', async () => {
     const key = await harness.key({ credit: '0' })
     const topUp = () => harness.gateway.operator['top-up']!({ account: key, amount: '3', reference: 'invoice 9' })

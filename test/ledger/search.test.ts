@@ -7,7 +7,7 @@ import { BooksReader } from '../../src/store/books-reader.ts'
 import type { RecordFilter } from '../../src/store/record-search.ts'
 import { endSql, findRecords, pageSql, ROWS_A_PAGE, walkNames } from '../../src/store/record-search.ts'
 import type { SampleBooks } from './sample-books.ts'
-import { alice, aliceKey, bob, bobKey, calls, openSampleBooks, recordOf } from './sample-books.ts'
+import { alice, aliceKey, bob, bobKey, calls, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
 
 let books: SampleBooks
 let db: Database
@@ -129,6 +129,25 @@ describe('a statement', () => {
     expect(kinds(2).filter(line => line.startsWith('charge'))).toEqual(charged)
     expect(calls.plain).toBeGreaterThan(calls.refunded)
     reader.close()
+  })
+
+  test('has a charge once that is the last row which a page looks at', () => {
+    const own = openSampleBooks()
+    const his = { accountId: alice, keyId: aliceKey }
+    const last = 50_000
+    own.run(run => {
+      run.hold(holdOf(last, his, '400'))
+      run.settle({ record: recordOf(last, his), cost: '77' })
+      for (let at = 1; at < ROWS_A_PAGE; at++) run.record({ record: recordOf(last + at, his) })
+    })
+    const reader = new BooksReader(own.path)
+    const [lines, next] = reader.statement(alice, 50)
+    const found = [...lines, ...reader.statement(alice, 50, next)[0]]
+    expect(next?.beforeCall).toBe(last)
+    expect(found.filter(({ kind }) => kind === 'charge').map(({ amount }) => amount)).toEqual([77n, 120n, 150n])
+    reader.close()
+    own.db.close()
+    rmSync(own.folder, { recursive: true })
   })
 
   test('of an operator account has what was posted', () => {

@@ -15,7 +15,7 @@ import { post, rawRequest } from '../support/raw.ts'
 
 const CALLERS = 500
 const NAMESAKES = 200
-const ROUNDS = 10
+const ROUNDS = 4
 /** The test runner's own bound on requests under way, which the gateway's upstream calls share, is 256. */
 const SERVED_MAX = 200
 const MODEL = 'gpt-4o-mini'
@@ -113,7 +113,7 @@ test('five hundred callers and funds for so many of them: so many are served, th
   }
 }, MS_MAX)
 
-test.each(['key', 'account'])('a budget of a %s is kept, however many call at once', async scope => {
+test.each(['key', 'account'])('the budget of one %s is kept, however many call at once', async scope => {
   const amount = await amountOfOne()
   for (let round = 0; round < ROUNDS; round++) {
     const enough = someOf(SERVED_MAX)

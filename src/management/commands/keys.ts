@@ -9,7 +9,7 @@ import { mintToken } from '../../identity/token.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { OperatorError } from '../command.ts'
-import { accountOf, keyIdOf, switchOf, usdOf } from '../command-input.ts'
+import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts'
 
 const SETUP_LIFE_MS = 3_600_000
 const TOKEN_LIFE_SECONDS = 600
@@ -32,7 +32,7 @@ async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
   if (qpm !== null && !(Number.isSafeInteger(qpm) && qpm > 0 && qpm <= bounds.qpmMax)) {
     throw new OperatorError(`--qpm must be a whole number from 1 to ${bounds.qpmMax}.`)
   }
-  const name = typeof input.name === 'string' && input.name !== '' ? input.name.slice(0, 100) : 'unnamed'
+  const name = (textOf(input.name, '--name') ?? 'unnamed').slice(0, 100)
   const shared = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
   const key = mintKey()
   const [id, accountId] = [parts.mintId(), shared ?? parts.mintId()]

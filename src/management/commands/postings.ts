@@ -70,7 +70,7 @@ const refusals = {
   exists: 'It has been posted before: a reference is taken once, and a call is refunded once. Nothing was changed.',
   account_unknown: "Money cannot be posted to this account: it is unknown, or the operator's own.",
   balance_too_low: 'The balance does not cover that. Nothing was changed.',
-  balance_too_high: 'The account cannot hold that much. Nothing was changed.',
+  balance_too_high: "The account, or the operator's own beside it, cannot hold that much. Nothing was changed.",
   call_not_charged: 'This call was not charged anything.',
   more_than_charged: 'That is more than the call was charged. Nothing was changed.',
 } as const

@@ -7,9 +7,15 @@ import { textOf } from '../command-input.ts'
 import { buildPriceCommands } from '../price-commands.ts'
 
 export function priceCommands(parts: OperatorParts): Commands {
+  const commands = buildPriceCommands(parts)
   return {
     'prices-show': async input => showPrices(parts, input),
-    ...buildPriceCommands(parts),
+    ...commands,
+    async 'prices-withdraw'(input) {
+      const [newest] = parts.books.prices(String(input.model))
+      if (newest?.origin !== 'operator') throw new OperatorError('There is no price of your own for this model.')
+      return await commands['prices-withdraw']!(input)
+    },
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { idAtMs, msOfId, parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
+import { END_USER_CHARS_MAX } from '../../protocols/tags.ts'
 import type { BodyPart } from '../../store/bodies.ts'
 import type { StatementCursor, StatementLine } from '../../store/books-reader.ts'
 import type { FullRecord, RecordFilter } from '../../store/record-search.ts'
@@ -36,7 +37,7 @@ function filterOf(parts: OperatorParts, input: Input): RecordFilter {
   return {
     accountId: input.account === undefined ? undefined : Number(accountOf(parts, input.account).id),
     keyId: input.key === undefined ? undefined : keyIdOf(parts, input.key),
-    endUser: textOf(input.user, '--user'),
+    endUser: textOf(input.user, '--user', END_USER_CHARS_MAX),
     outcome: textOf(input.outcome, '--outcome'),
     model: input.model === undefined ? undefined : modelOf(String(input.model)),
     from: day === undefined ? undefined : idAtMs(day),

@@ -1,0 +1,48 @@
+// Every setting reaches the configuration, and .env.example names all of them with what holds without them.
+
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from './config.ts'
+
+const settings = {
+  HOST: ['0.0.0.0', { host: '0.0.0.0' }],
+  PORT: ['81', { port: 81 }],
+  WEIR_DATA: ['/d', { dataFolder: '/d' }],
+  LOG_LEVEL: ['warn', { logLevel: 'warn' }],
+  WEIR_PROVIDERS: ['/a:/b', { providerFolders: ['/a', '/b'] }],
+  WEIR_CORS_ORIGIN: ['none', { corsOrigin: '' }],
+  WEIR_DRAIN_SECONDS: ['7', { drainMs: 7_000 }],
+  WEIR_SILENCE_SECONDS: ['8', { silenceMs: 8_000 }],
+  WEIR_DEMO: ['off', { demo: false }],
+  WEIR_SITE_NAME: ['Rapids', { siteName: 'Rapids' }],
+  WEIR_BODIES_DAYS: ['0', { bodiesDays: 0 }],
+  WEIR_CHECKPOINT_SECONDS: ['9', { checkpointMs: 9_000 }],
+  WEIR_BALLAST_MB: ['2', { ballastBytes: 2_097_152 }],
+  WEIR_DATABASE_MB: ['3', { databaseBytesMax: 3_145_728 }],
+  WEIR_AUDIT_SECONDS: ['0', { auditMs: 0 }],
+  METRICS_PORT: ['9464', { metrics: { host: '127.0.0.1', port: 9_464 } }],
+} as const
+
+test.each(Object.entries(settings))('%s=%j', (name, [value, wanted]) => {
+  expect(readConfig({})).not.toMatchObject(wanted)
+  expect(readConfig({ [name]: value })).toMatchObject(wanted)
+})
+
+test('metrics have a host of their own, and a port that is not set has none', () => {
+  expect(readConfig({ METRICS_PORT: '1', METRICS_HOST: '::1' }).metrics).toEqual({ host: '::1', port: 1 })
+  expect(readConfig({ METRICS_HOST: '::1' }).metrics).toBeUndefined()
+})
+
+test('.env.example names every setting, with what holds without it', () => {
+  const text = readFileSync(join(import.meta.dir, '..', '.env.example'), 'utf8')
+  const named = new Map([...text.matchAll(/^# ([A-Z_]+)=(.*)$/gm)].map(([, name, value]) => [name!, value!]))
+  const read = [...readFileSync(join(import.meta.dir, 'config.ts'), 'utf8').matchAll(/'([A-Z]+(?:_[A-Z]+)*)'/g)]
+  const names = read.map(([, name]) => name!)
+  expect(names.length).toBeGreaterThan(15)
+  expect(names.filter(name => !named.has(name))).toEqual([])
+  for (const name of names.filter(one => one !== 'METRICS_PORT')) {
+    const given = readConfig({ [name]: named.get(name) })
+    expect([name, { ...given, env: {} }]).toEqual([name, { ...readConfig({}), env: {} }])
+  }
+})

@@ -1,0 +1,45 @@
+// The connections to one origin that wait for their next request. Each has served one whole answer whose end was
+// beyond doubt; whatever happens to one while it waits ends it.
+
+import { bounds } from '../base/bounds.ts'
+import type { Connection, ConnectionUser, Place } from './connection.ts'
+import { connect } from './connection.ts'
+
+export class ConnectionPool implements ConnectionUser {
+  readonly place: Place
+  readonly #idleSeconds: number
+  readonly #idle: Connection[] = []
+
+  constructor(place: Place, idleSeconds: number) {
+    this.place = place
+    this.#idleSeconds = idleSeconds
+  }
+
+  /** The one that waited least, which the other end is least likely to be closing; a new one when none waits. */
+  take(user: ConnectionUser): Connection {
+    const connection = this.#idle.pop()
+    connection?.wake(user)
+    return connection ?? connect(this.place, user)
+  }
+
+  keep(connection: Connection): void {
+    if (this.#idle.length >= bounds.idleConnectionsMax) return connection.destroy()
+    this.#idle.push(connection)
+    connection.rest(this, this.#idleSeconds)
+  }
+
+  /** Bytes that nobody asked for: they would be taken for the next answer. */
+  received(connection: Connection): void {
+    this.closed(connection)
+    connection.destroy()
+  }
+
+  closed(connection: Connection): void {
+    const at = this.#idle.indexOf(connection)
+    if (at >= 0) this.#idle.splice(at, 1)
+  }
+
+  close(): void {
+    for (const connection of this.#idle.splice(0)) connection.destroy()
+  }
+}

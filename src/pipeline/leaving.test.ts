@@ -1,0 +1,49 @@
+// When a caller that leaves stops its call, and when the call goes on without it.
+
+import { expect, test } from 'bun:test'
+import { bounds } from '../base/bounds.ts'
+import { Deadlines } from '../base/deadlines.ts'
+import { Stop } from '../base/stop.ts'
+import type { Exchange, StopReason } from './exchange.ts'
+import { callerLeft } from './exchange.ts'
+import { Leaving } from './leaving.ts'
+
+function callOf({ claimed, held }: { claimed: boolean; held: boolean }) {
+  const alone = new Stop<StopReason>()
+  const claim = { key: { name: 'n', fingerprint: 'f' }, alone, isOver: false }
+  const stop = new Stop<StopReason>()
+  const exchange = { stop, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  return { alone, stop, exchange: exchange as unknown as Exchange }
+}
+
+const leaving = (): Leaving => new Leaving(new Deadlines(() => performance.now()))
+
+test('a call goes on only with an idempotency key, and once it holds', () => {
+  const ends = [
+    [{ claimed: false, held: true }, callerLeft, undefined],
+    [{ claimed: true, held: false }, callerLeft, undefined],
+    [{ claimed: true, held: true }, undefined, callerLeft],
+  ] as const
+  for (const [how, stopped, alone] of ends) {
+    const call = callOf(how)
+    const one = leaving()
+    one.left(call.exchange)
+    expect([how, call.stop.reason, call.alone.reason]).toEqual([how, stopped, alone])
+    one.over(call.exchange)
+  }
+})
+
+test('no more than so many at once, however often one is told to have left', () => {
+  const one = leaving()
+  const calls = Array.from({ length: bounds.aloneCallsMax }, () => callOf({ claimed: true, held: true }))
+  for (const { exchange } of [...calls, ...calls]) one.left(exchange)
+  expect(calls.filter(({ stop }) => stop.reason !== undefined)).toEqual([])
+  const late = callOf({ claimed: true, held: true })
+  one.left(late.exchange)
+  expect(late.stop.reason).toBe(callerLeft)
+  one.over(calls[0]!.exchange)
+  const next = callOf({ claimed: true, held: true })
+  one.left(next.exchange)
+  expect(next.stop.reason).toBeUndefined()
+  for (const { exchange } of [...calls, next]) one.over(exchange)
+})
