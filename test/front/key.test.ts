@@ -92,10 +92,10 @@ describe('a key is told', () => {
   })
 
   test('that nothing stops it where it pays afterwards', async () => {
-    harness.upstream.plan(answer('x', { usage: { input: 1_000_000, output: 0 } }))
+    harness.upstream.plan(answer('x', { usage: { input: 0, output: 1_000_000 } }))
     expect((await chat(harness, funded.keys.postpaid, { model: MODEL, messages: hello })).status).toBe(200)
     const { account } = await report(funded.keys.postpaid)
-    expect(account).toMatchObject({ kind: 'postpaid', balance: '-0.15', available: null })
+    expect(account).toMatchObject({ kind: 'postpaid', balance: '-0.60', available: null })
   })
 
   test('that its account is frozen', async () => {
