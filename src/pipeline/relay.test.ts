@@ -1,4 +1,4 @@
-// A caller that leaves with its socket full when the model is done: what the call cost comes only after that.
+// A caller whose socket is full: what it has got so far, and what is still read when it leaves as the model is done.
 
 import { expect, test } from 'bun:test'
 import { Stop } from '../base/stop.ts'
@@ -20,8 +20,8 @@ const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }] })
 const usage = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 50_000 } })
 const done = 'data: [DONE]\n\n'
 
-/** Relays these pieces to a caller that leaves while the first of them is written; gives what was read of them. */
-async function leave(pieces: string[]) {
+/** Relays these pieces to a caller that takes them so; gives what was read of them. */
+async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
   const exchange = {
     ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
     ...{ protocol: protocols['openai-chat'], call: { choices: 1, stream: true, wantsUsage: false } },
@@ -37,16 +37,27 @@ async function leave(pieces: string[]) {
   }
   const reader = new AnswerReader({ read, discard() {} } as unknown as Incoming, exchange)
   const watch = { pause() {}, alive() {}, expect() {}, abort() {}, end() {}, late: false } as unknown as Watch
-  const caller = {
-    write() {
-      exchange.stop.stop(callerLeft)
-      return Promise.reject(callerLeft)
-    },
-  } as unknown as CallerWriter
+  const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
   await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
   return { endings, usage: exchange.meter.usage, unread: pieces.length }
 }
+
+const leave = (pieces: string[]) =>
+  relayTo(pieces, ({ stop }) => {
+    stop.stop(callerLeft)
+    return Promise.reject(callerLeft)
+  })
+
+test('what waits for room at a full socket is not delivered yet', async () => {
+  const delivered: number[] = []
+  await relayTo([said, said, finish + usage + done], async ({ meter }) => {
+    delivered.push(meter.deliveredBytes)
+    await Promise.resolve()
+    delivered.push(meter.deliveredBytes)
+  })
+  expect(delivered.slice(0, 6)).toEqual([0, 0, 4, 4, 8, 8])
+})
 
 test('the usage that follows is still read', async () => {
   const left = await leave([said + finish, usage, done])
