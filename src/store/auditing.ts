@@ -42,7 +42,10 @@ export class Auditing {
       if ('report' in event.data) this.#end(event.data.report)
       else if ('failed' in event.data) this.#end(new Error(event.data.failed))
     }
-    thread.onerror = event => this.#end(new Error(event.message))
+    thread.onerror = event => {
+      this.#thread = undefined // the next pass gets another
+      this.#end(new Error(event.message))
+    }
     thread.postMessage({ open: this.#options } satisfies ToAudit)
     return thread
   }

@@ -142,7 +142,8 @@ export const bugs: readonly Bug[] = [
         find: "FROM hold WHERE kind = 'call'\")",
         replace:
           "FROM hold WHERE kind = 'call'\")\n" +
-          "  db.run('UPDATE account SET held = 0')\n  db.run('DELETE FROM hold')",
+          "  db.run('UPDATE account SET held = 0')\n  db.run('UPDATE budget SET held = 0')\n" +
+          "  db.run('DELETE FROM hold')",
       },
     ],
     by: 'kills',

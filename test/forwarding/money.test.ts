@@ -41,7 +41,7 @@ describe('a call costs its usage times its price', () => {
   // openai/gpt-4o-mini: $0.15 in, $0.075 cached, $0.60 out for a million tokens.
   const rows: readonly (readonly [string, Counts, bigint])[] = [
     ['tokens in and out', { input: 1_000, output: 500 }, 1_000n * 150n + 500n * 600n],
-    ['one token', { input: 0, output: 1 }, 600n],
+    ['one token each', { input: 1, output: 1 }, 750n],
     ['a cached part', { input: 1_000, output: 10, cached: 400 }, 600n * 150n + 400n * 75n + 10n * 600n],
     ['everything cached', { input: 1_000, output: 1, cached: 1_000 }, 75_600n],
     ['many tokens', { input: 123_456_789, output: 987_654 }, 123_456_789n * 150n + 987_654n * 600n],
@@ -60,6 +60,15 @@ describe('a call costs its usage times its price', () => {
         ...{ cost: Number(cost), attempts: 1, streamed: stream ? 1 : 0 },
       })
     }
+  })
+
+  test.each([false, true])('words that a report knows nothing of are counted, streamed: %p', async stream => {
+    const key = await harness.key({ credit: '100' })
+    harness.upstream.plan(answer('Hello', { usage: { input: 10, output: 0 } }))
+    expect((await openCall(harness, key, { stream }).whole()).status).toBe(200)
+    const cost = 10 * 150 + 2 * 600 // five bytes
+    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated', output_tokens: 2, cost })
+    expect((await balanceOf(key)).balance).toBe(100_000_000_000n - BigInt(cost))
   })
 
   test('a provider that tells more than the call could cost takes no more than there is', async () => {
