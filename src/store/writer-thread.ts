@@ -6,6 +6,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Ballast } from './ballast.ts'
 import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
+import type { Books } from './books.ts'
 import { openBooks } from './books.ts'
 import type { Operating } from './operating.ts'
 import { buildOperations } from './operating.ts'
@@ -43,9 +44,9 @@ function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
   db = openWriter(path)
   migrate(db, { backUp: version => backUpBefore(path, version) })
   const books = openBooks(db)
-  const recovered = recoverHolds(books)
-  operations = buildOperations(books)
   ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
+  const recovered = recover(books)
+  operations = buildOperations(books)
   const last = db
     .query(
       `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),
@@ -55,6 +56,20 @@ function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
     .get() as { last: bigint }
   answer({ ready: { recovered, lastId: Number(last.last) } })
 }
+
+/** On a disk that is full, what a crash cut off is ended with the room of the ballast, as all that is under way. */
+function recover(books: Books): number {
+  try {
+    return recoverHolds(books)
+  } catch (fault) {
+    if (!isFull(fault)) throw fault
+    ballast.giveUp()
+    books.operators.reset()
+    return recoverHolds(books)
+  }
+}
+
+const isFull = (fault: unknown): boolean => (fault as { code?: string }).code === 'SQLITE_FULL'
 
 /** An upgrade that goes wrong must not be the end of the books. */
 function backUpBefore(path: string, version: number): void {
@@ -118,7 +133,7 @@ function runAlone(job: Job): Done {
   try {
     return commit([job])[0]!
   } catch (fault) {
-    const full = (fault as { code?: string }).code === 'SQLITE_FULL'
+    const full = isFull(fault)
     if (full && !ballast.full) {
       ballast.giveUp()
       return runAlone(job)

@@ -69,7 +69,11 @@ export class Writer {
       thread.terminate()
       throw fault
     })
-    thread.onmessage = (event: MessageEvent<FromWriter>) => writer.#receive(event.data)
+    thread.onmessage = (event: MessageEvent<FromWriter>) => {
+      const message = event.data
+      if (typeof message === 'string') writer.#receive(message)
+      else if ('failed' in message) onFault(message.failed) // not of a batch: of the thread itself
+    }
     thread.onerror = event => onFault(event.message)
     return [writer, start]
   }
@@ -147,8 +151,7 @@ export class Writer {
     this.#thread.postMessage(JSON.stringify(this.#batch.map(({ job }) => job)) satisfies ToWriter)
   }
 
-  #receive(message: FromWriter): void {
-    if (typeof message !== 'string') return
+  #receive(message: string): void {
     const results = JSON.parse(message) as Done[]
     this.#full = results.some(([, fault]) => fault?.full === true)
     if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()

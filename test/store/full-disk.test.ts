@@ -14,10 +14,11 @@ const MEGABYTE = 1024 * 1024
 let folder: string
 let writer: Writer
 
+const options = () => ({ path: join(folder, 'weir.db'), ballastBytes: MEGABYTE, databaseBytesMax: 3 * MEGABYTE })
+
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-full-'))
-  const options = { path: join(folder, 'weir.db'), ballastBytes: MEGABYTE, databaseBytesMax: 3 * MEGABYTE }
-  ;[writer] = await Writer.open(options, detail => {
+  ;[writer] = await Writer.open(options(), detail => {
     throw new Error(detail)
   })
   const digest = '00'.repeat(32)
@@ -74,4 +75,23 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
     void writer.run('hold', holdOf(20_001, 11, '1')).then(({ done }) => (again ||= done), () => {})
   }
   await until(() => (again === '' && ask(), again === 'held'), 'a call is taken again')
+})
+
+test('a start ends what a crash cut off, also where there is no room for more', async () => {
+  const tags = 'x'.repeat(3_000)
+  const draft = { ...holdOf(0, 11, '0').draft, tags }
+  let held = 0
+  for (let full = false; !full && held < 2_000; ) {
+    await writer.run('hold', holdOf(10_000 + held, 11, '10', { draft })).then(() => held++, () => (full = true))
+  }
+  expect(writer.full).toBe(true)
+  await writer.close() // and no call was ever settled
+  const [again, start] = await Writer.open(options(), detail => {
+    throw new Error(detail)
+  })
+  writer = again
+  expect(start.recovered).toBe(held)
+  const db = new Database(join(folder, 'weir.db'), { safeIntegers: true })
+  expect(bookFaults(db)).toEqual([])
+  db.close()
 })
