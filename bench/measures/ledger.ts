@@ -27,10 +27,10 @@ function runProgram(name: string, args: readonly (string | number)[]): string {
   return stdout.trim()
 }
 
-function runCalls(path: string, { quick }: Measuring): LedgerRound {
-  const calls = quick ? 5_000 : 50_000
+function runCalls(path: string, { quick }: Measuring, inFlight = IN_FLIGHT): LedgerRound {
+  const calls = (quick ? 5_000 : 50_000) / (inFlight === 1 ? 10 : 1)
   const rounds = Array.from({ length: ROUNDS }, () =>
-    JSON.parse(runProgram('calls.ts', [path, calls, IN_FLIGHT, 100])) as LedgerRound)
+    JSON.parse(runProgram('calls.ts', [path, calls, inFlight, 100])) as LedgerRound)
   return {
     callsPerSecond: median(rounds.map(round => round.callsPerSecond)),
     cpuMicros: median(rounds.map(round => round.cpuMicros)),
@@ -61,6 +61,7 @@ export const measureLedger: Measure = async measuring => {
   const size = records.toLocaleString('en-US')
   const [empty, full] = [join(bench.folder, 'empty.db'), join(bench.folder, 'full.db')]
   const fresh = runCalls(empty, measuring)
+  const alone = runCalls(empty, measuring, 1)
   say(`  in an empty database: ${figure(fresh.cpuMicros)} µs of CPU a call`)
   say(`  writing ${size} records …`)
   runProgram('fill.ts', [full, records])
@@ -75,11 +76,17 @@ export const measureLedger: Measure = async measuring => {
       `Hold, settle and record of each call through the writer, ${IN_FLIGHT} in flight, 100 accounts, everything on ` +
       `one core, every commit on the disk; medians of ${ROUNDS} rounds. A search is the first 100 records of an ` +
       `account on a day; the slowest of fifteen took ${figure(found)} ms.`,
-    table: [['database', 'CPU µs a call', 'calls/s'], row('empty', fresh), row(`${size} records`, among)],
+    table: [
+      ['database', 'CPU µs a call', 'calls/s'],
+      row('empty', fresh),
+      row('empty, one call at a time', alone),
+      row(`${size} records`, among),
+    ],
     targets: [
       { what: 'ledger, CPU of a call', most: 45, unit: ' µs', measured: fresh.cpuMicros },
       { what: `the same among ${size} records`, most: 45, unit: ' µs', measured: among.cpuMicros },
       { what: 'ledger, time of a call on one core', most: 125, unit: ' µs', measured: 1e6 / fresh.callsPerSecond },
+      { what: 'what the ledger adds to a call alone', most: 1, unit: ' ms', measured: 1e3 / alone.callsPerSecond },
       { what: `search among ${size} records`, most: 50, unit: ' ms', measured: found },
     ],
   }

@@ -5,7 +5,7 @@
 
 import { Database } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { assert } from '../base/assert.ts'
 
 const MIGRATIONS = join(import.meta.dir, 'migrations')
@@ -77,8 +77,14 @@ export function copyDatabase(db: Database, to: string): void {
   const part = `${to}.part`
   rmSync(part, { force: true })
   db.run('VACUUM INTO ?1', [part])
-  const file = openSync(part, 'r+')
+  flush(part)
+  renameSync(part, to)
+  flush(dirname(to))
+}
+
+/** A file, or a folder with the names in it. */
+function flush(path: string): void {
+  const file = openSync(path, 'r')
   fsyncSync(file)
   closeSync(file)
-  renameSync(part, to)
 }
