@@ -147,6 +147,8 @@ self.onmessage = (event: MessageEvent<ToWriter>) => {
   try {
     if (typeof message === 'string') return answer(JSON.stringify(runBatch(JSON.parse(message) as Job[])))
     if ('open' in message) return open(message.open)
+    // The last connection to close would do so by itself, but a reader may be let go of later than it was closed.
+    db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
     answer({ closed: true })
   } catch (fault) {
