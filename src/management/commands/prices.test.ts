@@ -1,8 +1,9 @@
 // An operator's prices: checked as those of a file are, written as new versions, and told when they are durable.
 
 import { expect, test } from 'bun:test'
-import type { PriceRow } from '../billing/price-book.ts'
-import { buildPriceCommands } from './price-commands.ts'
+import type { PriceRow } from '../../billing/price-book.ts'
+import type { OperatorParts } from '../command.ts'
+import { priceCommands } from './prices.ts'
 
 function desk() {
   const written: unknown[] = []
@@ -11,7 +12,9 @@ function desk() {
     written.push(args)
     return Promise.resolve({ done: 'added', versions: [640] } as never)
   }
-  const commands = buildPriceCommands({ writer: { run }, onPriceAdded: row => void told.push(row) })
+  const books = { prices: () => [{ origin: 'operator' }] }
+  const onPriceAdded = (row: PriceRow): void => void told.push(row)
+  const commands = priceCommands({ writer: { run }, books, onPriceAdded } as unknown as OperatorParts)
   return { written, told, set: commands['prices-set']!, withdraw: commands['prices-withdraw']! }
 }
 
