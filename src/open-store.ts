@@ -49,6 +49,8 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   const folder = openFolder(config.dataFolder, config.env)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
+  const log = buildLog(config.logLevel, world.writeLog)
+  if (folder.lacksDatabase) log.error('no database beside the secrets: an empty one is made', { folder: folder.path })
   const [writer, start] = await Writer.open(
     { path: folder.database, ballastBytes: config.ballastBytes, databaseBytesMax: config.databaseBytesMax },
     world.onLedgerLost,
@@ -57,7 +59,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   const books = new BooksReader(folder.database)
   const watch = buildBooksWatch({
     ...{ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS },
-    log: buildLog(config.logLevel, world.writeLog),
+    log,
   })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const keys = new KeyDirectory({
@@ -67,7 +69,6 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     unknownMax: bounds.keysUnknownCachedMax,
     unknownMs: bounds.keyUnknownMsMax,
   })
-  const log = buildLog(config.logLevel, world.writeLog)
   const bodies = new Bodies({
     path: folder.bodies,
     secret: folder.secrets.encryption,

@@ -17,6 +17,8 @@ export interface DataFolder {
   readonly bodies: string
   readonly socket: string
   readonly secrets: Secrets
+  /** There are secrets of an earlier start, but no database: it was lost, or the first start was cut off. */
+  readonly lacksDatabase: boolean
 }
 
 export interface Secrets {
@@ -50,9 +52,12 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
   if (existsSync(asideNoteIn(folder))) {
     throw new FolderError(`A restore to ${folder} was cut off. Run it again: weir restore <backup folder>.`)
   }
+  const database = join(folder, DATABASE)
+  const isEmpty = !existsSync(database) || statSync(database).size === 0
   return {
     path: folder,
-    database: join(folder, DATABASE),
+    lacksDatabase: isEmpty && existsSync(join(folder, 'pepper')),
+    database,
     bodies: join(folder, 'bodies.db'),
     socket,
     secrets: {

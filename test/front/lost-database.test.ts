@@ -1,0 +1,25 @@
+// A data folder whose database is gone: the gateway starts with an empty one, and says so loudly.
+
+import { expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startHarness } from '../support/gateway.ts'
+
+test('it is said when there are secrets and no database, and only then', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-lost-'))
+  const said: boolean[] = []
+  const start = async (): Promise<void> => {
+    const harness = await startHarness({ folder })
+    said.push(harness.logs.some(line => line.includes('no database beside the secrets')))
+    await harness.stop()
+  }
+  await start()
+  await start()
+  rmSync(join(folder, 'weir.db'))
+  await start()
+  writeFileSync(join(folder, 'weir.db'), '')
+  await start()
+  expect(said).toEqual([false, false, true, true])
+  rmSync(folder, { recursive: true })
+})
