@@ -1,7 +1,7 @@
 // The data folder: its modes, its secrets, its lock, and what readers find in its database.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate, openWriter } from './database.ts'
@@ -39,6 +39,13 @@ describe('the folder', () => {
     const { secrets } = openFolder(folder, env)
     expect([secrets.pepper.reveal(), secrets.jwt.reveal()]).toEqual([env.WEIR_PEPPER, env.WEIR_JWT_SECRET])
     expect(() => readFileSync(join(folder, 'pepper'))).toThrow('ENOENT')
+  })
+
+  test('gives a secret its name when it is whole: what a killed start left of one is in nobody\'s way', () => {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, 'pepper.123.part'), 'half')
+    expect(openFolder(folder, {}).secrets.pepper.reveal().length).toBeGreaterThanOrEqual(43)
+    expect(readdirSync(folder).filter(name => name.endsWith('.part'))).toEqual(['pepper.123.part'])
   })
 
   test('refuses secrets that are too short or damaged', () => {

@@ -1,7 +1,7 @@
 // The data folder: made with mode 0700, holding the database, the lock, the control socket and the secrets.
 
 import { randomBytes } from 'node:crypto'
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, mkdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Secret } from '../base/secret.ts'
 
@@ -81,18 +81,29 @@ export function makeFolder(path: string): string {
 
 export const isSecret = (value: string): boolean => value.length >= SECRET_CHARS_MIN
 
+/**
+ * Whole and on the disk before it has its name: a start that is killed here must not leave half a secret. Of two that
+ * start at once, one gives the file its name and both read it.
+ */
+function makeSecret(file: string): void {
+  const part = `${file}.${process.pid}.part`
+  writeFileSync(part, randomBytes(32).toString('base64url'), { mode: 0o600, flush: true })
+  try {
+    linkSync(part, file)
+  } catch (fault) {
+    if ((fault as { code?: string }).code !== 'EEXIST') throw fault
+  } finally {
+    unlinkSync(part)
+  }
+}
+
 /** From the environment, else from its file, which is made on the first start. */
 function readSecret(given: string | undefined, file: string): Secret {
   if (given !== undefined && given !== '') {
     if (!isSecret(given)) throw new FolderError(`A secret in the environment is shorter than 32 characters: ${file}`)
     return new Secret(given)
   }
-  try {
-    // wx: of two processes that start at once, one makes the file and the other reads it.
-    writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600 })
-  } catch (fault) {
-    if ((fault as { code?: string }).code !== 'EEXIST') throw fault
-  }
+  if (!existsSync(file)) makeSecret(file)
   if ((statSync(file).mode & 0o077) !== 0) chmodSync(file, 0o600)
   const value = readFileSync(file, 'utf8').trim()
   if (!isSecret(value)) {
