@@ -5,6 +5,7 @@ import { textId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { AuditReport, Finding } from '../store/audit-findings.ts'
+import { OPERATOR_ID_MAX } from '../store/operator-accounts.ts'
 
 export interface AuditorParts {
   /** One look at what is new. */
@@ -31,9 +32,6 @@ export interface Auditor {
   close(): void
 }
 
-/** The operator's own accounts serve no calls, so there is nothing to freeze. */
-const OPERATOR_ID_MAX = 4
-
 export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Auditor {
   /** What was acted upon. An account that is unfrozen by hand stays so until something else is found. */
   const known = new Set<string>()
@@ -45,6 +43,7 @@ export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Audi
     if (known.has(key)) return
     const account = accountId === null ? null : textId('acc', accountId)
     log.error('the books do not agree', { check, account, finding: text })
+    // The operator's own accounts serve no calls, so there is nothing to freeze.
     if (accountId !== null && accountId > OPERATOR_ID_MAX) await freeze(accountId)
     known.add(key)
   }

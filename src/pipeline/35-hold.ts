@@ -11,7 +11,7 @@ import { noMoney } from '../base/money.ts'
 import type { Held, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
-import { affordableOutput, inputBound, upperBound } from '../billing/price.ts'
+import { affordableOutput, estimateTokens, inputBound, upperBound } from '../billing/price.ts'
 import type { CountTokens } from '../billing/token-counter.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/call.ts'
@@ -29,8 +29,6 @@ const THOUGHT_TOKENS_MAX = 32_768
 
 /** Below this a count costs more than it could free. */
 const COUNTED_BYTES_MIN = 1_024
-/** Of what was not counted in time, for an estimate and not for a bound. */
-const BYTES_PER_TOKEN = 4
 
 /** An answer that is cut shorter than this helps nobody. */
 const CLAMPED_TOKENS_MIN = 256
@@ -48,10 +46,9 @@ export interface HoldParts {
 export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
 
 export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
-  async function reserve(exchange: Exchange, route: Route, { size, coarse }: Bound): Promise<Held> {
+  async function reserve(exchange: Exchange, route: Route, { amount, coarse }: Bound): Promise<Held> {
     const { callId, claim } = exchange
     const { accountId, keyId } = route.permit.caller
-    const amount = upperBound(size, route.price)
     exchange.mayHold = true
     let held: Held
     try {
@@ -72,10 +69,12 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     let finer = size
     let last = held
     let inputTokens: number | undefined
-    const holdOf = (cap?: number): Hold => {
-      const sized = cap === undefined ? finer : { ...finer, outputTokensMax: cap }
+    async function tryHold(sized: CallSize, cap?: number): Promise<Hold | undefined> {
+      const amount = upperBound(sized, route.price)
+      last = await reserve(exchange, route, { amount, coarse: noMoney })
+      if (last.done !== 'held') return undefined
       return {
-        ...{ route, call, size: sized, amount: upperBound(sized, route.price) },
+        ...{ route, call, size: sized, amount },
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -83,17 +82,17 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     if (isCountable(call) && hasRoom(last) && couldFit(size, route, last)) {
       const count = await exchange.stop.during(countTokens(call.body))
       if (count !== undefined) {
-        inputTokens = count.tokens + Math.ceil(count.uncountedBytes / BYTES_PER_TOKEN)
+        inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
         finer = { ...size, inputTokensMax: Math.min(size.inputTokensMax, tokensAtMost(count)) }
       }
-      last = await reserve(exchange, route, { size: finer, coarse: noMoney })
-      if (last.done === 'held') return holdOf()
+      const counted = await tryHold(finer)
+      if (counted !== undefined) return counted
     }
     for (let tries = 0; route.permit.caller.clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
       const cap = affordableOutput(finer, route.price, readMoney(last.available))
       if (cap < CLAMPED_TOKENS_MIN) break
-      last = await reserve(exchange, route, { size: { ...finer, outputTokensMax: cap }, coarse: noMoney })
-      if (last.done === 'held') return holdOf(cap)
+      const clamped = await tryHold({ ...finer, outputTokensMax: cap }, cap)
+      if (clamped !== undefined) return clamped
     }
     throw refusalOfHold(last, upperBound(finer, route.price), hintOf(finer, route, last)) ?? unheld(exchange, last)
   }
@@ -101,14 +100,15 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   return async function hold(route, call, exchange) {
     const size = sizeOf(call, route.model, route.provider.can)
     const coarse = isCountable(call) ? inputBound(size, route.price) : noMoney
-    const held = await reserve(exchange, route, { size, coarse })
+    const amount = upperBound(size, route.price)
+    const held = await reserve(exchange, route, { amount, coarse })
     if (held.done !== 'held') return await holdLess(exchange, route, { call, size, held })
-    return { route, call, size, amount: upperBound(size, route.price) } as Hold
+    return { route, call, size, amount } as Hold
   }
 }
 
 interface Bound {
-  readonly size: CallSize
+  readonly amount: Nanos
   /** The part that a count of tokens could make smaller. */
   readonly coarse: Nanos
 }

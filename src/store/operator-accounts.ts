@@ -8,12 +8,13 @@ export const PROMO = 2
 export const SHORTFALL = 3
 export const CLEARING = 4
 
-const COUNT = 4
+/** All of theirs are no greater, and all of customers are. */
+export const OPERATOR_ID_MAX = 4
 
 export class OperatorAccounts {
   readonly #add
   /** By id; what this transaction has moved so far. */
-  readonly #moved: bigint[] = new Array<bigint>(COUNT + 1).fill(0n)
+  readonly #moved: bigint[] = new Array<bigint>(OPERATOR_ID_MAX + 1).fill(0n)
   #touched = false
 
   constructor(db: Database) {
@@ -27,7 +28,7 @@ export class OperatorAccounts {
 
   write(): void {
     if (!this.#touched) return
-    for (let id = 1; id <= COUNT; id++) if (this.#moved[id] !== 0n) this.#add.run(id, this.#moved[id]!)
+    for (let id = 1; id <= OPERATOR_ID_MAX; id++) if (this.#moved[id] !== 0n) this.#add.run(id, this.#moved[id]!)
     this.reset()
   }
 
