@@ -7,16 +7,22 @@ import { startGateway } from '../main.ts'
 const FIRST_CREDIT_USD = '10'
 
 export async function serve(config: Config, say: (line: string) => void): Promise<void> {
-  const gateway = await startGateway(config)
-  if (gateway.firstStart) await greet(gateway, say)
-  else say(`Weir is listening on ${gateway.url}`)
-  const stop = (): void => void gateway.drain().then(() => process.exit(0), () => process.exit(1))
+  let [gateway, asked]: [Gateway | undefined, boolean] = [undefined, false]
+  const stop = (): void => {
+    asked = true
+    void gateway?.drain().then(() => process.exit(0), () => process.exit(1))
+  }
+  // Before the start: whoever reads that it listens may ask it to stop the moment after.
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
   // One call's mistake must not end all others. It is ours to mend all the same.
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  gateway = await startGateway(config)
+  if (asked) return stop()
+  if (gateway.firstStart) await greet(gateway, say)
+  else say(`Weir is listening on ${gateway.url}`)
 }
 
 /** Secrets are said once, ever: the key is made and marked as made in one commit. */

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { rawRequest } from '../support/raw.ts'
 import { ask } from './asking.ts'
 import type { Ran } from './weir-process.ts'
-import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from './weir-process.ts'
+import { cleanUp, freshFolder, serve, stopServed, stopStarting, weir, weirSays } from './weir-process.ts'
 
 afterAll(cleanUp)
 
@@ -62,6 +62,14 @@ function expectSentence({ code, stdout, stderr }: Ran, words: RegExp): void {
   expect(stderr).toMatch(/^weir: [^\n]+\n$/)
   expect(stderr).toMatch(words)
 }
+
+test('a start that is asked to stop ends well, with its key unsaid and so still to be had', async () => {
+  const folder = freshFolder()
+  expect(await stopStarting(folder)).toMatchObject({ code: 0, stdout: '' })
+  const served = await serve(folder)
+  expect(served.said()).toContain('wk-')
+  expect(await stopServed(served)).toBe(0)
+})
 
 describe('stops the start', () => {
   let taken: Server

@@ -1,7 +1,7 @@
 // The command line as an operator runs it: processes of their own, on a data folder of their own, with nothing of this
 // process's environment but the path.
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { until } from '../support/gateway.ts'
@@ -85,6 +85,15 @@ export async function serve(folder: string, env: Environment = {}): Promise<Serv
   running.add(served)
   void exited.then(() => running.delete(served))
   return served
+}
+
+/** Starts `weir serve` and asks it to stop when its database appears, long before it could say that it listens. */
+export async function stopStarting(folder: string): Promise<Ran> {
+  const child = start(['serve'], folder, {})
+  await until(() => existsSync(join(folder, 'weir.db')), 'the start has begun', 10_000)
+  child.kill('SIGTERM')
+  const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
+  return { code, stdout, stderr }
 }
 
 /** Asks it to stop and waits until it has. */
