@@ -10,8 +10,7 @@ import type { Hold } from './exchange.ts'
 export function adapt(hold: Hold, channel: Channel, protocol: Protocol): OutgoingRequest {
   const { provider, model } = hold.route
   const { streamUsage, outputCap } = provider.can
-  const target = { model: model.id, askUsage: streamUsage }
-  const cap = hold.cap === undefined ? undefined : { tokens: hold.cap, field: outputCap }
+  const target = { model: model.id, askUsage: streamUsage, capField: outputCap }
   return {
     url: channel.baseUrl + provider.speaks[protocol.name],
     headers: {
@@ -21,6 +20,6 @@ export function adapt(hold: Hold, channel: Channel, protocol: Protocol): Outgoin
       'user-agent': 'weir',
       ...signers[channel.sign](channel.key),
     },
-    body: protocol.writeCall(hold.call, cap === undefined ? target : { ...target, cap }),
+    body: protocol.writeCall(hold.call, hold.cap === undefined ? target : { ...target, cap: hold.cap }),
   }
 }

@@ -83,7 +83,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
       timings.pass(`tier=${caller.tier}`)
 
       const body = await exchange.stop.during(ingress.readBody())
-      const call = protocol.readCall(body)
+      const call = protocol.readCall(body, ingress)
       exchange.call = call
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)

@@ -12,6 +12,12 @@ export interface Call {
   /** The caller's bytes, never changed; gone once no further attempt can need them. */
   body: Buffer
   fields: ReadonlyMap<string, FieldSpan>
+  /** The same, parsed; gone with them. */
+  json: Readonly<Record<string, unknown>>
+  /** The dialect that it came in. */
+  readonly dialect: string
+  /** Of the caller's headers those that go to an upstream of the same dialect. */
+  readonly headers?: Readonly<Record<string, string>>
   readonly bodyBytes: number
   /** All of its input is text in the body, so that its bytes bound its tokens. */
   readonly textOnly: boolean
@@ -36,11 +42,13 @@ export interface Call {
 }
 
 const nothing = Buffer.alloc(0)
+const unsaid: Readonly<Record<string, unknown>> = {}
 const nowhere: ReadonlyMap<string, FieldSpan> = new Map()
 
 /** Lets go of the caller's bytes: an answer may stream for minutes, and a prompt may be megabytes. */
 export function releaseBody(call: Call): void {
   call.body = nothing
+  call.json = unsaid
   call.fields = nowhere
 }
 
@@ -49,8 +57,9 @@ export interface CallTarget {
   readonly model: string
   /** Ask for usage in the stream, whether or not the caller did. */
   readonly askUsage: boolean
-  /** A cap on the output of each choice that we impose; it stands in the caller's own fields, or else in `field`. */
-  readonly cap?: { readonly tokens: number; readonly field: OutputCapField }
+  /** A cap on the output of each choice that we impose; it stands in the caller's own fields, or else in `capField`. */
+  readonly cap?: number
+  readonly capField: OutputCapField
 }
 
 /** Where an upstream of OpenAI's dialect reads its cap. */
@@ -58,6 +67,8 @@ export type OutputCapField = 'max_tokens' | 'max_completion_tokens'
 
 /** What a plain answer says. */
 export interface AnswerReading {
+  /** Of an event that is neither an error nor garbage nor the last word of chat: its parsed data. */
+  readonly json?: unknown
   readonly usage?: UsageReport | undefined
   /** Written text, counted in bytes of UTF-8, for where no usage came. */
   readonly outputBytes: number
@@ -73,10 +84,11 @@ export interface AnswerReading {
  * - `content`: something the caller waits for
  * - `usage`: nothing but usage
  * - `error`: the upstream says that it failed
+ * - `closing`: the model is done, and whatever follows is the end; for dialects that have no last event
  * - `terminal`: the last event
  * - `garbage`: not this dialect
  */
-export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'terminal' | 'garbage'
+export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'closing' | 'terminal' | 'garbage'
 
 export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind

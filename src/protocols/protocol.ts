@@ -1,19 +1,100 @@
-// The seam between the pipeline and a wire dialect: five functions. A dialect never sees another dialect.
+// The seam between the pipeline and a wire dialect. A dialect never sees another dialect: where two are needed, they meet
+// in conversation.ts (requests) and answer.ts (answers).
 
 import type { SpokenError } from '../base/errors.ts'
+import type { Traits } from '../base/traits.ts'
+import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
+import type { Conversation } from './conversation.ts'
+import type { Losses } from './losses.ts'
 
+/** What is native: the same dialect on both sides, whose bytes pass. */
 export interface Protocol extends ErrorDialect {
-  /** The last event of a stream, for an upstream that forgets it. */
+  /** The last event of a stream, for an upstream that forgets it; empty where the end of the bytes is the end. */
   readonly lastEvent: string
+  /** Headers of the caller that go to an upstream of this dialect, in lower case. */
+  readonly passes?: readonly string[]
+  /** Headers that every upstream of this dialect wants; those that pass win. */
+  readonly headers?: Readonly<Record<string, string>>
   /** Checks the body as far as routing, limits and billing need it. Throws a Refusal. */
-  readCall(body: Buffer): Call
+  readCall(body: Buffer, asked: Asked): Call
   /** The request for an upstream of this same dialect. */
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
   /** `data` is the text of one server-sent event. */
   readFrame(data: string | undefined): FrameReading
+  /** How its meaning is read and written; absent for one that is only ever passed on. */
+  readonly codec?: Codec
+}
+
+/** The rest of the request, for dialects that say something there. */
+export interface Asked {
+  /** Percent-decoded once. */
+  readonly path: string
+  query(name: string): string | null
+  header(name: string): string | undefined
+}
+
+/** What is translated: another dialect on the other side. */
+export interface Codec {
+  /** All that the caller means. `call.json` is there. Throws a Refusal for what makes no sense in its own dialect. */
+  readConversation(call: Call): Conversation
+  /** JSON of a request for an upstream of this dialect. Throws a Refusal for what could only be sent as another wish. */
+  writeConversation(conversation: Conversation, target: ConversationTarget): string
+  /** `json` is a whole answer that `readAnswer` took for one. Throws a Refusal. */
+  readWhole(json: unknown, source: AnswerSource): Answer
+  openReader(source: AnswerSource): EventReader
+  writeWhole(answer: Answer, to: AnswerAsk): string
+  openWriter(to: AnswerAsk): EventWriter
+}
+
+/** The upstream that a conversation is written for. */
+export interface ConversationTarget {
+  readonly model: string
+  readonly traits: Traits
+  /** The model's own bound on its output, for dialects that must be told one. */
+  readonly outputTokensMax: number | undefined
+  /** A cap that the funds impose on each choice. */
+  readonly cap: number | undefined
+  readonly capField: CallTarget['capField']
+  readonly askUsage: boolean
+  /** Names its credential and model: only reasoning state of this origin goes to it. */
+  readonly origin: string
+  /** What lies at the addresses that the conversation names, for dialects that must hold it themselves. */
+  readonly media: ReadonlyMap<string, { readonly mime: string; readonly base64: string }>
+  readonly notes: TranslationNotes
+}
+
+/** What the writer of a request leaves for the reader of its answer, and both for the caller. */
+export interface TranslationNotes {
+  readonly losses: Losses
+  /** Names of tools that had to be changed for this upstream: as written → as the caller has it. */
+  readonly renamed: Map<string, string>
+  /** The answer is held to a schema by a tool of this name: its arguments are the text of the answer. */
+  schemaTool?: string
+}
+
+/** The upstream that an answer came from. */
+export interface AnswerSource {
+  readonly origin: string
+  readonly notes: TranslationNotes
+  /** For calls to which the upstream gave no name; each is another. */
+  mintCallId(): string
+}
+
+/** The caller that an answer is written for. */
+export interface AnswerAsk {
+  /** Ours: the upstream's own is not the caller's to use. */
+  readonly requestId: string
+  /** As the caller named it. */
+  readonly model: string
+  readonly createdS: number
+  readonly wantsUsage: boolean
+  readonly choices: number
+  /** The caller's own request, for dialects whose answers repeat it. */
+  readonly json: Readonly<Record<string, unknown>>
+  readonly losses: Losses
 }
 
 /** Every prefix answers errors in its dialect, also where calls in that dialect are not served. */

@@ -148,8 +148,8 @@ describe('refuses', () => {
 })
 
 describe('writes', () => {
-  const written = (text: string, target: CallTarget): string =>
-    Buffer.from(writeCall(readCall(bytes(text)), target)).toString()
+  const written = (text: string, target: Omit<CallTarget, 'capField'> & Partial<CallTarget>): string =>
+    Buffer.from(writeCall(readCall(bytes(text)), { capField: 'max_tokens', ...target })).toString()
   const rest = '"messages":[{"role":"user"}]}'
 
   test('the model of the upstream in its place', () => {
@@ -182,8 +182,8 @@ describe('writes', () => {
   })
 
   describe('a cap that is imposed', () => {
-    const capped = (fields: string, field: OutputCapField = 'max_tokens'): string =>
-      written(`{${fields}"model":"a/b",${rest}`, { model: 'b', askUsage: true, cap: { tokens: 300, field } })
+    const capped = (fields: string, capField: OutputCapField = 'max_tokens'): string =>
+      written(`{${fields}"model":"a/b",${rest}`, { model: 'b', askUsage: true, capField, cap: 300 })
 
     test('as a field of its own, where the upstream reads it, when the caller gave none', () => {
       expect(capped('')).toBe(`{"max_tokens":300,"model":"b",${rest}`)
@@ -214,7 +214,7 @@ describe('writes', () => {
   test('never into the bytes that it was given', () => {
     const body = bytes(`{"stream":true,"model":"a/b",${rest}`)
     const before = Buffer.from(body)
-    writeCall(readCall(body), { model: 'x', askUsage: true })
+    writeCall(readCall(body), { model: 'x', askUsage: true, capField: 'max_tokens' })
     expect(Buffer.from(body)).toEqual(before)
   })
 })

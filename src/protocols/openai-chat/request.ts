@@ -3,7 +3,7 @@
 import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
-import type { Call, CallTarget } from '../call.ts'
+import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
@@ -43,8 +43,10 @@ export function readCall(body: Buffer): Call {
   const endUser = readEndUser(json.user, json.safety_identifier)
   const tags = readTags(json.metadata)
   return {
+    dialect: 'openai-chat',
     body,
     fields,
+    json,
     bodyBytes: body.byteLength,
     ...weighInput(json, body.byteLength),
     model,
@@ -62,7 +64,7 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
-  if (target.cap !== undefined) splices.push(...capSplices(call, target.cap))
+  if (target.cap !== undefined) splices.push(...capSplices(call, target.cap, target.capField))
   return spliced(call.body, splices)
 }
 
@@ -73,7 +75,7 @@ function fieldSplice(call: Call, name: string, value: string): Splice {
 }
 
 /** Into each field in which the caller gave a larger cap; where none is given, into the one that the upstream reads. */
-function capSplices(call: Call, { tokens, field }: NonNullable<CallTarget['cap']>): readonly Splice[] {
+function capSplices(call: Call, tokens: number, field: OutputCapField): readonly Splice[] {
   const own = (name: string): number => {
     const span = call.fields.get(name)
     return span === undefined ? 0 : Number(call.body.toString('latin1', span.start, span.end)) || 0 // it may be null
