@@ -4,6 +4,7 @@
 import type { OutgoingRequest } from '../http/outgoing.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
+import type { SpokenAt } from '../upstreams/provider.ts'
 import { signers } from '../upstreams/signing.ts'
 import type { Hold } from './exchange.ts'
 
@@ -12,7 +13,7 @@ export function adapt(hold: Hold, channel: Channel, protocol: Protocol): Outgoin
   const { streamUsage, outputCap } = provider.can
   const target = { model: model.id, askUsage: streamUsage, capField: outputCap }
   return {
-    url: channel.baseUrl + provider.speaks[protocol.name],
+    url: channel.baseUrl + pathOf(provider.speaks[protocol.name]!, model.id, hold.call.stream),
     headers: {
       'content-type': 'application/json',
       'accept': hold.call.stream ? 'text/event-stream' : 'application/json',
@@ -22,4 +23,9 @@ export function adapt(hold: Hold, channel: Channel, protocol: Protocol): Outgoin
     },
     body: protocol.writeCall(hold.call, hold.cap === undefined ? target : { ...target, cap: hold.cap }),
   }
+}
+
+/** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */
+function pathOf({ plain, stream }: SpokenAt, model: string, streamed: boolean): string {
+  return (streamed ? stream : plain).replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
 }

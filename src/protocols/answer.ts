@@ -1,10 +1,10 @@
 // The neutral answer: whole, or as the events of a stream. Every dialect reads its upstream's answers into them and
 // writes them for its own callers.
 //
-// The law of the events: `start` first; each part is opened once, grows by deltas, and is closed once; several parts may
-// be open at a time; `index` is one for each part of the answer, counted from 0 in the order of opening; then a `finish`
-// for each choice; `usage` at any time, the last one counts; nothing after the end of the stream. A reader obeys this
-// whatever the upstream does, or throws.
+// The law of the events: `start` first; each part is opened once, grows by deltas, and is closed once; several parts
+// may be open at a time; `index` is one for each part of the answer, counted from 0 in the order of opening; then a
+// `finish` for each choice; `usage` at any time, the last one counts; nothing after the end of the stream. A reader
+// obeys this whatever the upstream does, or throws.
 
 import type { Usage } from '../base/usage.ts'
 import type { CallPart, Citation, MediaPart, NativePart, ReasoningPart, RefusalPart, TextPart } from './conversation.ts'

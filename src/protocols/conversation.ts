@@ -1,8 +1,8 @@
 // The neutral request: what a caller means, in no dialect. Every dialect reads its own requests into it and writes it
 // as its own, so that two dialects meet here and nowhere else.
 //
-// Nothing is in it that no dialect could carry; what one dialect has and no other knows stays `native`, with the name of
-// the dialect that knows it.
+// Nothing is in it that no dialect could carry; what one dialect has and no other knows stays `native`, with the name
+// of the dialect that knows it.
 
 import type { Effort } from '../base/traits.ts'
 import type { Sealed } from './sealed.ts'
@@ -136,13 +136,21 @@ export interface CustomTool extends Markable {
   readonly grammar?: { readonly syntax: string; readonly definition: string }
 }
 
+/** Where the searcher is, roughly. */
+export interface Place {
+  readonly city?: string
+  readonly country?: string
+  readonly region?: string
+  readonly zone?: string
+}
+
 /** The provider's own search of the web. */
 export interface SearchTool extends Markable {
   readonly kind: 'search'
   readonly domains?: readonly string[]
   readonly contextSize?: 'low' | 'medium' | 'high'
   readonly usesMax?: number
-  readonly place?: { readonly city?: string; readonly country?: string; readonly region?: string; readonly zone?: string }
+  readonly place?: Place
 }
 
 export interface NativeTool {

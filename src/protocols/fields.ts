@@ -1,8 +1,8 @@
 // Which fields of an object a reader carries, as a table: a field that is in none is known to be lost, by construction.
 
 /**
- * `read`: its meaning is carried · `moot`: nothing is lost without it, whatever it says · `lost`: no other dialect could
- * be told. A field that is not in the table is lost as well.
+ * `read`: its meaning is carried · `moot`: nothing is lost without it, whatever it says · `lost`: no other dialect
+ * could be told. A field that is not in the table is lost as well.
  */
 export type FieldTable = Readonly<Record<string, 'read' | 'moot' | 'lost'>>
 

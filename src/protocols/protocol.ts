@@ -1,5 +1,5 @@
-// The seam between the pipeline and a wire dialect. A dialect never sees another dialect: where two are needed, they meet
-// in conversation.ts (requests) and answer.ts (answers).
+// The seam between the pipeline and a wire dialect. A dialect never sees another dialect: where two are needed, they
+// meet in conversation.ts (requests) and answer.ts (answers).
 
 import type { SpokenError } from '../base/errors.ts'
 import type { Traits } from '../base/traits.ts'
@@ -40,7 +40,7 @@ export interface Asked {
 export interface Codec {
   /** All that the caller means. `call.json` is there. Throws a Refusal for what makes no sense in its own dialect. */
   readConversation(call: Call): Conversation
-  /** JSON of a request for an upstream of this dialect. Throws a Refusal for what could only be sent as another wish. */
+  /** A request for an upstream of this dialect. Throws a Refusal for what could only be sent as another wish. */
   writeConversation(conversation: Conversation, target: ConversationTarget): string
   /** `json` is a whole answer that `readAnswer` took for one. Throws a Refusal. */
   readWhole(json: unknown, source: AnswerSource): Answer

@@ -22,6 +22,12 @@ export interface Model {
   readonly price?: Price
 }
 
+/** Where calls of one dialect are posted, below the base URL. `{model}` in a path is the model's id. */
+export interface SpokenAt {
+  readonly plain: string
+  readonly stream: string
+}
+
 export interface Provider {
   readonly id: string
   readonly name: string
@@ -31,8 +37,8 @@ export interface Provider {
   /** The environment variables under which the vendor's users keep the key and move the address. */
   readonly keyEnv: string
   readonly baseUrlEnv: string
-  /** The dialects it speaks, each with the path to post to. */
-  readonly speaks: Readonly<Record<string, string>>
+  /** The dialects it speaks, those that it speaks best first, each with the paths to post to. */
+  readonly speaks: Readonly<Record<string, SpokenAt>>
   readonly sign: string
   readonly can: Capabilities
   /** Serves models that are not listed here (a local server, an aggregator). Default false. */
@@ -122,15 +128,22 @@ function readProvider(json: Json, fail: Fail): Provider {
   }
 }
 
-function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, string>> {
+/** Each dialect with one path, or with two where streams have their own. */
+function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, SpokenAt>> {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const entries = isMap ? Object.entries(value) : []
+  const entries: [string, unknown][] = isMap ? Object.entries(value) : []
   if (entries.length === 0) fail('"speaks" must name a dialect and its path')
-  for (const [dialect, path] of entries) {
-    if (typeof path !== 'string' || !/^\/[A-Za-z0-9._/-]+$/.test(path)) fail(`"speaks.${dialect}" must be a path`)
-  }
-  return Object.fromEntries(entries) as Record<string, string>
+  return Object.fromEntries(
+    entries.map(([dialect, given]) => {
+      const paths: readonly unknown[] = Array.isArray(given) ? given : [given, given]
+      if (paths.length !== 2 || !paths.every(isPath)) fail(`"speaks.${dialect}" must be a path, or a list of two`)
+      return [dialect, { plain: paths[0] as string, stream: paths[1] as string }]
+    }),
+  )
 }
+
+const isPath = (path: unknown): boolean =>
+  typeof path === 'string' && /^\/[A-Za-z0-9._/:{}-]+(\?[A-Za-z0-9=&._-]+)?$/.test(path)
 
 function parseModels(value: unknown, free: boolean, fail: Fail): ReadonlyMap<string, Model> {
   if (!Array.isArray(value)) return fail('"models" must be a list')

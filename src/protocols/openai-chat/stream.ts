@@ -29,5 +29,6 @@ export function readFrame(data: string | undefined): FrameReading {
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
   }
   const kind = outputBytes > 0 || finishes > 0 ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
-  return { kind, outputBytes, finishes, json: chunk, usage: readUsage(chunk.usage), serviceClass: readServiceClass(chunk) }
+  const [usage, serviceClass] = [readUsage(chunk.usage), readServiceClass(chunk)]
+  return { kind, outputBytes, finishes, json: chunk, usage, serviceClass }
 }
