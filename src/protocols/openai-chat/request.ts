@@ -4,6 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
+import { at, fieldSplice, invalid, missing, optional, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
@@ -23,23 +24,19 @@ const READ_FIELDS: readonly string[] = [
   ...CAP_FIELDS,
   ...fetchingFields,
 ]
-const CHOICES_MAX = 128
-const OUTPUT_TOKENS_MAX = 1_000_000_000
 
 export function readCall(body: Buffer): Call {
   const { json, fields } = readJsonObject(body, READ_FIELDS)
-  const model = json.model
-  if (model === undefined || model === null) throw new Refusal('field_missing', 'model', at('model'))
-  if (typeof model !== 'string') throw new Refusal('field_invalid', 'model', at('model', 'must be a string'))
-  for (const field of OTHER_MODELS) checkAbsent(json, field)
+  const model = requireModel(json)
+  refuseFields(json, OTHER_MODELS)
   checkMessages(json.messages)
-  const options = optional(json, 'stream_options', object) as Record<string, unknown> | undefined
+  const options = optional(json, 'stream_options', 'object')
   checkOnce(body, fields.get('stream_options'))
-  const stream = optional(json, 'stream', boolean) as boolean | undefined
-  const choices = optional(json, 'n', choiceCount)
-  const caps = CAP_FIELDS.map(field => optional(json, field, count) as number | undefined)
+  const stream = optional(json, 'stream', 'boolean')
+  const choices = optional(json, 'n', 'choices')
+  const caps = CAP_FIELDS.map(field => optional(json, field, 'count'))
   const cap = Math.max(...caps.map(value => value ?? 0))
-  const serviceClass = optional(json, 'service_tier', word) as string | undefined
+  const serviceClass = optional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.user, json.safety_identifier)
   const tags = readTags(json.metadata)
   return {
@@ -52,7 +49,7 @@ export function readCall(body: Buffer): Call {
     model,
     stream: stream ?? false,
     wantsUsage: options?.include_usage === true,
-    choices: (choices as number | undefined) ?? 1,
+    choices: choices ?? 1,
     ...(cap > 0 && { outputTokensMax: cap }),
     ...(serviceClass !== undefined && { serviceClass }),
     ...(endUser !== undefined && { endUser }),
@@ -66,12 +63,6 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
   if (target.cap !== undefined) splices.push(...capSplices(call, target.cap, target.capField))
   return spliced(call.body, splices)
-}
-
-/** A new field before all others, of which there is at least one. */
-function fieldSplice(call: Call, name: string, value: string): Splice {
-  const open = call.body.indexOf(0x7b) + 1
-  return { start: open, end: open, text: `"${name}":${value},` }
 }
 
 /** Into each field in which the caller gave a larger cap; where none is given, into the one that the upstream reads. */
@@ -109,47 +100,12 @@ function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
 }
 
 function checkMessages(messages: unknown): void {
-  if (messages === undefined || messages === null) throw new Refusal('field_missing', 'messages', at('messages'))
+  if (messages === undefined || messages === null) throw missing('messages')
   if (!Array.isArray(messages) || messages.length === 0) {
-    throw new Refusal('field_invalid', 'messages', at('messages', 'must be a list with at least one message'))
+    throw invalid('messages', 'must be a list with at least one message')
   }
   messages.forEach((message: unknown, index) => {
     const ok = isObject(message) && typeof message.role === 'string'
-    if (!ok) throw new Refusal('field_invalid', 'message', at(`messages[${index}]`, 'must be an object with a role'))
+    if (!ok) throw invalid(`messages[${index}]`, 'must be an object with a role')
   })
-}
-
-function checkAbsent(json: Readonly<Record<string, unknown>>, field: string): void {
-  const value = json[field] ?? undefined
-  const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
-  if (!isEmpty) throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
-}
-
-function optional(json: Readonly<Record<string, unknown>>, field: string, rule: Rule): unknown {
-  const value = json[field] ?? undefined
-  if (value !== undefined && !rule.check(value)) throw new Refusal('field_invalid', field, at(field, rule.says))
-  return value
-}
-
-interface Rule {
-  readonly check: (value: unknown) => boolean
-  readonly says: string
-}
-
-function isCount(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= OUTPUT_TOKENS_MAX
-}
-
-const object: Rule = { check: isObject, says: 'must be an object' }
-const word: Rule = { check: value => typeof value === 'string' && value.length <= 64, says: 'must be a short text' }
-const boolean: Rule = { check: value => typeof value === 'boolean', says: 'must be true or false' }
-const count: Rule = { check: isCount, says: 'must be a positive integer' }
-const choiceCount: Rule = {
-  check: value => isCount(value) && (value as number) <= CHOICES_MAX,
-  says: `must be an integer from 1 to ${CHOICES_MAX}`,
-}
-
-/** Which field is at fault, for dialects that have a place for it, and in words. */
-function at(param: string, says = 'is required'): { param: string; hint: string } {
-  return { param, hint: `"${param}" ${says}.` }
 }
