@@ -234,7 +234,8 @@ describe('a task', () => {
 })
 
 test('a factor is learned from batches, and the newest still count', () => {
-  const learn = (n: number, mean: number) => books.run.learnFactors({ factors: [{ model: 'p/m', n, mean, m2: n / 100 }] })
+  const learn = (n: number, mean: number) =>
+    books.run.learnFactors({ factors: [{ model: 'p/m', n, mean, m2: n / 100 }] })
   learn(10, 1)
   learn(30, 2)
   const learned = reader.factors().get('p/m')!
