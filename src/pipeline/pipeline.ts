@@ -86,6 +86,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       const body = await exchange.stop.during(ingress.readBody())
       const call = protocol.readCall(body, ingress)
       exchange.call = call
+      exchange.framing = protocol.openFraming?.(call)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 

@@ -24,8 +24,19 @@ export interface Protocol extends ErrorDialect {
   readAnswer(body: Buffer): AnswerReading | undefined
   /** `data` is the text of one server-sent event. */
   readFrame(data: string | undefined): FrameReading
+  /** For calls whose stream is not one of server-sent events. */
+  openFraming?(call: Call): Framing | undefined
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+}
+
+/** How the data of events travel without being events. It has state: one for each stream. */
+export interface Framing {
+  readonly contentType: string
+  element(data: string): string
+  end(): string
+  /** An answer that is an error and never was a stream. */
+  error(body: string): string
 }
 
 /** The rest of the request, for dialects that say something there. */
