@@ -64,7 +64,7 @@ export class AnswerReader {
   #meterFrames(frames: readonly SseFrame[]): readonly ReadFrame[] {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
-      const reading = this.#protocol.readFrame(frameData(bytes))
+      const reading = this.#protocol.readFrame(frameData(bytes), this.#meter.believed)
       noteFrame(this.#meter, reading, this.#choices)
       read.push({ bytes, reading })
       if (reading.kind === 'terminal') break
