@@ -3,6 +3,7 @@
 
 import type { SpokenError } from '../base/errors.ts'
 import type { Traits } from '../base/traits.ts'
+import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Conversation, Source } from './conversation.ts'
@@ -22,10 +23,13 @@ export interface Protocol extends ErrorDialect {
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
-  /** `data` is the text of one server-sent event. */
-  readFrame(data: string | undefined): FrameReading
   /** For calls whose stream is not one of server-sent events. */
   openFraming?(call: Call): Framing | undefined
+  /**
+   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects whose
+   * later reports only tell what has changed.
+   */
+  readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
 }
