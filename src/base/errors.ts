@@ -39,6 +39,8 @@ const rows = {
   field_invalid: [400, 'invalid_request', false, 'A field of the request body has a wrong type or value.'],
   model_malformed: [400, 'invalid_request', false, 'The model must be named as <provider>/<model>.'],
   idempotency_key_invalid: [400, 'invalid_request', false, 'Idempotency-Key must be 1 to 255 visible characters.'],
+  translation_loses: [400, 'invalid_request', false, 'This upstream cannot be told all of the request.'],
+  call_unserved: [400, 'invalid_request', false, 'This model does not answer calls of this kind.'],
   media_refused: [400, 'invalid_request', false, 'Media that this request names may not be fetched.'],
   media_unreachable: [400, 'invalid_request', false, 'Media that this request names could not be fetched.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
