@@ -1,10 +1,11 @@
-// Takes the data folder for this process alone: the ledger's thread, readers, keys, bodies, the auditor, and what an
-// operator can do with them. The same for a running gateway and for a command that finds none.
+// Takes the data folder for this process alone: the ledger's thread, readers, keys, bodies, the vault, the auditor, and
+// what an operator can do with them. The same for a running gateway and for a command that finds none.
 
 import packageJson from '../package.json'
 import { bounds } from './base/bounds.ts'
 import { buildIdMinter } from './base/ids.ts'
 import { buildLog } from './base/log.ts'
+import { Seal } from './base/seal.ts'
 import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
@@ -20,6 +21,8 @@ import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
 import { Reader } from './store/reader.ts'
 import { Writer } from './store/writer.ts'
+import type { Vault } from './vault/vault.ts'
+import { openVault } from './vault/vault.ts'
 import type { World } from './world.ts'
 import { realWorld } from './world.ts'
 
@@ -37,6 +40,7 @@ export interface Store {
   readonly books: BooksReader
   readonly auditor: Auditor
   readonly bodies: Bodies
+  readonly vault: Vault
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
@@ -76,6 +80,11 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     dateMs: world.clock.dateMs,
     onTrouble: detail => log.warn('bodies dropped', { detail }),
   })
+  const vault = openVault({
+    ...{ writer, reader, days: config.responsesDays, dateMs: world.clock.dateMs },
+    seal: new Seal(folder.secrets.encryption),
+    onTrouble: detail => log.warn('not kept between calls', { detail }),
+  })
   let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
@@ -94,13 +103,14 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   async function close(): Promise<void> {
     await watch.close()
     await bodies.close()
+    await vault.close()
     books.close()
     reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
     lock?.release()
   }
   return {
-    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, operator, mintId, close },
+    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, operator, mintId, close },
     followPrices: listener => void (onPriceAdded = listener),
   }
 }
