@@ -4,9 +4,9 @@
 //   slow    lorem, taking its time               think   reasons, then echoes; says whether its state came back
 //   json    {"echo": …} where JSON was asked     see     says which pictures and files it was given
 //
-// Any other model is as echo. A token is a word. "use <tool>" in the last message calls that tool, "use a and use b" both
-// at once, and a JSON object behind the name is given to it. What one request can make them say is bounded, because as
-// the demo they share the gateway's thread.
+// Any other model is as echo. A token is a word. "use <tool>" in the last message calls that tool, "use a and use b"
+// both at once, and a JSON object behind the name is given to it. What one request can make them say is bounded,
+// because as the demo they share the gateway's thread.
 
 import { countWords, cutIntoWords, wordsOf } from './dialect.ts'
 import type { Asked, Choice, Counts, Media, Reply, ToolCall } from './dialect.ts'

@@ -1,5 +1,5 @@
-// The opaque state of a reasoning model, as this upstream issues it. It carries a sum of what it belongs to, so that one
-// of another dialect, an altered one and one on another text are found out without keeping any.
+// The opaque state of a reasoning model, as this upstream issues it. It carries a sum of what it belongs to, so that
+// one of another dialect, an altered one and one on another text are found out without keeping any.
 
 const SHAPE = /^sig-([a-z]+)-([0-9a-z]+)-([0-9a-z]+)-([0-9a-z]+)$/
 

@@ -160,7 +160,9 @@ function findThinkingProblem(body: Json): Problem | undefined {
   if (!Number.isInteger(budget) || Number(budget) < thinkingBudgetMin) {
     return say(`thinking.enabled.budget_tokens: Input should be greater than or equal to ${thinkingBudgetMin}`)
   }
-  if (Number(body.max_tokens) <= Number(budget)) return say('`max_tokens` must be greater than `thinking.budget_tokens`')
+  if (Number(body.max_tokens) <= Number(budget)) {
+    return say('`max_tokens` must be greater than `thinking.budget_tokens`')
+  }
   if (['any', 'tool'].includes(stringOf(recordOf(body.tool_choice).type))) {
     return say('Thinking may not be enabled when tool_choice forces tool use.')
   }

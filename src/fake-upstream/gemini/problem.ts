@@ -110,8 +110,8 @@ function findPartProblem(parts: readonly Json[]): Problem | undefined {
       return say("Invalid value at 'function_call.args' (type.googleapis.com/google.protobuf.Struct)")
     }
     // A part may be a signature alone; nothing at all is none.
-    const empty = said.length === 0 && field(part, 'toolCall') === undefined && field(part, 'toolResponse') === undefined
-    if (empty && field(part, 'codeExecutionResult') === undefined && signatureOf(part) === undefined) {
+    const others = ['toolCall', 'toolResponse', 'codeExecutionResult', 'thoughtSignature']
+    if (said.length === 0 && others.every(name => field(part, name) === undefined)) {
       return say("* GenerateContentRequest.contents: parts must have one initialized field 'data'")
     }
   }

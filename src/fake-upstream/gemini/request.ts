@@ -23,9 +23,14 @@ export interface Verb {
   readonly verb: string
 }
 
+const NAMED = /\/(?:models|tunedModels)\/(.+):([A-Za-z]+)$/
+/** As some SDKs write it when the model has a slash. */
+const UNNAMED = /\/v1(?:beta|alpha)?\/(.+):([A-Za-z]+)$/
+
 /** The model and what to do with it; a model may have colons and slashes of its own. */
 export function verbOf(request: ReceivedRequest): Verb | undefined {
-  const [, model, verb] = /\/(?:models\/|tunedModels\/|v1(?:beta|alpha)?\/(?!models\/|tunedModels\/))(.+):([A-Za-z]+)$/.exec(pathOf(request)) ?? []
+  const path = pathOf(request)
+  const [, model, verb] = NAMED.exec(path) ?? UNNAMED.exec(path) ?? []
   if (model === undefined || verb === undefined) return undefined
   try {
     return { model: decodeURIComponent(model), verb }

@@ -132,9 +132,8 @@ function writeError(error: SaidError): string {
   const code = statusOf(error)
   const reason = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: error.code, domain: 'googleapis.com' }
   const details = error.code === undefined ? {} : { details: [reason] }
-  return JSON.stringify({
-    error: { code, message: error.message, status: statusNames[code] ?? (code < 500 ? 'UNKNOWN' : 'UNAVAILABLE'), ...details },
-  })
+  const status = statusNames[code] ?? (code < 500 ? 'UNKNOWN' : 'UNAVAILABLE')
+  return JSON.stringify({ error: { code, message: error.message, status, ...details } })
 }
 
 export const geminiWire: Dialect = {

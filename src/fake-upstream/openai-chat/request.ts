@@ -121,7 +121,8 @@ export function findMessageProblem(messages: readonly Json[], known: readonly st
 function unanswered(open: ReadonlySet<string>, param: string): Problem {
   const ids = [...open].slice(0, 8).join(', ')
   const rule = "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
-  return { message: `${rule} 'tool_call_id'. The following tool_call_ids did not have response messages: ${ids}`, param }
+  const told = `The following tool_call_ids did not have response messages: ${ids}`
+  return { message: `${rule} 'tool_call_id'. ${told}`, param }
 }
 
 const partTypes = ['text', 'refusal', 'image_url', 'input_audio', 'file', 'video_url']

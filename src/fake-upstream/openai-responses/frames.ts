@@ -64,7 +64,9 @@ function* messageEvents(reply: Reply, output_index: number): Iterable<Event> {
   let part: object
   if (choice.refusal === undefined) {
     yield ['open', 'response.content_part.added', { ...at, part: textPart('') }]
-    for (const delta of spokenPieces(choice)) yield ['piece', 'response.output_text.delta', { ...at, delta, logprobs: [] }]
+    for (const delta of spokenPieces(choice)) {
+      yield ['piece', 'response.output_text.delta', { ...at, delta, logprobs: [] }]
+    }
     const text = textOf(choice)
     part = textPart(text)
     yield ['finish', 'response.output_text.done', { ...at, text, logprobs: [] }]
