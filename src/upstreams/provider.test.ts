@@ -93,10 +93,10 @@ test('the limits of answers are those of the vendors', () => {
   }
 })
 
-test('the built-in provider has its three models', () => {
+test('the built-in provider has its models', () => {
   const demo = readProvider('demo.json')
   expect([demo.builtIn, demo.keyless, demo.sign]).toEqual([true, true, 'none'])
-  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow'])
+  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow', 'think', 'json', 'see'])
 })
 
 const good = {
