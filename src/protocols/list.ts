@@ -7,7 +7,9 @@ import { writeError as writeChatError } from './openai-chat/errors.ts'
 import { readCall, writeCall } from './openai-chat/request.ts'
 import { readAnswer } from './openai-chat/response.ts'
 import { readFrame } from './openai-chat/stream.ts'
+import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
 import { writeError as writeResponsesError } from './openai-responses/errors.ts'
+import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
 
 /** Dialects in which calls are served. */
@@ -21,6 +23,8 @@ export const protocols = {
     readFrame,
     writeError: writeChatError,
   },
+  'openai-responses': responsesProtocol(openaiFlavour, { passes: ['openai-beta'], writeError: writeResponsesError }),
+  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
 } as const satisfies Record<string, Protocol>
 
 /** Dialects in which errors are spoken. */
