@@ -253,8 +253,8 @@ class Reader implements EventReader {
     }
     const sealed = sealedOf(given, this.#from)
     if (sealed === undefined) return
-    const open = [...item.parts.values()].filter(part => !part.closed)
-    this.#close(open.at(-1) ?? this.#open(item, summaryKey), sealed)
+    const open = [...item.parts.values()].findLast(part => !part.closed)
+    this.#close(open ?? (sealed.form === 'shown' ? undefined : this.#open(item, summaryKey)), sealed)
   }
 
   #callDone(item: Item, given: Json): void {

@@ -4,7 +4,7 @@
 // What was written is held for that last event: as pieces while a part grows, then once as the JSON of its item.
 
 import { Refusal } from '../../base/errors.ts'
-import type { AnswerEvent, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
+import type { AnswerEvent, CallOpening, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
 import type { AnswerAsk } from '../protocol.ts'
@@ -245,7 +245,7 @@ class Writer implements EventWriter {
     if (part === undefined) return
     this.#parts.delete(index)
     const { opening } = part
-    if (opening.part === 'call') return this.#closeCall(part, opening, sealed)
+    if (opening.part === 'call') return this.#closeCall(part, opening, sealed ?? opening.sealed)
     if (opening.part === 'reasoning' && sealed !== undefined) this.#begin(part)
     if (part.place === undefined) return
     const text = part.pieces.join('')
@@ -314,8 +314,6 @@ class Writer implements EventWriter {
     this.#itemDone(message, `${empty.slice(0, -'[]}'.length)}[${message.content.join(',')}]}`)
   }
 }
-
-type CallOpening = Extract<Opening, { part: 'call' }>
 
 const PARAGRAPH_ADDED = 'response.reasoning_summary_part.added'
 const SUMMARY_DONE = 'response.reasoning_summary_text.done'

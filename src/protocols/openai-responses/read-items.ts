@@ -102,7 +102,7 @@ export function reasoningParts(item: Json, sealed: Sealed | undefined): readonly
   const parts: ReasoningPart[] = []
   if (raw !== '') parts.push({ kind: 'reasoning', text: raw, raw: true })
   if (summary !== '') parts.push({ kind: 'reasoning', text: summary })
-  if (sealed === undefined) return parts
+  if (sealed === undefined || (sealed.form === 'shown' && parts.length === 0)) return parts
   const last = parts.pop() ?? { kind: 'reasoning', text: '' }
   return [...parts, { ...last, sealed }]
 }
@@ -130,7 +130,7 @@ function signed(parts: readonly Part[]): readonly Part[] {
   const signatures = new Map<string, Sealed>()
   const rest = parts.filter(part => {
     const sealed = part.kind === 'reasoning' && part.text === '' ? part.sealed : undefined
-    if (sealed?.form !== 'thought' || sealed.id === undefined || !calls.has(sealed.id)) return true
+    if (sealed?.id === undefined || !calls.has(sealed.id)) return true
     signatures.set(sealed.id, sealed)
     return false
   })

@@ -70,9 +70,12 @@ export function readOutputItem(item: unknown, from: Source): readonly AnswerPart
   }
 }
 
-/** Byte for byte what the upstream wants to see again, and whose it is. */
-export function sealedOf({ encrypted_content: value, id }: Json, { source }: Source): Sealed | undefined {
-  if (typeof value !== 'string' || value === '') return undefined
+/** Byte for byte what the upstream wants to see again, and whose it is; or only the latter, where it wants no proof. */
+export function sealedOf(item: Json, { flavour, source }: Source): Sealed | undefined {
+  const { encrypted_content: value, id } = item
+  if (typeof value !== 'string' || value === '') {
+    return flavour.plainThoughts ? { origin: source.origin, form: 'shown', value: '' } : undefined
+  }
   return { origin: source.origin, form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
 }
 
@@ -122,6 +125,7 @@ export interface CallHead {
 
 export function callHead(item: Json, { source }: Source): CallHead {
   const name = wordsOf(item.name)
+  if (name === '') throw broken('a call without a name')
   const isCustom = item.type === 'custom_tool_call' || source.notes.wrapped?.has(name) === true
   return {
     id: wordsOf(item.call_id) || source.mintCallId(),

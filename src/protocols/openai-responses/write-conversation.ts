@@ -46,7 +46,7 @@ export function writeConversation(conversation: Conversation, { flavour, target 
     ...(parallelCalls !== undefined && tools.length > 0 && { parallel_tool_calls: parallelCalls }),
     ...(Object.keys(text).length > 0 && { text }),
     ...reasoning.fields,
-    ...writeSettings(settings, writing),
+    ...writeSettings(settings, writing, reasoning.thinks),
     ...(include.length > 0 && { include }),
     store: false,
     stream: settings.stream,
@@ -90,7 +90,7 @@ const wordless: readonly (readonly [keyof Settings, string])[] = [
   ['logitBias', 'logit_bias'],
 ]
 
-function writeSettings(settings: Settings, writing: Writing): Json {
+function writeSettings(settings: Settings, writing: Writing, thinks: boolean): Json {
   const { flavour, target } = writing
   const { losses } = target.notes
   for (const [name, code] of wordless) {
@@ -108,7 +108,7 @@ function writeSettings(settings: Settings, writing: Writing): Json {
     safety_identifier: shortened(settings.endUser),
     metadata: settings.metadata,
   }
-  const isSampled = target.traits.sampling !== false
+  const isSampled = target.traits.sampling !== false && !(target.traits.samplingWithoutThinking && thinks)
   const lacks = (name: string): boolean =>
     flavour.lacks.has(name) || (!isSampled && (name === 'temperature' || name === 'top_p'))
   for (const name in given) {

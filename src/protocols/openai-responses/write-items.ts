@@ -211,8 +211,10 @@ function writeOwnItem(part: Part, writing: Writing): Json | undefined {
 
 /** Only thoughts that this very upstream sealed are known to it; those of another would be refused. */
 function writeReasoning({ text, raw, sealed }: ReasoningPart, { flavour, target }: Writing): Json | undefined {
-  const isOwn = sealed?.form === 'encrypted' && sealed.origin !== undefined && sealed.origin === target.origin
-  if (!isOwn && (sealed !== undefined || !flavour.plainThoughts || text === '')) {
+  const isOurs = sealed?.origin !== undefined && sealed.origin === target.origin
+  const isOwn = isOurs && sealed.form === 'encrypted'
+  const isPlain = flavour.plainThoughts && text !== '' && (sealed === undefined || (isOurs && sealed.form === 'shown'))
+  if (!isOwn && !isPlain) {
     target.notes.losses.add(sealed === undefined ? 'reasoning' : 'reasoning_state')
     return undefined
   }
