@@ -2,7 +2,7 @@
 
 import { anthropicMessages } from './anthropic-messages/dialect.ts'
 import { writeError as writeArkError } from './ark/errors.ts'
-import { writeError as writeGeminiError } from './gemini/errors.ts'
+import { gemini } from './gemini/dialect.ts'
 import { writeError as writeChatError } from './openai-chat/errors.ts'
 import { readCall, writeCall } from './openai-chat/request.ts'
 import { readAnswer } from './openai-chat/response.ts'
@@ -22,6 +22,7 @@ export const protocols = {
     writeError: writeChatError,
   },
   'anthropic-messages': anthropicMessages,
+  'gemini': gemini,
 } as const satisfies Record<string, Protocol>
 
 export const protocolNamed = (name: string): Protocol | undefined =>
@@ -32,7 +33,7 @@ export const errorDialects = {
   'openai-chat': protocols['openai-chat'],
   'openai-responses': { name: 'openai-responses', writeError: writeResponsesError },
   'anthropic-messages': protocols['anthropic-messages'],
-  'gemini': { name: 'gemini', writeError: writeGeminiError },
+  'gemini': protocols.gemini,
   'ark': { name: 'ark', writeError: writeArkError },
 } as const satisfies Record<string, ErrorDialect>
 

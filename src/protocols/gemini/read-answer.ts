@@ -3,12 +3,12 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, Opening, TokenProb } from '../answer.ts'
+import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { CitedText, readCitations } from './citations.ts'
-import { collect } from './collect.ts'
 import { readFinish } from './finish.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
@@ -39,7 +39,7 @@ export function openReader(source: AnswerSource): EventReader {
 
 export function readWhole(json: unknown, source: AnswerSource): Answer {
   const reader = new AnswerReader(source)
-  return collect([...reader.read(json), ...reader.end()])
+  return collectAnswer([...reader.read(json), ...reader.end()])
 }
 
 class AnswerReader implements EventReader {
@@ -77,7 +77,9 @@ class AnswerReader implements EventReader {
     if (!this.#started) this.#start({})
     if (this.#blocked && this.#choices.size === 0) this.#choice(0).reason = 'SAFETY'
     for (const choice of this.#choices.values()) this.#close(choice)
-    for (const { number, reason, hasCalls } of [...this.#choices.values()].sort((a, b) => a.number - b.number)) {
+    const count = Math.max(-1, ...this.#choices.keys()) + 1
+    for (let choice = 0; choice < count; choice++) {
+      const { number, reason, hasCalls } = this.#choice(choice)
       if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
       this.#events.push({ kind: 'finish', choice: number, finish: readFinish(reason, hasCalls) })
     }
@@ -166,18 +168,22 @@ class AnswerReader implements EventReader {
   #readCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
     if (typeof call.name !== 'string' || call.name === '') throw unusable('a call without a name')
     if (call.willContinue === true || call.partialArgs !== undefined) throw unusable('a call in pieces')
-    const args = JSON.stringify(isObject(call.args) ? call.args : {})
-    if (call.name === this.#source.notes.schemaTool) return this.#grow(choice, 'text', args)
-    const name = this.#source.notes.renamed.get(call.name) ?? call.name
+    const { schemaTool, renamed, wrapped } = this.#source.notes
+    const given = isObject(call.args) ? call.args : {}
+    if (call.name === schemaTool) return this.#grow(choice, 'text', JSON.stringify(given))
+    const isCustom = wrapped?.has(call.name) === true && typeof given.input === 'string'
+    const text = isCustom ? (given.input as string) : JSON.stringify(given)
+    const name = renamed.get(call.name) ?? call.name
     const isNamed = typeof call.id === 'string' && call.id !== '' && !this.#ids.has(call.id)
     const id = isNamed ? (call.id as string) : this.#source.mintCallId()
     this.#ids.add(id)
     this.#close(choice)
     choice.hasCalls = true
     const index = this.#parts++
-    this.#events.push({ kind: 'open', index, choice: choice.number, part: 'call', id, name })
-    this.#events.push({ kind: 'delta', index, text: args })
-    this.#events.push({ kind: 'close', index, ...(sealed !== undefined && { sealed }) })
+    const extras = { ...(isCustom && { custom: true }), ...(sealed !== undefined && { sealed }) }
+    this.#events.push({ kind: 'open', index, choice: choice.number, part: 'call', id, name, ...extras })
+    this.#events.push({ kind: 'delta', index, text })
+    this.#events.push({ kind: 'close', index })
   }
 
   /** Comes in one piece. */

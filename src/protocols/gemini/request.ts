@@ -91,7 +91,9 @@ function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void 
 
 /** Its bytes, but for a model in the body, a cap that we impose, and reasoning state that is not Google's. */
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
-  if (call.body.indexOf(packedMark) >= 0) return Buffer.from(JSON.stringify(withoutPacked(wishOf(call, target))))
+  if (call.body.indexOf(packedMark) >= 0) {
+    return Buffer.from(JSON.stringify(withoutPacked(wishOf(call, target), target.origin)))
+  }
   const spans = spansOf(call.fields, ['model', 'generationConfig'])
   const splices: Splice[] = []
   if (spans.model !== undefined) splices.push({ ...spans.model, text: JSON.stringify(`models/${target.model}`) })

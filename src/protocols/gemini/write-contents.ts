@@ -157,7 +157,8 @@ class ContentsWriter {
   }
 
   #writeReasoning(text: string, sealed: Sealed | undefined): readonly Wire[] {
-    if (sealed === undefined) return text === '' ? [] : [{ text, thought: true }]
+    // Thoughts that prove nothing are only that.
+    if (sealed === undefined || sealed.form === 'shown') return text === '' ? [] : [{ text, thought: true }]
     const signature = this.#signature(sealed)
     if (signature === undefined) return []
     return [text === '' ? { text, thoughtSignature: signature } : { text, thought: true, thoughtSignature: signature }]

@@ -26,7 +26,7 @@ export function writeTools(asked: Conversation, names: ToolNames, target: Conver
     if (tool.kind === 'function') {
       functions.push(writeFunction(tool, names))
       isStrict ||= tool.strict === true
-    } else if (tool.kind === 'custom') functions.push(writeCustom(tool, names, losses))
+    } else if (tool.kind === 'custom') functions.push(writeCustom(tool, names, target))
     else if (tool.kind === 'search') others.push(writeSearch(tool, losses))
     else if (tool.dialect === 'gemini') others.push(tool.value as Json)
     else losses.add(tool.what)
@@ -78,12 +78,14 @@ function isEmpty({ type, properties, ...rest }: Json): boolean {
   return hasNone && others.length === 0 && (type === undefined || type === 'object')
 }
 
-function writeCustom({ name, description, grammar }: CustomTool, names: ToolNames, losses: Losses): Json {
-  if (grammar !== undefined) losses.add('tools.grammar')
+function writeCustom({ name, description, grammar }: CustomTool, names: ToolNames, { notes }: ConversationTarget): Json {
+  if (grammar !== undefined) notes.losses.add('tools.grammar')
+  const written = names.write(name)
+  ;(notes.wrapped ??= new Set()).add(written)
   const syntax = grammar === undefined ? '' : `The input follows this ${grammar.syntax} grammar:\n${grammar.definition}`
   const told = [description ?? '', syntax].filter(text => text !== '').join('\n\n')
   return {
-    name: names.write(name),
+    name: written,
     ...(told !== '' && { description: told }),
     parametersJsonSchema: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
   }
