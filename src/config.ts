@@ -31,7 +31,7 @@ export interface Config {
   readonly metrics: { readonly host: string; readonly port: number } | undefined
   /** How long bodies are kept, where they are; zero: not at all. */
   readonly bodiesDays: number
-  /** How long a response can be asked for again. */
+  /** How long a response that its caller wants kept is kept. */
   readonly responsesDays: number
   readonly env: Readonly<Record<string, string | undefined>>
 }

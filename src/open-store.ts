@@ -1,11 +1,10 @@
-// Takes the data folder for this process alone: the ledger's thread, readers, keys, bodies, the vault, the auditor, and
-// what an operator can do with them. The same for a running gateway and for a command that finds none.
+// Takes the data folder for this process alone: the ledger's thread, readers, keys, bodies, the auditor, and what an
+// operator can do with them. The same for a running gateway and for a command that finds none.
 
 import packageJson from '../package.json'
 import { bounds } from './base/bounds.ts'
 import { buildIdMinter } from './base/ids.ts'
 import { buildLog } from './base/log.ts'
-import { Seal } from './base/seal.ts'
 import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
@@ -15,6 +14,7 @@ import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import { buildOperator } from './management/operator.ts'
 import { Bodies } from './store/bodies.ts'
+import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
@@ -41,6 +41,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: Bodies
   readonly vault: Vault
+  readonly seal: Seal
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
@@ -80,10 +81,10 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     dateMs: world.clock.dateMs,
     onTrouble: detail => log.warn('bodies dropped', { detail }),
   })
+  const seal = new Seal(folder.secrets.encryption)
   const vault = openVault({
-    ...{ writer, reader, days: config.responsesDays, dateMs: world.clock.dateMs },
-    seal: new Seal(folder.secrets.encryption),
-    onTrouble: detail => log.warn('not kept between calls', { detail }),
+    ...{ writer, reader, seal, days: config.responsesDays, dateMs: world.clock.dateMs },
+    onTrouble: detail => log.warn('not kept', { detail }),
   })
   let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
@@ -102,15 +103,15 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   })
   async function close(): Promise<void> {
     await watch.close()
-    await bodies.close()
     await vault.close()
+    await bodies.close()
     books.close()
     reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
     lock?.release()
   }
   return {
-    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, operator, mintId, close },
+    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
     followPrices: listener => void (onPriceAdded = listener),
   }
 }
