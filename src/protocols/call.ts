@@ -6,6 +6,7 @@
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import type { UsageReport } from '../base/usage.ts'
+import type { Sealed } from './sealed.ts'
 import type { Tags } from './tags.ts'
 
 export interface Call {
@@ -16,8 +17,6 @@ export interface Call {
   json: Readonly<Record<string, unknown>>
   /** The dialect that it came in. */
   readonly dialect: string
-  /** Of the caller's headers those that go to an upstream of the same dialect. */
-  readonly headers?: Readonly<Record<string, string>>
   readonly bodyBytes: number
   /** All of its input is text in the body, so that its bytes bound its tokens. */
   readonly textOnly: boolean
@@ -28,6 +27,8 @@ export interface Call {
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
+  /** How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for. */
+  readonly framing?: 'array'
   /** Whether the caller asked to see usage in the stream. */
   readonly wantsUsage: boolean
   /** The caller's own cap on output, for each choice. */
@@ -39,6 +40,18 @@ export interface Call {
   readonly endUser?: string
   /** What the caller wants its costs to be sorted by. */
   readonly tags?: Tags
+  /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
+  readonly state?: CallState
+  /** What `AnswerAsk.keep` was given for this call of a tool, for dialects that cannot carry it. */
+  recall?(callId: string): readonly Sealed[]
+}
+
+export interface CallState {
+  /** The answer that it follows, by the name that the caller was given. */
+  readonly previous?: string
+  readonly conversation?: string
+  readonly store: boolean
+  readonly background: boolean
 }
 
 const nothing = Buffer.alloc(0)
@@ -60,6 +73,10 @@ export interface CallTarget {
   /** A cap on the output of each choice that we impose; it stands in the caller's own fields, or else in `capField`. */
   readonly cap?: number
   readonly capField: OutputCapField
+  /** The upstream's own name of the answer that the call follows. */
+  readonly previous?: string
+  /** Names its credential and model, as in `ConversationTarget`. */
+  readonly origin?: string
 }
 
 /** Where an upstream of OpenAI's dialect reads its cap. */
