@@ -95,10 +95,10 @@ test('the limits of answers are those of the vendors', () => {
   }
 })
 
-test('the built-in provider has its three models', () => {
+test('the built-in provider has its models', () => {
   const demo = readProvider('demo.json')
   expect([demo.builtIn, demo.keyless, demo.sign['openai-chat']]).toEqual([true, true, 'none'])
-  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow'])
+  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow', 'think', 'json', 'see'])
 })
 
 test('dialects stand in the order in which they are spoken best, each signed in its way', () => {
