@@ -16,7 +16,7 @@ export interface Channel {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
-  /** How chat is signed, or else what it speaks best, where the key itself is sent. `signRequest` knows all the ways. */
+  /** How chat is signed, or else what it speaks best, where the key itself is sent. */
   readonly sign: Signer
   /** How each dialect is signed. */
   readonly signs: Readonly<Record<string, Sign>>
