@@ -16,7 +16,7 @@ import type { FilePrice, Tariff } from './providers/prices.ts'
 import { dearer, filePrice, tariffOf, withFullWrites, withHourWrites } from './providers/prices.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
-import { traitsOf } from './providers/traits.ts'
+import { dialectsOf, traitsOf } from './providers/traits.ts'
 
 interface Candidate {
   readonly id: string
@@ -62,7 +62,8 @@ function withPrice({ price: found, ...model }: FileModel, provider: string): Fil
 
 function withTraits({ traits: found, ...model }: FileModel, provider: string): FileModel {
   const traits = traitsOf(provider, model.id) ?? found
-  return { ...model, ...(traits && { traits }) }
+  const speaks = dialectsOf(provider, model.id) ?? model.speaks
+  return { ...model, ...(speaks && { speaks }), ...(traits && { traits }) }
 }
 
 function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] {

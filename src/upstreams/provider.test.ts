@@ -119,6 +119,11 @@ test('dialects stand in the order in which they are spoken best, each signed in 
   }
 })
 
+test('a model may answer in some of the dialects only', () => {
+  expect(readProvider('openai.json').models.get('gpt-audio')!.speaks).toEqual(['openai-chat'])
+  expect(readProvider('openai.json').models.get('gpt-5')!.speaks).toBeUndefined()
+})
+
 test('what another vendor serves of Claude has the quirks of that vendor', () => {
   const body = Buffer.from('{"model":"m","stream":true,"max_tokens":9}')
   const request = { url: 'https://x.example/model/a:0/invoke', headers: {}, body }
@@ -196,6 +201,8 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a dialect that is not signed', { speaks: { a: '/a', b: '/b' }, sign: { a: 'bearer' } }, '"sign"'],
   ['signing of a dialect that is not spoken', { sign: { 'openai-chat': 'bearer', 'b': 'bearer' } }, '"b"'],
   ['signing by a list', { sign: ['bearer'] }, '"sign"'],
+  ['a model of a dialect that is not spoken', withModel({ speaks: ['gemini'] }), 'model "a": "speaks"'],
+  ['a model of no dialect', withModel({ speaks: [] }), 'model "a": "speaks"'],
   ['an unknown quirk', { quirks: ['limps'] }, 'limps'],
   ['a quirk that every object has', { quirks: ['toString'] }, 'toString'],
   ['a quirk without its argument', { quirks: ['anthropicVersionInBody'] }, 'anthropicVersionInBody'],

@@ -78,7 +78,7 @@ const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'quirks', 'can'],
   ...['traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
-const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'price', 'traits']
+const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'price', 'traits']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -117,7 +117,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
-  if (!/^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(baseUrl) || !/[^/]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  if (!isAddress(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
   const free = flag('free')
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
@@ -137,9 +137,13 @@ function readProvider(json: Json, fail: Fail): Provider {
     free,
     keyless: flag('keyless'),
     builtIn: flag('builtIn'),
-    models: parseModels(json.models, { free, traits }, fail),
+    models: parseModels(json.models, { free, traits, dialects: Object.keys(speaks) }, fail),
   }
 }
+
+/** Variables may stand in it, in braces. */
+const isAddress = (text: string): boolean =>
+  /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
   const can = record(value, { what: '"can"', known: ['streamUsage', 'outputCap', 'capsThought'] }, fail)
@@ -196,6 +200,7 @@ const isPath = (path: unknown): boolean =>
 interface Shared {
   readonly free: boolean
   readonly traits: Traits
+  readonly dialects: readonly string[]
 }
 
 function parseModels(value: unknown, shared: Shared, fail: Fail): ReadonlyMap<string, Model> {
@@ -222,14 +227,22 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]
   const failModel = (problem: string): never => fail(`model "${id}": ${problem}`)
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
+  const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
   const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
-  if (price !== undefined && !shared.free && isOfNothing(price)) failModel('a price of nothing needs "free" on the provider')
+  const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
+  if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
   return {
     id,
     ...(typeof name === 'string' && { name }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
+    ...(speaks !== undefined && { speaks }),
     ...(price !== undefined && { price }),
     ...(Object.keys(traits).length > 0 && { traits }),
   }
+}
+
+function parseDialects(value: unknown, spoken: readonly string[], fail: Fail): readonly string[] {
+  const isList = Array.isArray(value) && value.length > 0 && value.every(dialect => spoken.includes(dialect as string))
+  return isList ? (value as string[]) : fail('"speaks" must be a list of dialects of the provider')
 }

@@ -69,6 +69,20 @@ test('a Claude model has both ways to write to the cache, and its long prompts',
   expect(cost(path, { input: 0, cacheWrite: 100_000, cacheWrite1h: 100_001, output: 0 })).toBe('1.950012')
 })
 
+test('Claude costs what its vendor, its region and its place in the cache say', () => {
+  const usage = { input: 1_000_000, cacheRead: 1_000_000, cacheWrite: 1_000_000, cacheWrite1h: 1_000_000, output: 0 }
+  expect(cost('anthropic/claude-opus-5-5', usage)).toBe('17.20')
+  expect(cost('bedrock/global.anthropic.claude-opus-5-5', usage)).toBe('17.20')
+  expect(cost('bedrock/us.anthropic.claude-opus-5-5', usage)).toBe('18.92')
+  // The data has no rate for an hour in the cache here.
+  expect(cost('bedrock/us.anthropic.claude-opus-4-8', { ...usage, output: 1_000_000 })).toBe('51.425')
+  expect(cost('vertex-anthropic/claude-opus-4-8', { input: 0, cacheWrite1h: 1_000_000, output: 0 })).toBe('10.00')
+  expect(cost('anthropic/claude-sonnet-4-5', { input: 200_001, output: 0 })).toBe('1.200006')
+  expect(cost('anthropic/claude-sonnet-5', { input: 0, output: 0, searches: 2 })).toBe('0.02')
+  expect(cost('vertex/gemini-2.5-pro', { input: 200_001, output: 0 })).toBe('0.5000025')
+  expect(written('azure')).toEqual([])
+})
+
 test('DeepSeek is dearer in its two stretches of the day', () => {
   const usage = { input: 1_000_000, cacheRead: 1_000_000, output: 1_000_000 }
   const at = (time: string): string => cost('deepseek/deepseek-flash', usage, { at: `${PRICES_AS_OF}T${time}Z` })
