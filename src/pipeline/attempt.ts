@@ -1,41 +1,18 @@
-// One attempt on one channel: send, judge the head, and open the answer. A plain answer is opened when it is whole,
-// a streamed one when its first content is in hand.
+// One attempt on one channel: adapt, send, open the answer.
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
-import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
-import type { Incoming, Send } from '../http/outgoing.ts'
-import type { Verdict } from '../routing/attempts.ts'
-import { judgeStatus } from '../routing/attempts.ts'
-import type { Channel } from '../upstreams/catalogue.ts'
+import type { Send } from '../http/outgoing.ts'
+import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
-import type { ReadFrame } from './answer-reader.ts'
-import { AnswerReader } from './answer-reader.ts'
-import type { Exchange, Hold } from './exchange.ts'
-import { noteUsage } from './meter.ts'
+import type { Opened } from './opening.ts'
+import { AttemptFailed, openAnswer } from './opening.ts'
+import type { Meeting } from './translation.ts'
 import { Watch } from './watch.ts'
 
-export type Opened = OpenedPlain | OpenedStream
-
-export interface OpenedPlain {
-  readonly kind: 'plain'
-  readonly contentType: string
-  readonly body: Buffer
-}
-
-export interface OpenedStream {
-  readonly kind: 'stream'
-  readonly contentType: string
-  /** Everything up to the first content, which is in hand. */
-  first: readonly ReadFrame[]
-  readonly reader: AnswerReader
-  readonly watch: Watch
-  readonly channel: Channel
-}
-
-export interface AttemptParts {
+export interface AttemptParts extends AdaptParts {
   readonly send: Send
   readonly deadlines: Deadlines
   readonly times: AttemptTimes
@@ -54,40 +31,24 @@ export const defaultAttemptTimes: AttemptTimes = {
   betweenChunksMs: bounds.betweenChunksMsMax,
 }
 
-/** An attempt that came to nothing, and what to tell the caller if it was the last. */
-export class AttemptFailed extends Error {
-  readonly verdict: Verdict
-  readonly refusal: Refusal
-
-  constructor(verdict: Verdict, refusal: Refusal) {
-    super(refusal.message)
-    this.verdict = verdict
-    this.refusal = refusal
-  }
-}
-
-interface Try {
-  readonly hold: Hold
-  readonly exchange: Exchange
-  readonly channel: Channel
-}
-
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
-export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Try): Promise<Opened> {
-  const { timings, protocol } = exchange
+export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Meeting): Promise<Opened> {
+  const { timings } = exchange
   const { firstContentMs, wholeMs } = parts.times
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
+  const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
-  const request = { ...adapt(hold, channel, protocol), onSend }
+  const { request, translation } = await adapted(parts, { hold, exchange, channel })
+  exchange.translation = translation
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
-    const incoming = await parts.send(request, watch.stop)
-    const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })
+    const incoming = await parts.send({ ...request, onSend }, watch.stop)
+    const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
     return opened
@@ -101,106 +62,14 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   }
 }
 
-interface Opening {
-  readonly incoming: Incoming
-  readonly exchange: Exchange
-  readonly channel: Channel
-  readonly watch: Watch
-  readonly stream: boolean
-}
-
-async function openAnswer(opening: Opening): Promise<Opened> {
-  const { incoming, channel } = opening
-  const unusable = (detail: string): AttemptFailed => {
-    incoming.discard()
-    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
+/** What cannot be put into the upstream's dialect is the caller's to change: no other channel is tried. */
+async function adapted(parts: AttemptParts, meeting: Meeting): Promise<Adapted> {
+  const { timings } = meeting.exchange
+  const sinceMs = timings.nowMs()
+  try {
+    return await adapt(parts, meeting)
+  } catch (fault) {
+    timings.say('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
+    throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
   }
-  const encoding = incoming.header('content-encoding')
-  if (encoding !== null && encoding !== 'identity') throw unusable(`an answer encoded as ${encoding}`)
-  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
-  const contentType = incoming.header('content-type') ?? ''
-  const streamed = contentType.startsWith('text/event-stream')
-  if (streamed !== opening.stream) throw unusable(`answered with ${contentType || 'no content type'}`)
-  return streamed ? await openStream(opening, contentType) : await openPlain(opening, contentType)
-}
-
-async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
-  const { incoming, exchange, channel, watch } = opening
-  const body = await incoming.readWhole(bounds.answerBytesMax)
-  watch.end()
-  const reading = body === undefined ? undefined : exchange.protocol.readAnswer(body)
-  if (body === undefined || reading === undefined) {
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
-  }
-  if (reading.error !== undefined) {
-    const said = scrubbed(reading.error, channel).message.slice(0, 200)
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
-  }
-  exchange.meter.content = reading.outputBytes > 0
-  exchange.meter.finished = true
-  exchange.meter.outputBytes = reading.outputBytes
-  exchange.meter.serviceClass = reading.serviceClass
-  if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
-  return { kind: 'plain', contentType, body }
-}
-
-async function openStream(opening: Opening, contentType: string): Promise<Opened> {
-  const { incoming, exchange, channel, watch } = opening
-  const unusable = (detail: string): AttemptFailed => {
-    incoming.discard()
-    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
-  }
-  const reader = new AnswerReader(incoming, exchange)
-  const first: ReadFrame[] = []
-  for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
-    const piece = await reader.next()
-    let opened = false
-    for (const frame of reader.take(piece)) {
-      first.push(frame)
-      bytes += frame.bytes.length
-      const { kind, error } = frame.reading
-      if (error !== undefined) throw unusable(`200 with an error: ${scrubbed(error, channel).message.slice(0, 200)}`)
-      if (kind === 'garbage') throw unusable('200 with what is no event of its dialect')
-      opened ||= kind === 'content' || kind === 'terminal'
-    }
-    if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
-    if (piece.value === undefined) throw unusable('an empty stream')
-  }
-  throw unusable('no content in its first bytes')
-}
-
-async function refusedBy({ incoming, exchange, channel }: Opening): Promise<AttemptFailed> {
-  const { status } = incoming
-  const verdict = judgeStatus(status)
-  const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const said = body === undefined ? undefined : exchange.protocol.readAnswer(body)?.error
-  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const upstream = scrubbed(words, channel)
-  if (verdict === 'caller_at_fault') {
-    return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
-  }
-  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
-  if (verdict === 'rate_limited') {
-    const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
-    return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
-  }
-  return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
-}
-
-/** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */
-export function scrubbed(words: UpstreamWords, { key }: Channel): UpstreamWords {
-  const clean = (text: string): string => key.scrub(text).slice(0, 2_000)
-  return {
-    status: words.status,
-    message: clean(words.message),
-    ...(words.type !== undefined && { type: clean(words.type) }),
-    ...(words.code !== undefined && { code: clean(words.code) }),
-    ...(words.param !== undefined && { param: clean(words.param) }),
-  }
-}
-
-/** Seconds only, and never longer than we tell our own callers to wait. */
-function readRetryAfter(value: string | null): number {
-  const seconds = Number(value ?? '1')
-  return (seconds >= 0 && seconds <= bounds.retryAfterSecondsMax ? seconds : bounds.retryAfterSecondsMax) * 1_000
 }

@@ -68,11 +68,12 @@ export interface PipelineParts {
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
+  dateMs(): number
 }
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: PipelineParts): RunCall {
+export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs }: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
@@ -85,6 +86,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
       const body = await exchange.stop.during(ingress.readBody())
       const call = protocol.readCall(body, ingress)
       exchange.call = call
+      exchange.framing = protocol.openFraming?.(call)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
@@ -95,7 +97,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
 
       timings.enter('Route')
       const { serviceClass, searchesMax } = call
-      const asked = { name, dialect: protocol.name, serviceClass, searches: searchesMax > 0 }
+      const asked = { name, protocol, serviceClass, searches: searchesMax > 0 }
       exchange.route = stages.route(exchange.permit, asked)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
@@ -117,6 +119,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
       callId: ingress.callId,
       requestId: ingress.requestId,
       startedMs: nowMs(),
+      createdMs: dateMs(),
       protocol,
       timings: new Timings(nowMs),
       attempts: [],
@@ -142,9 +145,23 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller, claim, body)
+  const passed = passedHeaders(exchange.protocol, ingress)
+  if (passed !== undefined) exchange.passed = passed
+  exchange.strict = ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder
+}
+
+/** Visible characters only, and no more than a head may have. */
+function passedHeaders({ passes }: Protocol, ingress: Ingress): Record<string, string> | undefined {
+  if (passes === undefined) return undefined
+  const passed: Record<string, string> = {}
+  for (const name of passes) {
+    const value = ingress.header(name)
+    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) passed[name] = value
+  }
+  return passed
 }
 
 interface Asked {

@@ -6,7 +6,7 @@ import type { Traits } from '../base/traits.ts'
 import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
-import type { Conversation } from './conversation.ts'
+import type { Conversation, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
@@ -28,8 +28,19 @@ export interface Protocol extends ErrorDialect {
    * later reports only tell what has changed.
    */
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
+  /** For calls whose stream is not one of server-sent events. */
+  openFraming?(call: Call): Framing | undefined
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+}
+
+/** How the data of events travel without being events. It has state: one for each stream. */
+export interface Framing {
+  readonly contentType: string
+  element(data: string): string
+  end(): string
+  /** An answer that is an error and never was a stream. */
+  error(body: string): string
 }
 
 /** The rest of the request, for dialects that say something there. */
@@ -51,6 +62,8 @@ export interface Codec {
   openReader(source: AnswerSource): EventReader
   writeWhole(answer: Answer, to: AnswerAsk): string
   openWriter(to: AnswerAsk): EventWriter
+  /** Whether what lies at an address must be in the request itself; absent: the upstream fetches everything. */
+  mustHold?(source: Source): boolean
 }
 
 /** The upstream that a conversation is written for. */
@@ -77,6 +90,8 @@ export interface TranslationNotes {
   readonly renamed: Map<string, string>
   /** The answer is held to a schema by a tool of this name: its arguments are the text of the answer. */
   schemaTool?: string
+  /** Custom tools, by their names as written, that this upstream was given as functions of one text, `input`. */
+  wrapped?: Set<string>
 }
 
 /** The upstream that an answer came from. */
