@@ -15,4 +15,6 @@ export const codec: Codec = {
   openReader: source => new MessageEventReader(source),
   writeWhole,
   openWriter: to => new MessageEventWriter(to),
+  // The provider fetches by https and by nothing else.
+  mustHold: source => source.at === 'url' && !/^https:/i.test(source.url),
 }

@@ -28,12 +28,17 @@ interface Part {
   input: string
 }
 
+/** A block that comes in one piece. */
+interface Whole {
+  readonly whole: Json
+}
+
 const sse = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
 
 export class MessageEventWriter implements EventWriter {
   readonly #to: AnswerAsk
   /** Opened and not yet written to their end, in the order of opening; the first one is written as it grows. */
-  readonly #parts = new Map<number, Part | Json>()
+  readonly #parts = new Map<number, Part | Whole>()
   #heldBytes = 0
   #blocks = 0
   #text = ''
@@ -58,7 +63,7 @@ export class MessageEventWriter implements EventWriter {
   end(): string {
     if (this.#ended) return ''
     this.#start()
-    for (const part of this.#parts.values()) if ('opening' in part) (part as Part).closed = true
+    for (const part of this.#parts.values()) if ('opening' in part) part.closed = true
     this.#advance()
     this.#ended = true
     const { finish = 'other', stopSequence } = this.#finish ?? {}
@@ -138,7 +143,7 @@ export class MessageEventWriter implements EventWriter {
     if (choice !== 0) return this.#to.losses.add('choices')
     if (part.kind !== 'native') return this.#to.losses.add(`answer.${part.kind}`)
     if (part.dialect !== 'anthropic-messages') return this.#to.losses.add(part.what)
-    this.#parts.set(index, part.value as Json)
+    this.#parts.set(index, { whole: part.value as Json })
     this.#advance()
   }
 
@@ -162,8 +167,8 @@ export class MessageEventWriter implements EventWriter {
   /** Writes what can be written: all of the first part that is there, and of the next ones once it is done. */
   #advance(): void {
     for (const [index, part] of this.#parts) {
-      if (!('opening' in part)) this.#block(part as Json)
-      else if (!this.#writePart(part as Part)) return
+      if ('whole' in part) this.#block(part.whole)
+      else if (!this.#writePart(part)) return
       this.#parts.delete(index)
     }
   }
