@@ -33,6 +33,8 @@ interface Whole {
   readonly whole: Json
 }
 
+const sealedAt = (opening: Opening): Sealed | undefined => (opening.part === 'call' ? opening.sealed : undefined)
+
 const sse = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
 
 export class MessageEventWriter implements EventWriter {
@@ -134,7 +136,7 @@ export class MessageEventWriter implements EventWriter {
     if (event.choice !== 0) return this.#to.losses.add('choices')
     if (event.part === 'call') this.#calls = true
     if (event.part === 'refusal') this.#refused = true
-    const part: Part = { opening: event, held: [], started: false, closed: false, sealed: undefined, input: '' }
+    const part: Part = { opening: event, held: [], started: false, closed: false, sealed: sealedAt(event), input: '' }
     this.#parts.set(event.index, part)
     this.#advance()
   }
@@ -160,7 +162,7 @@ export class MessageEventWriter implements EventWriter {
     const part = this.#parts.get(index) as Part | undefined
     if (part === undefined) return
     part.closed = true
-    part.sealed = sealed
+    part.sealed = sealed ?? part.sealed
     this.#advance()
   }
 
