@@ -66,7 +66,7 @@ function writeBudget(ask: ThinkingAsk, wish: ReasoningWish, { traits, losses }: 
   const effort = wish.effort === undefined || wish.effort === 'none' ? 'high' : wish.effort
   const wanted = wish.budget ?? Math.floor(outputTokensMax * SHARES[effort])
   const least = Math.max(BUDGET_MIN, traits.budgetMin ?? 0)
-  const most = Math.min(traits.budgetMax ?? wanted, outputTokensMax - 1)
+  const most = Math.min(traits.budgetMax ?? Number.POSITIVE_INFINITY, outputTokensMax - 1)
   if (most < least || thoughtless) {
     losses.add('reasoning')
     return {}
