@@ -1,7 +1,7 @@
 // What lies at the addresses that a conversation names, for an upstream whose dialect must hold it itself.
 
 import type { Stop } from '../base/stop.ts'
-import type { Conversation, Part, Source } from '../protocols/conversation.ts'
+import type { Conversation, Part } from '../protocols/conversation.ts'
 import type { Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { StopReason } from './exchange.ts'
 
@@ -28,8 +28,8 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   }
 }
 
-function addUrls(part: Part, mustHold: (source: Source) => boolean, urls: Set<string>): void {
+function addUrls(part: Part, mustHold: NonNullable<Codec['mustHold']>, urls: Set<string>): void {
   if (part.kind === 'result') for (const inner of part.parts) addUrls(inner, mustHold, urls)
-  if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source)) return
+  if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source, part.kind)) return
   urls.add(part.source.url)
 }

@@ -1,9 +1,11 @@
 // Every dialect, one line each.
 
 import { writeError as writeAnthropicError } from './anthropic-messages/errors.ts'
-import { writeError as writeArkError } from './ark/errors.ts'
+import { ark } from './ark/protocol.ts'
 import { writeError as writeGeminiError } from './gemini/errors.ts'
+import { buildCodec } from './openai-chat/codec.ts'
 import { writeError as writeChatError } from './openai-chat/errors.ts'
+import { openaiChat } from './openai-chat/flavour.ts'
 import { readCall, writeCall } from './openai-chat/request.ts'
 import { readAnswer } from './openai-chat/response.ts'
 import { readFrame } from './openai-chat/stream.ts'
@@ -20,7 +22,9 @@ export const protocols = {
     readAnswer,
     readFrame,
     writeError: writeChatError,
+    codec: buildCodec(openaiChat),
   },
+  ark,
 } as const satisfies Record<string, Protocol>
 
 export const protocolNamed = (name: string): Protocol | undefined =>
@@ -32,7 +36,7 @@ export const errorDialects = {
   'openai-responses': { name: 'openai-responses', writeError: writeResponsesError },
   'anthropic-messages': { name: 'anthropic-messages', writeError: writeAnthropicError },
   'gemini': { name: 'gemini', writeError: writeGeminiError },
-  'ark': { name: 'ark', writeError: writeArkError },
+  'ark': protocols.ark,
 } as const satisfies Record<string, ErrorDialect>
 
 export type ErrorDialectName = keyof typeof errorDialects
