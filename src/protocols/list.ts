@@ -2,7 +2,7 @@
 
 import { anthropicMessages } from './anthropic-messages/dialect.ts'
 import { writeError as writeArkError } from './ark/errors.ts'
-import { writeError as writeGeminiError } from './gemini/errors.ts'
+import { gemini } from './gemini/dialect.ts'
 import { writeError as writeChatError } from './openai-chat/errors.ts'
 import { readCall, writeCall } from './openai-chat/request.ts'
 import { readAnswer } from './openai-chat/response.ts'
@@ -26,6 +26,7 @@ export const protocols = {
   'openai-responses': responsesProtocol(openaiFlavour, { passes: ['openai-beta'], writeError: writeResponsesError }),
   'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
   'anthropic-messages': anthropicMessages,
+  'gemini': gemini,
 } as const satisfies Record<string, Protocol>
 
 export const protocolNamed = (name: string): Protocol | undefined =>
@@ -36,7 +37,7 @@ export const errorDialects = {
   'openai-chat': protocols['openai-chat'],
   'openai-responses': protocols['openai-responses'],
   'anthropic-messages': protocols['anthropic-messages'],
-  'gemini': { name: 'gemini', writeError: writeGeminiError },
+  'gemini': protocols.gemini,
   'ark': { name: 'ark', writeError: writeArkError },
 } as const satisfies Record<string, ErrorDialect>
 
