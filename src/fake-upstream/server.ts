@@ -9,10 +9,10 @@
 import { createServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { assert } from '../base/assert.ts'
-import { answerByDefault } from './default-answers.ts'
+import { DefaultAnswers } from './default-answers.ts'
+import { dialectOf } from './dialects.ts'
 import { Connection } from './connection.ts'
 import { bodyBytesMaxDefault } from './http-request.ts'
-import { isRecord, readJson } from './request.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Start } from './script.ts'
 
@@ -59,6 +59,7 @@ class RunningUpstream implements FakeUpstream {
   readonly #keepRequests: number
   readonly #connections = new Set<Connection>()
   readonly #byModel = new Map<string, Script>()
+  readonly #defaults = new DefaultAnswers()
   #planned: Script[] = []
   #waiters: Waiter[] = []
   #requestCount = 0
@@ -121,12 +122,11 @@ class RunningUpstream implements FakeUpstream {
   }
 
   scriptFor(request: ReceivedRequest): Script {
-    if (this.#byModel.size > 0) {
-      const body = readJson(request.body)
-      const planned = isRecord(body) && typeof body.model === 'string' && this.#byModel.get(body.model)
+    if (this.#byModel.size > 0 && request.method === 'POST') {
+      const planned = this.#byModel.get(dialectOf(request).read(request).model)
       if (planned) return planned
     }
-    return answerByDefault(request)
+    return this.#defaults.answer(request)
   }
 
   nextOrdinal(): number {

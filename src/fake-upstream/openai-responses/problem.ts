@@ -90,7 +90,8 @@ const stray = (call: string): Problem =>
   refuse(`No tool call found for function call output with call_id ${call}.`, 'input')
 
 function findReasoningProblem(item: Json): Problem | undefined {
-  if (item.type !== 'reasoning' || !has(item.encrypted_content)) return undefined
+  const isSealed = item.type === 'reasoning' || item.type === 'compaction'
+  if (!isSealed || !has(item.encrypted_content)) return undefined
   if (isIssued(item.encrypted_content, stateOwner)) return undefined
   const told = `The encrypted content for item ${stringOf(item.id)} could not be verified.`
   return { message: told, code: 'invalid_encrypted_content' }
