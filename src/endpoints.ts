@@ -80,6 +80,7 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
+    { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
