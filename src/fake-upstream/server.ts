@@ -13,6 +13,7 @@ import { DefaultAnswers } from './default-answers.ts'
 import { dialectOf } from './dialects.ts'
 import { Connection } from './connection.ts'
 import { bodyBytesMaxDefault } from './http-request.ts'
+import { ordinalsOfAccount } from './issued.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Start } from './script.ts'
 
@@ -39,6 +40,8 @@ export interface FakeUpstreamOptions {
   readonly host?: string
   readonly port?: number
   readonly keepRequests?: number
+  /** Which account of the provider it is, from 0: ids and opaque state of one are foreign to all others. */
+  readonly account?: number
   /** A larger body is refused with 413. */
   readonly bodyBytesMax?: number
 }
@@ -62,10 +65,11 @@ class RunningUpstream implements FakeUpstream {
   readonly #defaults = new DefaultAnswers()
   #planned: Script[] = []
   #waiters: Waiter[] = []
-  #requestCount = 0
+  #requestCount: number
   #connectionCount = 0
 
   constructor(options: FakeUpstreamOptions) {
+    this.#requestCount = (options.account ?? 0) * ordinalsOfAccount
     this.bodyBytesMax = Math.min(options.bodyBytesMax ?? bodyBytesMaxDefault, bodyBytesMaxDefault)
     this.#keepRequests = Math.min(options.keepRequests ?? requestsKeptMax, requestsKeptMax)
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {

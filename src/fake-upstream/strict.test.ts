@@ -80,7 +80,7 @@ const use = { type: 'tool_use', id: 'toolu_1', name: 'clock', input: {} }
 const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: '12:00' }
 const blocks = (role: string, ...content: readonly object[]) => ({ role, content })
 const said = { type: 'text', text: 'hi' }
-const signature = issue({ by: 'anthropic', ordinal: 1, text: 'hm' })
+const signature = issue({ by: 'messages', ordinal: 1, text: 'hm' })
 const thought = (rest: object) => ({ type: 'thinking', thinking: 'hm', signature, ...rest })
 const after = (...content: readonly object[]) =>
   ({ messages: [text('user'), blocks('assistant', ...content), text('user')] })
@@ -216,6 +216,19 @@ describe.each(responses)('responses: %s', (_name, body, message) => {
     expect(refused.status).toBe(message === undefined ? 200 : 400)
     if (message !== undefined) expect(refused.body.error!.message).toContain(message)
   })
+})
+
+test('P33: the state and the responses of another account are foreign', async () => {
+  const other = await startFakeUpstream({ account: 1 })
+  const signature = issue({ by: 'messages', ordinal: 1_000_001, text: 'hm' })
+  const body = JSON.stringify({ model: 'echo', max_tokens: 9, ...after(thought({ signature }), said) })
+  const status = async (url: string) => (await fetch(`${url}/v1/messages`, { method: 'POST', body })).status
+  expect([await status(other.url), await status(upstream.url)]).toEqual([200, 400])
+  const kept = await fetch(`${other.url}/v1/responses`, { method: 'POST', body: '{"model":"echo","input":"x"}' })
+  const { id } = (await kept.json()) as { id: string }
+  const { body: refused } = await ask('/v1/responses', { model: 'echo', input: 'x', previous_response_id: id })
+  expect(refused.error!.code).toBe('previous_response_not_found')
+  await other.stop()
 })
 
 test('foreign reasoning has the code that clients look for', async () => {

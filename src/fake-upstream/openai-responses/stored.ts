@@ -8,7 +8,7 @@ import { base36, createdS } from '../dialect.ts'
 import type { Dialect, Problem, Reply } from '../dialect.ts'
 import { issue } from '../issued.ts'
 import { Shelf } from '../kept.ts'
-import { bodyOf, numberOf, objectOf, pathOf, queryOf, stringOf } from '../reading.ts'
+import { bodyOf, objectOf, pathOf, queryOf, stringOf } from '../reading.ts'
 import type { Json } from '../reading.ts'
 import { isRecord } from '../request.ts'
 import type { ReceivedRequest } from '../request.ts'
@@ -54,9 +54,9 @@ export class Responses {
     const body = this.#expand(given)
     if (body === undefined) return speaking.refuse(notFound(stringOf(given.previous_response_id), 400))
     const known = speaking.dialect.name === 'openai-responses' ? responsesFields : arkResponsesFields
-    const problem = findBodyProblem(body, known) ?? findBackgroundProblem(body)
+    const problem = findBodyProblem(body, known, request.ordinal) ?? findBackgroundProblem(body)
     if (problem) return speaking.refuse(problem)
-    const asked = readResponsesBody(body)
+    const asked = readResponsesBody(body, request.ordinal)
     const told = Object.fromEntries(toldBack.flatMap(name => (given[name] == null ? [] : [[name, given[name]]])))
     const reply = { ...replyOf(asked, request.ordinal), told }
     const inBackground = body.background === true && !asked.stream
@@ -153,7 +153,7 @@ function listItems(request: ReceivedRequest, items: readonly Json[]): Script {
 
 /** POST …/responses/input_tokens */
 export function countInput(request: ReceivedRequest): Script {
-  const input_tokens = readResponsesBody(objectOf(request)).promptWords
+  const input_tokens = readResponsesBody(objectOf(request), request.ordinal).promptWords
   return json(JSON.stringify({ object: 'response.input_tokens', input_tokens }))
 }
 
@@ -163,7 +163,7 @@ export function compact(request: ReceivedRequest): Script {
   const users = itemsOf(body.input).filter(item => isMessage(item) && item.role === 'user')
   const encrypted_content = issue({ by: stateOwner, ordinal: request.ordinal, text: 'compaction' })
   const sealed = { id: `cmp_fake${base36(request.ordinal)}`, type: 'compaction', encrypted_content }
-  const input_tokens = numberOf(readResponsesBody(body).promptWords) ?? 0
+  const input_tokens = readResponsesBody(body, request.ordinal).promptWords
   const usage = {
     input_tokens,
     input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
