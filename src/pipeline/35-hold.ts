@@ -88,13 +88,14 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const counted = await tryHold(finer)
       if (counted !== undefined) return counted
     }
-    for (let tries = 0; route.permit.caller.clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
+    const clamps = route.permit.caller.clamps && !call.uncapped
+    for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
       const cap = affordableOutput(finer, route.price, readMoney(last.available))
       if (cap < CLAMPED_TOKENS_MIN) break
       const clamped = await tryHold({ ...finer, outputTokensMax: cap }, cap)
       if (clamped !== undefined) return clamped
     }
-    throw refusalOfHold(last, upperBound(finer, route.price), hintOf(finer, route, last)) ?? unheld(exchange, last)
+    throw refusalOfHold(last, upperBound(finer, route.price), call.uncapped ? '' : hintOf(finer, route, last)) ?? unheld(exchange, last)
   }
 
   return async function hold(route, call, exchange) {
@@ -132,10 +133,11 @@ export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Mode
       ? Math.min(bodyBytes, contextTokens ?? bodyBytes)
       : (contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: can.capsThought ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
+    thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
     choices,
     searchesMax,
     textOnly,
+    ...(call.units && { units: call.units }),
   }
 }
 
