@@ -15,7 +15,8 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   }
   if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
-  exchange.timings.writeTo(headers)
+  if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
+  else exchange.timings.writeTo(headers)
   return headers
 }
 
