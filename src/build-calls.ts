@@ -1,6 +1,7 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
 import type { Deadlines } from './base/deadlines.ts'
+import { Refusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { Seal } from './base/seal.ts'
 import type { Ledger } from './billing/ledger.ts'
@@ -20,6 +21,7 @@ import { buildAnswering } from './pipeline/answering.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
 import { Leaving } from './pipeline/leaving.ts'
+import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
@@ -56,6 +58,7 @@ export function buildCalls(parts: CallParts) {
       send: upstreams.send,
       deadlines,
       times: world.attemptTimes,
+      resolveMedia: buildResolveMedia(url => Promise.reject(new Refusal('call_unserved', url))),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
@@ -63,6 +66,6 @@ export function buildCalls(parts: CallParts) {
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
-  const runCall = buildPipeline({ stages, answering, leaving, underWay, nowMs })
+  const runCall = buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs })
   return { settling, counter, upstreams, authenticate, runCall }
 }

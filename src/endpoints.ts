@@ -17,6 +17,8 @@ export interface Endpoint {
   readonly method: 'GET' | 'POST'
   /** Whole, or ending in `/*` for everything below. */
   readonly path: string
+  /** What a path below must end with, for dialects whose paths end in a verb. */
+  readonly ending?: string
   readonly auth: Auth
   /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
   readonly call?: Protocol
@@ -41,6 +43,8 @@ export interface Reply {
 
 export interface Family {
   readonly prefix: string
+  /** Only paths that end in one of Gemini's verbs, which win over any longer prefix. */
+  readonly verbs?: boolean
   readonly auth: Auth
   readonly dialect: ErrorDialectName
   /** Whether browsers of other origins may call it. */
@@ -53,6 +57,8 @@ export const families: readonly Family[] = [
   { prefix: '/v1/messages', auth: 'key', dialect: 'anthropic-messages', cors: true },
   { prefix: '/v1/responses', auth: 'key', dialect: 'openai-responses', cors: true },
   { prefix: '/v1', auth: 'key', dialect: 'openai-chat', cors: true },
+  { prefix: '/v1', verbs: true, auth: 'key', dialect: 'gemini', cors: true },
+  { prefix: '/v1beta', verbs: true, auth: 'key', dialect: 'gemini', cors: true },
   { prefix: '/v1beta/openai', auth: 'key', dialect: 'openai-chat', cors: true },
   { prefix: '/v1beta', auth: 'key', dialect: 'gemini', cors: true },
   { prefix: '/api/v3', auth: 'key', dialect: 'ark', cors: true },
@@ -101,11 +107,15 @@ const readiness = (ready: boolean, ledger: LedgerState): Reply => ({
   body: JSON.stringify({ status: ready ? 'ready' : 'not ready', ledger }),
 })
 
+const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/
+
 export function familyOf(path: string): Family {
   let best = families.at(-1)!
+  const hasVerb = path.includes(':') && GEMINI_VERB.test(path)
   for (const family of families) {
     const fits = path === family.prefix || path.startsWith(`${family.prefix}/`)
-    if (fits && family.prefix.length >= best.prefix.length) best = family
+    if (!fits || (family.verbs && !hasVerb)) continue
+    if (family.verbs === best.verbs ? family.prefix.length >= best.prefix.length : family.verbs) best = family
   }
   return best
 }

@@ -46,7 +46,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
-    whole.get(path) ?? below.filter(endpoint => path.startsWith(endpoint.path.slice(0, -1)))
+    whole.get(path) ?? below.filter(({ path: above, ending = '' }) => isBelow(path, above) && path.endsWith(ending))
 
   async function answerIn(family: Family, arrival: Arrival, visit: Visit): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
@@ -84,6 +84,8 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     return response
   }
 }
+
+const isBelow = (path: string, above: string): boolean => path.startsWith(above.slice(0, -1))
 
 interface Visit {
   readonly callId: number

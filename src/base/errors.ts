@@ -39,6 +39,8 @@ const rows = {
   field_invalid: [400, 'invalid_request', false, 'A field of the request body has a wrong type or value.'],
   model_malformed: [400, 'invalid_request', false, 'The model must be named as <provider>/<model>.'],
   idempotency_key_invalid: [400, 'invalid_request', false, 'Idempotency-Key must be 1 to 255 visible characters.'],
+  translation_loses: [400, 'invalid_request', false, 'This upstream cannot be told all of the request.'],
+  call_unserved: [400, 'invalid_request', false, 'This model does not answer calls of this kind.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
   budget_too_low: [402, 'payment', false, 'A budget does not cover what this call may cost.'],

@@ -6,6 +6,7 @@ import { parsePrice, priceText } from '../base/price.ts'
 import { buildPriceBook, shippedTexts, syncRows } from '../billing/price-book.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
 import { buildRoute } from './30-route.ts'
+import { protocols } from '../protocols/list.ts'
 import type { Permit, Route } from './exchange.ts'
 
 const file = (id: string, rest: object): { name: string; text: string } => {
@@ -33,7 +34,7 @@ const permit = { caller: { perMille: 1_200n } } as Permit
 const route = buildRoute({ catalogue, prices, dateMs: () => 5_000 })
 
 function routeTo(provider: string, model: string, serviceClass?: string): Route {
-  return route(permit, { name: { provider, model }, dialect: 'openai-chat', serviceClass, searches: false })
+  return route(permit, { name: { provider, model }, protocol: protocols['openai-chat'], serviceClass, searches: false })
 }
 
 function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
@@ -72,7 +73,7 @@ test('an unknown price is never nothing', () => {
 })
 
 test('a search needs a price, which may be nothing', () => {
-  const common = { dialect: 'openai-chat', serviceClass: undefined, searches: true }
+  const common = { protocol: protocols['openai-chat'], serviceClass: undefined, searches: true }
   const asks = (model: string) => (): Route => route(permit, { name: { provider: 'paid', model }, ...common })
   expect(asks('plain')).toThrow('price_unknown')
   expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)

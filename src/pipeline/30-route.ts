@@ -5,6 +5,8 @@ import { Refusal } from '../base/errors.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { PricedOrFree } from '../billing/price.ts'
 import { classOf, hasClass, hasSearch } from '../billing/price.ts'
+import { protocolNamed } from '../protocols/list.ts'
+import type { Protocol } from '../protocols/protocol.ts'
 import type { ModelName } from '../routing/model-name.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
@@ -18,7 +20,8 @@ export interface RouteParts {
 
 export interface Asked {
   readonly name: ModelName
-  readonly dialect: string
+  /** The caller's. */
+  readonly protocol: Protocol
   /** As the caller wrote it. */
   readonly serviceClass: string | undefined
   /** The provider is asked to search, too. */
@@ -45,19 +48,30 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
   }
 
   return function route(permit, asked) {
-    const { name, dialect } = asked
+    const { name, protocol } = asked
     const provider = catalogue.providers.get(name.provider)
     if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
     const model = findModel(provider, name.model)
     if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
-    const channels = provider.speaks[dialect] === undefined ? [] : catalogue.channelsOf(provider.id)
+    const spoken = dialectFor(provider, model, protocol)
+    if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
+    const channels = catalogue.channelsOf(provider.id)
     if (channels.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
     const current = priceOf(provider, model, asked)
     const { perMille } = permit.caller
     const price: PricedOrFree =
       current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
-    return { permit, provider, model, price, channels } as Route
+    return { permit, provider, model, price, spoken, channels } as Route
   }
+}
+
+/** The caller's own dialect if the provider speaks it, for then nothing is translated; else the one it speaks best. */
+function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
+  if (protocol.codec === undefined) return undefined
+  const name = served.find(name => provider.speaks[name] !== undefined && protocolNamed(name)?.codec !== undefined)
+  return name === undefined ? undefined : protocolNamed(name)
 }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>

@@ -1,4 +1,5 @@
-// Reads a streamed answer frame by frame and meters it as it passes. The frames' bytes are the upstream's own.
+// Reads a streamed answer frame by frame and meters it as it passes. The frames' bytes are the upstream's own, or what
+// they become in the caller's dialect.
 
 import { bounds } from '../base/bounds.ts'
 import type { Incoming, Piece } from '../http/outgoing.ts'
@@ -9,9 +10,10 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Exchange } from './exchange.ts'
 import type { Meter } from './meter.ts'
 import { noteFrame } from './meter.ts'
+import { StreamTranslator } from './translation.ts'
 
 export interface ReadFrame {
-  readonly bytes: SseFrame
+  readonly bytes: Buffer
   readonly reading: FrameReading
 }
 
@@ -20,11 +22,15 @@ export class AnswerReader {
   readonly #protocol: Protocol
   readonly #meter: Meter
   readonly #choices: number
+  /** Where the caller speaks another dialect. */
+  readonly #translator: StreamTranslator | undefined
   readonly #splitter = new SseSplitter(bounds.frameBytesMax)
 
-  constructor(incoming: Incoming, exchange: Exchange) {
+  constructor(incoming: Incoming, exchange: Exchange, spoken: Protocol) {
     this.#incoming = incoming
-    this.#protocol = exchange.protocol
+    this.#protocol = spoken
+    const { translation } = exchange
+    this.#translator = translation && new StreamTranslator(translation)
     this.#meter = exchange.meter
     this.#choices = exchange.call?.choices ?? 1
   }
@@ -66,9 +72,22 @@ export class AnswerReader {
     for (const bytes of frames) {
       const reading = this.#protocol.readFrame(frameData(bytes))
       noteFrame(this.#meter, reading, this.#choices)
-      read.push({ bytes, reading })
+      read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
     return read
+  }
+
+  /** The upstream's own bytes, or what they mean in the caller's dialect. */
+  #forCaller(bytes: SseFrame, reading: FrameReading): Buffer {
+    const translator = this.#translator
+    if (translator === undefined || reading.kind === 'error' || reading.kind === 'garbage') return bytes
+    const said = translator.take(reading)
+    return reading.kind === 'terminal' ? Buffer.concat([said, translator.end()]) : said
+  }
+
+  /** The last words of an answer whose stream ended without any, though the model was done. */
+  unsaidEnd(): Buffer {
+    return this.#translator?.end() ?? Buffer.from(this.#protocol.lastEvent)
   }
 }

@@ -7,14 +7,18 @@ import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Incoming, Send } from '../http/outgoing.ts'
+import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { judgeStatus } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
+import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import { AnswerReader } from './answer-reader.ts'
-import type { Exchange, Hold } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { noteUsage } from './meter.ts'
+import type { Meeting } from './translation.ts'
+import { translateWhole } from './translation.ts'
 import { Watch } from './watch.ts'
 
 export type Opened = OpenedPlain | OpenedStream
@@ -35,7 +39,7 @@ export interface OpenedStream {
   readonly channel: Channel
 }
 
-export interface AttemptParts {
+export interface AttemptParts extends AdaptParts {
   readonly send: Send
   readonly deadlines: Deadlines
   readonly times: AttemptTimes
@@ -66,28 +70,24 @@ export class AttemptFailed extends Error {
   }
 }
 
-interface Try {
-  readonly hold: Hold
-  readonly exchange: Exchange
-  readonly channel: Channel
-}
-
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
-export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Try): Promise<Opened> {
-  const { timings, protocol } = exchange
+export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Meeting): Promise<Opened> {
+  const { timings } = exchange
   const { firstContentMs, wholeMs } = parts.times
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
+  const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
-  const request = { ...adapt(hold, channel, protocol), onSend }
+  const { request, translation } = await adapted(parts, { hold, exchange, channel })
+  exchange.translation = translation
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
-    const incoming = await parts.send(request, watch.stop)
-    const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream })
+    const incoming = await parts.send({ ...request, onSend }, watch.stop)
+    const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
     return opened
@@ -101,12 +101,25 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   }
 }
 
+/** What cannot be put into the upstream's dialect is the caller's to change: no other channel is tried. */
+async function adapted(parts: AttemptParts, meeting: Meeting): Promise<Adapted> {
+  const { timings } = meeting.exchange
+  const sinceMs = timings.nowMs()
+  try {
+    return await adapt(parts, meeting)
+  } catch (fault) {
+    timings.say('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
+    throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
+  }
+}
+
 interface Opening {
   readonly incoming: Incoming
   readonly exchange: Exchange
   readonly channel: Channel
   readonly watch: Watch
   readonly stream: boolean
+  readonly spoken: Protocol
 }
 
 async function openAnswer(opening: Opening): Promise<Opened> {
@@ -128,7 +141,7 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   const { incoming, exchange, channel, watch } = opening
   const body = await incoming.readWhole(bounds.answerBytesMax)
   watch.end()
-  const reading = body === undefined ? undefined : exchange.protocol.readAnswer(body)
+  const reading = body === undefined ? undefined : opening.spoken.readAnswer(body)
   if (body === undefined || reading === undefined) {
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
   }
@@ -141,16 +154,19 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   exchange.meter.outputBytes = reading.outputBytes
   exchange.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
-  return { kind: 'plain', contentType, body }
+  const { translation } = exchange
+  if (translation === undefined) return { kind: 'plain', contentType, body }
+  const json = reading.json ?? (JSON.parse(body.toString('utf8')) as unknown)
+  return { kind: 'plain', contentType: 'application/json', body: translateWhole(translation, json) }
 }
 
 async function openStream(opening: Opening, contentType: string): Promise<Opened> {
-  const { incoming, exchange, channel, watch } = opening
+  const { incoming, exchange, channel, watch, spoken } = opening
   const unusable = (detail: string): AttemptFailed => {
     incoming.discard()
     return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
   }
-  const reader = new AnswerReader(incoming, exchange)
+  const reader = new AnswerReader(incoming, exchange, spoken)
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
     const piece = await reader.next()
@@ -161,7 +177,7 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
       const { kind, error } = frame.reading
       if (error !== undefined) throw unusable(`200 with an error: ${scrubbed(error, channel).message.slice(0, 200)}`)
       if (kind === 'garbage') throw unusable('200 with what is no event of its dialect')
-      opened ||= kind === 'content' || kind === 'terminal'
+      opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
     if (piece.value === undefined) throw unusable('an empty stream')
@@ -169,13 +185,13 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
   throw unusable('no content in its first bytes')
 }
 
-async function refusedBy({ incoming, exchange, channel }: Opening): Promise<AttemptFailed> {
+async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Promise<AttemptFailed> {
   const { status } = incoming
   const verdict = judgeStatus(status)
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const said = body === undefined ? undefined : exchange.protocol.readAnswer(body)?.error
+  const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const upstream = scrubbed(words, channel)
+  const upstream = wordsFor(exchange, scrubbed(words, channel))
   if (verdict === 'caller_at_fault') {
     return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
   }
@@ -185,6 +201,11 @@ async function refusedBy({ incoming, exchange, channel }: Opening): Promise<Atte
     return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
   }
   return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
+}
+
+/** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
+export function wordsFor({ translation }: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
+  return translation === undefined ? { status, message, ...names } : { status, message }
 }
 
 /** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */

@@ -11,6 +11,7 @@ import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
+import type { Conversation } from '../protocols/conversation.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
@@ -19,6 +20,7 @@ import type { Claim } from './idempotency.ts'
 import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
 import type { Timings } from './timings.ts'
+import type { Translation } from './translation.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
 export type Caller = Brand<
@@ -47,6 +49,8 @@ export type Route = Brand<
     readonly provider: Provider
     readonly model: Model
     readonly price: PricedOrFree
+    /** The dialect in which the upstream is spoken to. */
+    readonly spoken: Protocol
     /** In the order in which they are tried. */
     readonly channels: readonly Channel[]
   },
@@ -84,6 +88,8 @@ export interface Exchange {
   readonly callId: number
   readonly requestId: string
   readonly startedMs: number
+  /** The date at which it came. */
+  readonly createdMs: number
   readonly protocol: Protocol
   readonly timings: Timings
   readonly attempts: Attempt[]
@@ -98,6 +104,14 @@ export interface Exchange {
   /** The call is over and answered; nobody need wait for it. */
   close(): void
   call?: Call
+  /** Of the caller's headers those that go to an upstream of the same dialect. */
+  passed?: Readonly<Record<string, string>>
+  /** The caller would rather be refused than lose something in translation. */
+  strict?: boolean
+  /** What the call means, once a translation has asked. */
+  said?: Conversation
+  /** Of the attempt under way, where its upstream speaks another dialect. */
+  translation?: Translation | undefined
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
   /** It came with an idempotency key. */

@@ -50,7 +50,7 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number):
   meter.outputBytes += reading.outputBytes
   meter.finishes += reading.finishes
   meter.finished = meter.finishes >= choices
-  meter.content ||= reading.kind === 'content'
+  meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
   if (reading.usage !== undefined) noteUsage(meter, reading.usage)
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
 }

@@ -69,13 +69,14 @@ export interface PipelineParts {
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
+  dateMs(): number
 }
 
 const noBody = Buffer.alloc(0)
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: PipelineParts): RunCall {
+export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs }: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
@@ -121,6 +122,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs }: P
       callId: ingress.callId,
       requestId: ingress.requestId,
       startedMs: nowMs(),
+      createdMs: dateMs(),
       protocol,
       timings: new Timings(nowMs),
       attempts: [],
@@ -146,9 +148,23 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller, claim, body)
+  const passed = passedHeaders(exchange.protocol, ingress)
+  if (passed !== undefined) exchange.passed = passed
+  exchange.strict = ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder
+}
+
+/** Visible characters only, and no more than a head may have. */
+function passedHeaders({ passes }: Protocol, ingress: Ingress): Record<string, string> | undefined {
+  if (passes === undefined) return undefined
+  const passed: Record<string, string> = {}
+  for (const name of passes) {
+    const value = ingress.header(name)
+    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) passed[name] = value
+  }
+  return passed
 }
 
 interface Asked {

@@ -1,11 +1,12 @@
 // A streamed answer on its way to the caller: bytes pass as they came, and the last word waits until the call is
 // settled. Whatever goes wrong after the head has left is said as an event of the caller's dialect.
 
+import { bounds } from '../base/bounds.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import type { OpenedStream } from './attempt.ts'
-import { scrubbed } from './attempt.ts'
+import { scrubbed, wordsFor } from './attempt.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { endingOf, refusalOf } from './ending.ts'
 import type { Ending, Exchange } from './exchange.ts'
@@ -87,8 +88,10 @@ async function relayUntilTerminal(
   const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
   let frames = stream.first
   stream.first = [] // not kept for as long as the stream lasts
+  const held: Uint8Array[] = []
   for (let more = true; ; ) {
-    const { passing, ending } = sortOut(frames, keepsUsage)
+    const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
+    holdBack(held, closing)
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
     exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
@@ -97,9 +100,9 @@ async function relayUntilTerminal(
       await room
     }
     exchange.meter.deliveredBytes = exchange.meter.outputBytes
-    if (ending?.reading.kind === 'terminal') return ending.bytes
-    if (ending !== undefined) throw brokenOff(ending.reading.error, stream)
-    if (!more) return unsaidEnd(exchange)
+    if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
+    if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
+    if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
     stream.watch.alive()
     const piece = await stream.reader.next()
     more = piece.value !== undefined
@@ -107,30 +110,45 @@ async function relayUntilTerminal(
   }
 }
 
-/** What passes, up to the frame that ends it all, if there is one. */
-function sortOut(
-  frames: readonly ReadFrame[],
-  keepsUsage: boolean,
-): { readonly passing: readonly Uint8Array[]; readonly ending: ReadFrame | undefined } {
-  const passing: Uint8Array[] = []
-  for (const frame of frames) {
-    const { kind } = frame.reading
-    if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, ending: frame }
-    if (kind !== 'usage' || keepsUsage) passing.push(frame.bytes)
-  }
-  return { passing, ending: undefined }
+interface Sorted {
+  readonly passing: readonly Uint8Array[]
+  /** From the model's last word on: it waits for the settle. */
+  readonly closing: readonly Uint8Array[]
+  readonly ending: ReadFrame | undefined
 }
 
-function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream): Refusal {
+/** What passes, up to the frame that ends it all, if there is one. */
+function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: boolean): Sorted {
+  const passing: Uint8Array[] = []
+  const closing: Uint8Array[] = []
+  let closes = isClosing
+  for (const frame of frames) {
+    const { kind } = frame.reading
+    if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
+    closes ||= kind === 'closing'
+    if (closes) closing.push(frame.bytes)
+    else if (frame.bytes.length > 0 && (kind !== 'usage' || keepsUsage)) passing.push(frame.bytes)
+  }
+  return { passing, closing, ending: undefined }
+}
+
+function holdBack(held: Uint8Array[], closing: readonly Uint8Array[]): void {
+  held.push(...closing)
+  let bytes = 0
+  for (const one of held) bytes += one.length
+  if (bytes > bounds.frameBytesMax) throw new Refusal('upstream_failed', 'too much after its last word')
+}
+
+function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
-  const upstream = scrubbed(error, channel)
+  const upstream = wordsFor(exchange, scrubbed(error, channel))
   return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream })
 }
 
 /** The upstream closed without its terminal event: whole if the model had said that it was done, else broken off. */
-function unsaidEnd(exchange: Exchange): Uint8Array {
-  if (!exchange.meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
-  return Buffer.from(exchange.protocol.lastEvent)
+function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
+  if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
+  return reader.unsaidEnd()
 }
 
 /** What goes wrong while bytes pass is the upstream's fault, unless the call was stopped or we meant it. */

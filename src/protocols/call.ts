@@ -16,8 +16,6 @@ export interface Call {
   json: Readonly<Record<string, unknown>>
   /** The dialect that it came in. */
   readonly dialect: string
-  /** Of the caller's headers those that go to an upstream of the same dialect. */
-  readonly headers?: Readonly<Record<string, string>>
   readonly bodyBytes: number
   /** All of its input is text in the body, so that its bytes bound its tokens. */
   readonly textOnly: boolean

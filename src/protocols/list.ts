@@ -23,6 +23,9 @@ export const protocols = {
   },
 } as const satisfies Record<string, Protocol>
 
+export const protocolNamed = (name: string): Protocol | undefined =>
+  Object.hasOwn(protocols, name) ? protocols[name as keyof typeof protocols] : undefined
+
 /** Dialects in which errors are spoken. */
 export const errorDialects = {
   'openai-chat': protocols['openai-chat'],

@@ -5,7 +5,7 @@ import type { SpokenError } from '../base/errors.ts'
 import type { Traits } from '../base/traits.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
-import type { Conversation } from './conversation.ts'
+import type { Conversation, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
@@ -59,6 +59,8 @@ export interface Codec {
   openReader(source: AnswerSource): EventReader
   writeWhole(answer: Answer, to: AnswerAsk): string
   openWriter(to: AnswerAsk): EventWriter
+  /** Whether what lies at an address must be in the request itself; absent: the upstream fetches everything. */
+  mustHold?(source: Source): boolean
 }
 
 /** The upstream that a conversation is written for. */

@@ -3,6 +3,7 @@
 
 import type { Price } from '../base/price.ts'
 import { isOfNothing, parsePrice } from '../base/price.ts'
+import type { Traits } from '../base/traits.ts'
 
 export interface Capabilities {
   /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */
@@ -18,6 +19,9 @@ export interface Model {
   readonly name?: string
   readonly contextTokens?: number
   readonly outputTokensMax?: number
+  /** The dialects in which it answers, of those that its provider speaks; all of them if absent. */
+  readonly speaks?: readonly string[]
+  readonly traits?: Traits
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
 }

@@ -47,7 +47,7 @@ beforeAll(async () => {
   drop('gratis', { free: true, keyless: true, openModels: true })
   const models = [{ id: 'm', price: { input: '1', output: '1' } }]
   drop('dormant', { models })
-  drop('mute', { speaks: { 'anthropic-messages': '/messages' }, models })
+  drop('mute', { speaks: { 'smoke-signals': '/hill' }, models })
   const env = {
     WEIR_PROVIDERS: folder,
     NEWCOMER_KEY: 'newcomers-key',
@@ -125,7 +125,7 @@ describe('is not served', () => {
     ['a model that is not in the file', 'newcomer/nothing', 404, 'model_not_found'],
     ['a provider that nobody described', 'nobody/nothing', 404, 'model_not_found'],
     ['a provider without a key', 'dormant/m', 503, 'no_channel'],
-    ['a provider of another dialect', 'mute/m', 503, 'no_channel'],
+    ['a provider of a dialect that nobody knows', 'mute/m', 400, 'call_unserved'],
   ]
 
   test.each(rows)('%s: %s is a %i %s', async (_name, model, status, code) => {

@@ -33,6 +33,8 @@ export interface Harness {
 
 export interface HarnessOptions {
   readonly env?: Record<string, string>
+  /** More of it that needs the fake upstream's address. */
+  readonly upstreamEnv?: (url: string) => Record<string, string>
   readonly world?: Partial<World>
   /** Keep the data folder of another harness, to start again on it. */
   readonly folder?: string
@@ -52,6 +54,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     WEIR_BALLAST_MB: '0',
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
     OPENAI_BASE_URL: `${upstream.url}/v1`,
+    ...options.upstreamEnv?.(upstream.url),
     ...options.env,
   }
   const gateway = await startGateway(readConfig(env), { writeLog: line => logs.push(line), ...options.world })

@@ -6,11 +6,11 @@ import type { Nanos, NanosPerMillion } from '../../src/base/money.ts'
 import type { LimitRate } from '../../src/pipeline/20-limit-rate.ts'
 import type { Asked, RouteCall } from '../../src/pipeline/30-route.ts'
 import type { HoldCall } from '../../src/pipeline/35-hold.ts'
+import type { AdaptParts } from '../../src/pipeline/40-adapt.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
 import type { Forward } from '../../src/pipeline/50-forward.ts'
 import type { Caller, Exchange, Hold, Permit, Route } from '../../src/pipeline/exchange.ts'
 import type { Call } from '../../src/protocols/call.ts'
-import type { Protocol } from '../../src/protocols/protocol.ts'
 import type { Channel } from '../../src/upstreams/catalogue.ts'
 
 declare const caller: Caller
@@ -20,7 +20,7 @@ declare const hold: Hold
 declare const call: Call
 declare const asked: Asked
 declare const channel: Channel
-declare const protocol: Protocol
+declare const parts: AdaptParts
 declare const exchange: Exchange
 declare const limitRate: LimitRate
 declare const routeCall: RouteCall
@@ -34,7 +34,7 @@ export async function inOrder(): Promise<void> {
   const allowed: Permit = limitRate(caller)
   const found: Route = routeCall(allowed, asked)
   const held: Hold = await holdCall(found, call, exchange)
-  adapt(held, channel, protocol)
+  await adapt(parts, { hold: held, exchange, channel })
   await forward(held, exchange)
 }
 
@@ -51,7 +51,7 @@ export function outOfOrder(): void {
   // @ts-expect-error a hold cannot be had from a caller
   void holdCall(caller, call, exchange)
   // @ts-expect-error nothing is adapted before it is held
-  adapt(route, channel, protocol)
+  void adapt(parts, { hold: route, exchange, channel })
   // @ts-expect-error nothing goes upstream before it is held
   void forward(route, exchange)
   // @ts-expect-error nothing goes upstream for a mere permit

@@ -1,0 +1,35 @@
+// What lies at the addresses that a conversation names, for an upstream whose dialect must hold it itself.
+
+import type { Stop } from '../base/stop.ts'
+import type { Conversation, Part, Source } from '../protocols/conversation.ts'
+import type { Codec, ConversationTarget } from '../protocols/protocol.ts'
+import type { StopReason } from './exchange.ts'
+
+type Media = ConversationTarget['media']
+
+export type ResolveMedia = (said: Conversation, codec: Codec, stop: Stop<StopReason>) => Promise<Media>
+
+/** Fetches what a caller named, and refuses what is not the caller's to see. */
+export type FetchMedia = (url: string) => Promise<{ readonly mime: string; readonly bytes: Uint8Array }>
+
+const none: Media = new Map()
+
+export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
+  return async function resolveMedia(said, codec, stop) {
+    if (codec.mustHold === undefined) return none
+    const urls = new Set<string>()
+    for (const { parts } of said.turns) for (const part of parts) addUrls(part, codec.mustHold, urls)
+    if (urls.size === 0) return none
+    const found = [...urls].map(async url => {
+      const { mime, bytes } = await fetchMedia(url)
+      return [url, { mime, base64: Buffer.from(bytes).toString('base64') }] as const
+    })
+    return new Map(await stop.during(Promise.all(found)))
+  }
+}
+
+function addUrls(part: Part, mustHold: (source: Source) => boolean, urls: Set<string>): void {
+  if (part.kind === 'result') for (const inner of part.parts) addUrls(inner, mustHold, urls)
+  if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source)) return
+  urls.add(part.source.url)
+}

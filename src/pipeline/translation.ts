@@ -1,0 +1,131 @@
+// Two dialects, one call: the caller's on this side, the upstream's on the other. Made anew for each attempt, because
+// the next channel may speak another.
+
+import { createHash } from 'node:crypto'
+import { Refusal } from '../base/errors.ts'
+import { textId } from '../base/ids.ts'
+import { noTraits } from '../base/traits.ts'
+import type { EventReader, EventWriter } from '../protocols/answer.ts'
+import type { FrameReading } from '../protocols/call.ts'
+import type { Conversation } from '../protocols/conversation.ts'
+import { Losses } from '../protocols/losses.ts'
+import type { AnswerAsk, AnswerSource, Codec, ConversationTarget, Protocol } from '../protocols/protocol.ts'
+import type { Channel } from '../upstreams/catalogue.ts'
+import type { Exchange, Hold } from './exchange.ts'
+
+export interface Translation {
+  /** The upstream's side. */
+  readonly from: Codec
+  readonly source: AnswerSource
+  /** The caller's side. */
+  readonly to: Codec
+  readonly ask: AnswerAsk
+}
+
+export interface Meeting {
+  readonly hold: Hold
+  readonly exchange: Exchange
+  readonly channel: Channel
+}
+
+/** Undefined where both sides speak the same dialect, whose bytes pass. */
+export function translationFor({ hold, exchange, channel }: Meeting): Translation | undefined {
+  const { spoken } = hold.route
+  if (spoken === exchange.protocol) return undefined
+  return meet(exchange.protocol, spoken, { hold, exchange, channel })
+}
+
+function meet(caller: Protocol, upstream: Protocol, { hold, exchange, channel }: Meeting): Translation {
+  if (caller.codec === undefined || upstream.codec === undefined) {
+    throw new Refusal('call_unserved', `${caller.name} → ${upstream.name}`)
+  }
+  const { call } = hold
+  const notes = { losses: new Losses(), renamed: new Map<string, string>() }
+  let calls = 0
+  return {
+    from: upstream.codec,
+    source: {
+      origin: originOf(channel.id, hold.route.model.id),
+      notes,
+      mintCallId: () => textId('call', exchange.callId) + (calls++).toString(36),
+    },
+    to: caller.codec,
+    ask: {
+      requestId: exchange.requestId,
+      model: call.model,
+      createdS: Math.floor(exchange.createdMs / 1_000),
+      wantsUsage: call.wantsUsage,
+      choices: call.choices,
+      json: call.json,
+      losses: notes.losses,
+    },
+  }
+}
+
+/** Names a credential and a model without telling which: the name travels through callers. */
+export function originOf(channelId: string, model: string): string {
+  return createHash('sha256').update(`${channelId}|${model}`).digest('base64url').slice(0, 12)
+}
+
+/** What the caller means, with what lies at the addresses that it named. */
+export interface Meant {
+  readonly said: Conversation
+  readonly media: ConversationTarget['media']
+}
+
+/** The request as the upstream's dialect says it. Throws where something would be lost and the caller forbade that. */
+export function writeTranslated(translation: Translation, { hold, exchange }: Meeting, { said, media }: Meant): string {
+  const { from, source } = translation
+  const { provider, model } = hold.route
+  const { losses } = source.notes
+  losses.addAll(said.unread)
+  const body = from.writeConversation(said, {
+    model: model.id,
+    traits: model.traits ?? noTraits,
+    outputTokensMax: hold.size.outputTokensMax,
+    cap: hold.cap,
+    capField: provider.can.outputCap,
+    askUsage: provider.can.streamUsage,
+    origin: source.origin,
+    media,
+    notes: source.notes,
+  })
+  if (exchange.strict && losses.codes.length > 0) {
+    throw new Refusal('translation_loses', losses.codes.join(), { hint: `It would lose: ${losses.codes.join(', ')}.` })
+  }
+  return body
+}
+
+export function translateWhole({ from, source, to, ask }: Translation, json: unknown): Buffer {
+  return Buffer.from(to.writeWhole(from.readWhole(json, source), ask))
+}
+
+/** Turns the events of an upstream's stream into those of the caller's dialect. */
+export class StreamTranslator {
+  readonly #reader: EventReader
+  readonly #writer: EventWriter
+
+  constructor({ from, source, to, ask }: Translation) {
+    this.#reader = from.openReader(source)
+    this.#writer = to.openWriter(ask)
+  }
+
+  /** What goes out for one frame that is neither an error nor garbage. */
+  take({ json }: FrameReading): Buffer {
+    return json === undefined ? nothing : this.#write(this.#reader.read(json))
+  }
+
+  /** What waits until the call is settled. */
+  end(): Buffer {
+    const rest = this.#write(this.#reader.end())
+    return Buffer.concat([rest, Buffer.from(this.#writer.end())])
+  }
+
+  #write(events: ReturnType<EventReader['read']>): Buffer {
+    let text = ''
+    for (const event of events) text += this.#writer.write(event)
+    return text === '' ? nothing : Buffer.from(text)
+  }
+}
+
+const nothing = Buffer.alloc(0)

@@ -1,0 +1,70 @@
+// A gateway with five providers, each of which speaks one dialect and no other, all played by the fake upstream.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Harness, HarnessOptions } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+
+export const dialects = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini', 'ark'] as const
+export type Dialect = (typeof dialects)[number]
+
+const spoken: Readonly<Record<Dialect, { readonly base: string; readonly paths: string | readonly string[] }>> = {
+  'openai-chat': { base: '/v1', paths: '/chat/completions' },
+  'openai-responses': { base: '/v1', paths: '/responses' },
+  'anthropic-messages': { base: '/v1', paths: '/messages' },
+  'gemini': {
+    base: '/v1beta',
+    paths: ['/models/{model}:generateContent', '/models/{model}:streamGenerateContent?alt=sse'],
+  },
+  'ark': { base: '/api/v3', paths: '/chat/completions' },
+}
+
+/** The provider that speaks it: `up-gemini`, `up-ark` and so on. */
+export const providerOf = (dialect: Dialect): string => `up-${dialect}`
+
+export const modelOf = (dialect: Dialect, model = 'echo'): string => `${providerOf(dialect)}/${model}`
+
+const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
+  id,
+  contextTokens: 32_768,
+  outputTokensMax: 4_096,
+  price: { input: '1', output: '2', cacheRead: '0.5' },
+}))
+
+export async function startDialects(options: HarnessOptions = {}): Promise<Harness> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-dialects-'))
+  const env: Record<string, string> = { WEIR_PROVIDERS: folder }
+  for (const dialect of dialects) {
+    const name = dialect.toUpperCase().replaceAll('-', '_')
+    const provider = {
+      id: providerOf(dialect),
+      name: `Only ${dialect}`,
+      baseUrl: 'http://127.0.0.1:9',
+      keyEnv: `UP_${name}_KEY`,
+      baseUrlEnv: `UP_${name}_URL`,
+      speaks: { [dialect]: spoken[dialect].paths },
+      sign: 'bearer',
+      models,
+    }
+    writeFileSync(join(folder, `${provider.id}.json`), JSON.stringify(provider))
+    env[provider.keyEnv] = `sk-${dialect}`
+  }
+  const harness = await startHarness({
+    ...options,
+    upstreamEnv: url => Object.fromEntries(dialects.map(dialect => upstreamUrl(dialect, url))),
+    env: { ...env, ...options.env },
+  })
+  return {
+    ...harness,
+    async stop() {
+      await harness.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+const upstreamUrl = (dialect: Dialect, url: string): [string, string] => [
+  `UP_${dialect.toUpperCase().replaceAll('-', '_')}_URL`,
+  url + spoken[dialect].base,
+]
