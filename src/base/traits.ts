@@ -40,6 +40,8 @@ export interface Traits {
   readonly schemaWithTools?: boolean
   /** Reads images and files inside the result of a tool. Default true. */
   readonly richResults?: boolean
+  /** Takes marks of where its prompt cache is to be cut. Default true. */
+  readonly cacheMarks?: boolean
   /** Has a place for instructions. Default true. */
   readonly system?: boolean
 }

@@ -10,11 +10,18 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Exchange } from './exchange.ts'
 import type { Meter } from './meter.ts'
 import { noteFrame } from './meter.ts'
-import { StreamTranslator } from './translation.ts'
+import type { FrameTurner } from './translation.ts'
 
 export interface ReadFrame {
   readonly bytes: Buffer
   readonly reading: FrameReading
+}
+
+export interface Reading {
+  /** The upstream's dialect. */
+  readonly spoken: Protocol
+  /** Absent where bytes pass as they come. */
+  readonly turner?: FrameTurner | undefined
 }
 
 export class AnswerReader {
@@ -23,14 +30,13 @@ export class AnswerReader {
   readonly #meter: Meter
   readonly #choices: number
   /** Where the caller speaks another dialect. */
-  readonly #translator: StreamTranslator | undefined
+  readonly #turner: FrameTurner | undefined
   readonly #splitter = new SseSplitter(bounds.frameBytesMax)
 
-  constructor(incoming: Incoming, exchange: Exchange, spoken: Protocol) {
+  constructor(incoming: Incoming, exchange: Exchange, { spoken, turner }: Reading) {
     this.#incoming = incoming
     this.#protocol = spoken
-    const { translation } = exchange
-    this.#translator = translation && new StreamTranslator(translation)
+    this.#turner = turner
     this.#meter = exchange.meter
     this.#choices = exchange.call?.choices ?? 1
   }
@@ -80,14 +86,14 @@ export class AnswerReader {
 
   /** The upstream's own bytes, or what they mean in the caller's dialect. */
   #forCaller(bytes: SseFrame, reading: FrameReading): Buffer {
-    const translator = this.#translator
-    if (translator === undefined || reading.kind === 'error' || reading.kind === 'garbage') return bytes
-    const said = translator.take(reading)
-    return reading.kind === 'terminal' ? Buffer.concat([said, translator.end()]) : said
+    const turner = this.#turner
+    if (turner === undefined || reading.kind === 'error' || reading.kind === 'garbage') return bytes
+    const said = turner.take(reading)
+    return reading.kind === 'terminal' ? Buffer.concat([said, turner.end()]) : said
   }
 
   /** The last words of an answer whose stream ended without any, though the model was done. */
   unsaidEnd(): Buffer {
-    return this.#translator?.end() ?? Buffer.from(this.#protocol.lastEvent)
+    return this.#turner?.end() ?? Buffer.from(this.#protocol.lastEvent)
   }
 }

@@ -12,7 +12,7 @@ import { CallerWriter } from './caller-writer.ts'
 import { endingOf, logFault } from './ending.ts'
 import type { Exchange } from './exchange.ts'
 import type { Leaving } from './leaving.ts'
-import { relay, relayFailure } from './relay.ts'
+import { relay, relayFailure, relayWhole } from './relay.ts'
 import type { Settle } from './settling.ts'
 
 export interface StreamParts {
@@ -58,6 +58,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
       return await relayFailure(fault, caller, run)
     }
     if (opened.kind === 'stream') await relay(opened, caller, run)
+    else await relayWhole(opened, caller, run)
   }
   exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is under way
   return respond(parts, exchange, { contentType: SSE_TYPE, write })

@@ -17,9 +17,12 @@ import type { ReadFrame } from './answer-reader.ts'
 import { AnswerReader } from './answer-reader.ts'
 import type { Exchange } from './exchange.ts'
 import { noteUsage } from './meter.ts'
-import type { Meeting } from './translation.ts'
-import { translateWhole } from './translation.ts'
-import { Watch } from './watch.ts'
+import type { Meeting, Translation } from './translation.ts'
+import { meet, StreamGatherer, StreamTranslator, tellWhole, translateWhole } from './translation.ts'
+import { tailMs, Watch } from './watch.ts'
+
+const JSON_TYPE = 'application/json'
+const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export type Opened = OpenedPlain | OpenedStream
 
@@ -87,7 +90,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
     const incoming = await parts.send({ ...request, onSend }, watch.stop)
-    const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
+    const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
     return opened
@@ -113,28 +116,55 @@ async function adapted(parts: AttemptParts, meeting: Meeting): Promise<Adapted> 
   }
 }
 
-interface Opening {
+interface Opening extends Meeting {
   readonly incoming: Incoming
-  readonly exchange: Exchange
-  readonly channel: Channel
   readonly watch: Watch
   readonly stream: boolean
   readonly spoken: Protocol
 }
 
 async function openAnswer(opening: Opening): Promise<Opened> {
-  const { incoming, channel } = opening
-  const unusable = (detail: string): AttemptFailed => {
-    incoming.discard()
-    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
-  }
+  const { incoming } = opening
   const encoding = incoming.header('content-encoding')
-  if (encoding !== null && encoding !== 'identity') throw unusable(`an answer encoded as ${encoding}`)
+  if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
   const contentType = incoming.header('content-type') ?? ''
   const streamed = contentType.startsWith('text/event-stream')
-  if (streamed !== opening.stream) throw unusable(`answered with ${contentType || 'no content type'}`)
-  return streamed ? await openStream(opening, contentType) : await openPlain(opening, contentType)
+  if (streamed === opening.stream) {
+    return streamed ? await openStream(opening, contentType) : await openPlain(opening, contentType)
+  }
+  // It answered in the other form than it was asked to. Some do, and the answer is paid for.
+  opening.exchange.translation ??= meet(opening)
+  const { translation } = opening.exchange
+  const isJson = contentType.startsWith('application/json')
+  if (translation === undefined || (!streamed && !isJson)) {
+    throw unusable(opening, `answered with ${contentType || 'no content type'}`)
+  }
+  return streamed ? await gatherStream(opening, translation) : await openPlain(opening, contentType)
+}
+
+/** A stream where a whole answer was asked for. */
+async function gatherStream(opening: Opening, translation: Translation): Promise<Opened> {
+  const { incoming, exchange, watch, spoken } = opening
+  const turner = new StreamGatherer(translation)
+  const reader = new AnswerReader(incoming, exchange, { spoken, turner })
+  const whole = (body: Buffer): Opened => ({ kind: 'plain', contentType: JSON_TYPE, body })
+  for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
+    const piece = await reader.next()
+    bytes += piece.value?.byteLength ?? 0
+    for (const frame of reader.take(piece)) {
+      checkFrame(frame, opening)
+      if (frame.reading.kind !== 'terminal') continue
+      watch.expect(tailMs)
+      void reader.finish().finally(() => watch.end())
+      return whole(frame.bytes)
+    }
+    if (piece.value !== undefined) continue
+    watch.end()
+    if (!exchange.meter.finished) break
+    return whole(reader.unsaidEnd())
+  }
+  throw unusable(opening, 'a stream that is no whole answer')
 }
 
 async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
@@ -157,16 +187,15 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   const { translation } = exchange
   if (translation === undefined) return { kind: 'plain', contentType, body }
   const json = reading.json ?? (JSON.parse(body.toString('utf8')) as unknown)
-  return { kind: 'plain', contentType: 'application/json', body: translateWhole(translation, json) }
+  if (opening.stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
+  return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json) }
 }
 
 async function openStream(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch, spoken } = opening
-  const unusable = (detail: string): AttemptFailed => {
-    incoming.discard()
-    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
-  }
-  const reader = new AnswerReader(incoming, exchange, spoken)
+  const { translation } = exchange
+  const turner = translation && new StreamTranslator(translation)
+  const reader = new AnswerReader(incoming, exchange, { spoken, turner })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
     const piece = await reader.next()
@@ -174,15 +203,27 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
     for (const frame of reader.take(piece)) {
       first.push(frame)
       bytes += frame.bytes.length
-      const { kind, error } = frame.reading
-      if (error !== undefined) throw unusable(`200 with an error: ${scrubbed(error, channel).message.slice(0, 200)}`)
-      if (kind === 'garbage') throw unusable('200 with what is no event of its dialect')
+      checkFrame(frame, opening)
+      const { kind } = frame.reading
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
-    if (piece.value === undefined) throw unusable('an empty stream')
+    if (piece.value === undefined) throw unusable(opening, 'an empty stream')
   }
-  throw unusable('no content in its first bytes')
+  throw unusable(opening, 'no content in its first bytes')
+}
+
+/** Throws for a frame with which no answer begins. */
+function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): void {
+  if (error !== undefined) {
+    throw unusable(opening, `200 with an error: ${scrubbed(error, opening.channel).message.slice(0, 200)}`)
+  }
+  if (kind === 'garbage') throw unusable(opening, '200 with what is no event of its dialect')
+}
+
+function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed {
+  incoming.discard()
+  return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
 }
 
 async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Promise<AttemptFailed> {

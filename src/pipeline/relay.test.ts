@@ -35,7 +35,7 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
     const text = pieces.shift()
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
-  const reader = new AnswerReader({ read, discard() {} } as unknown as Incoming, exchange, exchange.protocol)
+  const reader = new AnswerReader({ read, discard() {} } as unknown as Incoming, exchange, { spoken: exchange.protocol })
   const watch = { pause() {}, alive() {}, expect() {}, abort() {}, end() {}, late: false } as unknown as Watch
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream

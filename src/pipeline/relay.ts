@@ -5,7 +5,7 @@ import { bounds } from '../base/bounds.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
 import type { ReadFrame } from './answer-reader.ts'
-import type { OpenedStream } from './attempt.ts'
+import type { OpenedPlain, OpenedStream } from './attempt.ts'
 import { scrubbed, wordsFor } from './attempt.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { endingOf, refusalOf } from './ending.ts'
@@ -37,6 +37,13 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
   exchange.recorder?.take(last)
   exchange.timings.add('fwd', sinceMs)
   await writeLast(caller, last, { exchange, settled: settle(exchange, ending) })
+}
+
+/** For a head that left in silence and an answer that then came in one piece. */
+export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, run: Run): Promise<void> {
+  const { exchange, settle } = run
+  exchange.recorder?.take(body)
+  await writeLast(caller, body, { exchange, settled: settle(exchange, { outcome: 'completed', status: 200 }) })
 }
 
 /** For a head that left in silence and an answer that never opened. */

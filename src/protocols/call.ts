@@ -45,6 +45,16 @@ export interface Call {
   readonly endUser?: string
   /** What the caller wants its costs to be sorted by. */
   readonly tags?: Tags
+  /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
+  readonly state?: CallState
+}
+
+export interface CallState {
+  /** The answer that it follows, by the name that the caller was given. */
+  readonly previous?: string
+  readonly conversation?: string
+  readonly store: boolean
+  readonly background: boolean
 }
 
 const nothing = Buffer.alloc(0)
@@ -66,6 +76,10 @@ export interface CallTarget {
   /** A cap on the output of each choice that we impose; it stands in the caller's own fields, or else in `capField`. */
   readonly cap?: number
   readonly capField: OutputCapField
+  /** The upstream's own name of the answer that the call follows. */
+  readonly previous?: string
+  /** Names its credential and model, as in `ConversationTarget`. */
+  readonly origin?: string
 }
 
 /** Where an upstream of OpenAI's dialect reads its cap. */

@@ -87,6 +87,8 @@ export interface TranslationNotes {
   readonly renamed: Map<string, string>
   /** The answer is held to a schema by a tool of this name: its arguments are the text of the answer. */
   schemaTool?: string
+  /** Custom tools, by their names as written, that this upstream was given as functions of one text, `input`. */
+  wrapped?: Set<string>
 }
 
 /** The upstream that an answer came from. */
