@@ -164,9 +164,8 @@ describe('what is counted one by one', () => {
   test('is billed at its own rate, and only where the price has one', () => {
     const each = pricedAs({ ...spoken, perImage: '0.04', perSecond: '0.0001' })
     const used = { input: 0, output: 0, images: 2, characters: 3, seconds: 5 }
-    expect(billOf(used, each).lines.map(line => [line.what, line.count])).toEqual([
-      ...[['image', 2], ['character', 3], ['second', 5]],
-    ])
+    const told = billOf(used, each).lines.map(line => `${line.count} ${line.what}`)
+    expect(told).toEqual(['2 image', '3 character', '5 second'])
     expect(cost(used, each)).toBe(80_000_000n + 45_000n + 500_000n)
     expect(billOf(used, pricedAs({})).lines).toEqual([])
   })

@@ -80,7 +80,11 @@ export const hasSearch = (price: Price): boolean => price.rates.perSearch !== un
  * A price that has only what another kind of call is counted in would make this one free.
  */
 export function hasBasis(price: Price, counted: Units | undefined): boolean {
-  if (!tokensAreFree(price)) return true
+  return !tokensAreFree(price) || hasFee(price, counted)
+}
+
+/** Whether it has a fee for one of these units. */
+export function hasFee(price: Price, counted: Units | undefined): boolean {
   return units.some(unit => counted?.[unit] !== undefined && (price.rates[unitFees[unit]] ?? 0n) > 0n)
 }
 

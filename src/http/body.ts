@@ -43,8 +43,8 @@ export async function readBody(arrival: Arrival, { limits, deadlines, type }: Bo
   const { request, headers } = arrival
   const said = headers['content-type']
   if (said === undefined || !types[type].test(said)) {
-    const hint = type === 'json' ? undefined : 'Here it must be multipart/form-data with a boundary.'
-    throw new Refusal('content_type_unsupported', said === undefined ? 'none' : 'another', hint ? { hint } : {})
+    const hint = `It must be sent as ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
+    throw new Refusal('content_type_unsupported', said === undefined ? 'none' : 'another', { hint })
   }
   const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined

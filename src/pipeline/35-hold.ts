@@ -127,11 +127,9 @@ type Capped = Pick<Capabilities, 'capsThought'>
  * tokens than bytes, either; what is fetched or measured elsewhere (an image, a file, a search) may be anything.
  */
 export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
-  const { bodyBytes, textOnly, choices, searchesMax, outputTokensMax: asked } = call
+  const { textOnly, choices, searchesMax, outputTokensMax: asked } = call
   return {
-    inputTokensMax: textOnly
-      ? Math.min(bodyBytes, contextTokens ?? bodyBytes)
-      : (contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)),
+    inputTokensMax: call.inputTokensMax ?? inputMax(call, contextTokens),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
     thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
     choices,
@@ -139,6 +137,11 @@ export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Mode
     textOnly,
     ...(call.units && { units: call.units }),
   }
+}
+
+function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefined): number {
+  if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
+  return contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)
 }
 
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>

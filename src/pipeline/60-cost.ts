@@ -1,9 +1,9 @@
 // Usage → cost, by who pays for this ending.
 
 import type { Unit, Usage } from '../base/usage.ts'
-import { outputTokens, units } from '../base/usage.ts'
+import { noUsage, outputTokens, units } from '../base/usage.ts'
 import type { Bill } from '../billing/price.ts'
-import { billOf, estimateUsage } from '../billing/price.ts'
+import { billOf, estimateUsage, hasFee } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
@@ -43,7 +43,9 @@ function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
 }
 
 /** What a call used when it had written so much, as far as we can tell ourselves, and never more than was held for. */
-export function estimateOf({ call, hold }: Exchange, outputBytes: number): Usage {
+export function estimateOf({ call, hold, route }: Exchange, outputBytes: number): Usage {
+  // What is billed one by one is not guessed in tokens as well.
+  if (route?.price !== undefined && hasFee(route.price.price, call?.units)) return noUsage
   const { input, output: written } = estimateUsage(call?.inputBytes ?? 0, outputBytes)
   const output = outputBytes > 0 ? (call?.outputTokensGuess ?? written) : 0
   if (hold === undefined) return { input, output }

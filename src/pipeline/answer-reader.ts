@@ -24,6 +24,10 @@ export interface Reading {
   readonly turner?: FrameTurner | undefined
 }
 
+/** Of one event, and of everything that is held back of one stream. */
+export const eventBytesMax = ({ largeEvents }: Protocol): number =>
+  largeEvents ? bounds.pictureFrameBytesMax : bounds.frameBytesMax
+
 export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
@@ -31,11 +35,12 @@ export class AnswerReader {
   readonly #choices: number
   /** Where the caller speaks another dialect. */
   readonly #turner: FrameTurner | undefined
-  readonly #splitter = new SseSplitter(bounds.frameBytesMax)
+  readonly #splitter: SseSplitter
 
   constructor(incoming: Incoming, exchange: Exchange, { spoken, turner }: Reading) {
     this.#incoming = incoming
     this.#protocol = spoken
+    this.#splitter = new SseSplitter(eventBytesMax(spoken))
     this.#turner = turner
     this.#meter = exchange.meter
     this.#choices = exchange.call?.choices ?? 1

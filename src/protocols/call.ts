@@ -31,6 +31,8 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
+  /** What its input comes to at most, where the bytes of its body do not tell. */
+  readonly inputTokensMax?: number
   /** What it is counted in besides tokens, at most. */
   readonly units?: Units
   /** The same as far as it can be guessed, where that is less; for an answer that does not say. */

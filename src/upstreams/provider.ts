@@ -22,6 +22,8 @@ export interface Model {
   /** The dialects in which it answers, of those that its provider speaks; all of them if absent. */
   readonly speaks?: readonly string[]
   readonly traits?: Traits
+  /** Its provider asks nothing for it, as for a moderation. Default false. */
+  readonly free?: boolean
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
 }
@@ -65,6 +67,7 @@ const PROVIDER_FIELDS = [
   ...['openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'price']
+const SERVING_FIELDS = ['speaks', 'free']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -153,7 +156,7 @@ function parseModels(value: unknown, free: boolean, fail: Fail): ReadonlyMap<str
   if (!Array.isArray(value)) return fail('"models" must be a list')
   const models = new Map<string, Model>()
   for (const entry of value) {
-    const model = parseModel(record(entry, { what: 'a model', known: MODEL_FIELDS }, fail), free, fail)
+    const model = parseModel(record(entry, { what: 'a model', known: [...MODEL_FIELDS, ...SERVING_FIELDS] }, fail), free, fail)
     if (models.has(model.id)) fail(`model "${model.id}" stands twice`)
     models.set(model.id, model)
   }
@@ -180,5 +183,14 @@ function parseModel(entry: Json, free: boolean, fail: Fail): Model {
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
     ...(price !== undefined && { price }),
+    ...readServing(entry, failPrice),
   }
+}
+
+/** Which of its provider's dialects a model answers in, and whether it is free of charge. */
+function readServing({ speaks, free }: Json, fail: Fail): Pick<Model, 'speaks' | 'free'> {
+  const isList = Array.isArray(speaks) && speaks.length > 0 && speaks.every(name => typeof name === 'string')
+  if (speaks !== undefined && !isList) fail('"speaks" must be a list of dialects')
+  if (free !== undefined && typeof free !== 'boolean') fail('"free" must be true or false')
+  return { ...(isList && { speaks: speaks as readonly string[] }), ...(free === true && { free }) }
 }
