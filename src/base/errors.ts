@@ -42,6 +42,8 @@ const rows = {
   idempotency_key_invalid: [400, 'invalid_request', false, 'Idempotency-Key must be 1 to 255 visible characters.'],
   translation_loses: [400, 'invalid_request', false, 'This upstream cannot be told all of the request.'],
   call_unserved: [400, 'invalid_request', false, 'This model does not answer calls of this kind.'],
+  media_refused: [400, 'invalid_request', false, 'Media that this request names may not be fetched.'],
+  media_unreachable: [400, 'invalid_request', false, 'Media that this request names could not be fetched.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
   budget_too_low: [402, 'payment', false, 'A budget does not cover what this call may cost.'],

@@ -81,7 +81,7 @@ export class AnswerReader {
   #meterFrames(frames: readonly SseFrame[]): readonly ReadFrame[] {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
-      const reading = this.#protocol.readFrame(frameData(bytes))
+      const reading = this.#protocol.readFrame(frameData(bytes), this.#meter.believed)
       noteFrame(this.#meter, reading, this.#choices)
       read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break

@@ -7,10 +7,11 @@ import type { Log } from '../base/log.ts'
 import type { Sink, Written } from '../http/event-stream.ts'
 import { streamResponse } from '../http/event-stream.ts'
 import { headersOf } from './answer-headers.ts'
-import type { Opened, OpenedStream } from './attempt.ts'
+import type { Opened, OpenedStream } from './opening.ts'
 import { CallerWriter } from './caller-writer.ts'
 import { endingOf, logFault } from './ending.ts'
 import type { Exchange } from './exchange.ts'
+import { FramedSink } from './framed-sink.ts'
 import type { Leaving } from './leaving.ts'
 import { relay, relayFailure, relayWhole } from './relay.ts'
 import type { Settle } from './settling.ts'
@@ -73,6 +74,8 @@ interface Body {
 }
 
 function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
+  const { framing } = exchange
+  const contentType = framing?.contentType ?? body.contentType
   let begun = false
   const end = async (): Promise<void> => {
     // Settled long ago, unless the caller left too early for that, or we are at fault.
@@ -83,8 +86,11 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
   const write = async (sink: Sink): Promise<Written> => {
     if (begun) return undefined
     begun = true
+    const framed = framing && new FramedSink(sink, framing)
     try {
-      return await body.write(new CallerWriter(sink, { ...parts, exchange }))
+      const written = await body.write(new CallerWriter(framed ?? sink, { ...parts, exchange }))
+      await framed?.end()
+      return written
     } catch (fault) {
       logFault(parts.log, exchange, fault)
       return undefined
@@ -96,6 +102,6 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
   exchange.stop.onStop(() => begun || void end())
   exchange.recorder?.begin(body.contentType)
   exchange.claim?.alone.onStop(() => void write(nobody))
-  const head = { status: 200, headers: { ...headersOf(exchange, body.contentType), ...SSE_HEADERS } }
+  const head = { status: 200, headers: { ...headersOf(exchange, contentType), ...SSE_HEADERS } }
   return streamResponse(head, write, () => parts.leaving.left(exchange))
 }

@@ -90,6 +90,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes))
       const call = protocol.readCall(body, ingress)
       exchange.call = call
+      exchange.framing = protocol.openFraming?.(call)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 

@@ -54,9 +54,11 @@ export class AnswerCollector {
       case 'cite':
         ;(this.#part(event.index).citations ??= []).push(event.citation)
         return
-      case 'close':
-        this.#part(event.index).sealed = event.sealed
+      case 'close': {
+        const part = this.#part(event.index)
+        part.sealed = event.sealed ?? part.sealed
         return
+      }
       case 'finish': {
         const { kind: _kind, choice, ...ending } = event
         this.#endings.set(choice, ending)
@@ -94,7 +96,8 @@ export class AnswerCollector {
   #add(index: number, choice: number, from: { opening?: OpenEvent; whole?: MediaPart | NativePart }): void {
     assert(index === this.#parts.length, 'parts are counted in the order of opening')
     const { opening, whole } = from
-    this.#parts.push({ choice, opening, whole, text: '', sealed: undefined, logprobs: undefined, citations: undefined })
+    const sealed = opening?.part === 'call' ? opening.sealed : undefined
+    this.#parts.push({ choice, opening, whole, text: '', sealed, logprobs: undefined, citations: undefined })
   }
 }
 
@@ -147,7 +150,7 @@ function tellPart(part: AnswerPart, place: Place, events: AnswerEvent[]): void {
   if (text !== '' || logprobs !== undefined) events.push({ kind: 'delta', index, text, ...(logprobs && { logprobs }) })
   const citations = part.kind === 'text' ? part.citations : undefined
   for (const citation of citations ?? []) events.push({ kind: 'cite', index, citation })
-  const sealed = part.kind === 'reasoning' || part.kind === 'call' ? part.sealed : undefined
+  const sealed = part.kind === 'reasoning' ? part.sealed : undefined
   events.push({ kind: 'close', index, ...(sealed && { sealed }) })
 }
 
@@ -160,8 +163,8 @@ function openingOf(part: AnswerPart): Opening | undefined {
     case 'reasoning':
       return { part: 'reasoning', ...(part.raw !== undefined && { raw: part.raw }) }
     case 'call': {
-      const { id, name, custom } = part
-      return { part: 'call', id, name, ...(custom !== undefined && { custom }) }
+      const { id, name, custom, sealed } = part
+      return { part: 'call', id, name, ...(custom !== undefined && { custom }), ...(sealed && { sealed }) }
     }
     default:
       return undefined

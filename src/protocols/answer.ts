@@ -73,7 +73,16 @@ export type Opening =
   | { readonly part: 'text' }
   | { readonly part: 'refusal' }
   | { readonly part: 'reasoning'; readonly raw?: boolean }
-  | { readonly part: 'call'; readonly id: string; readonly name: string; readonly custom?: boolean }
+  | CallOpening
+
+export interface CallOpening {
+  readonly part: 'call'
+  readonly id: string
+  readonly name: string
+  readonly custom?: boolean
+  /** Where it is known from the first; else it is told when the part is closed. */
+  readonly sealed?: Sealed
+}
 
 /** Reads the events of one stream. It has state: one for each stream. */
 export interface EventReader {

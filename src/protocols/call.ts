@@ -6,6 +6,7 @@
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import type { Units, UsageReport } from '../base/usage.ts'
+import type { Sealed } from './sealed.ts'
 import type { Tags } from './tags.ts'
 
 export interface Call {
@@ -26,6 +27,8 @@ export interface Call {
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
+  /** How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for. */
+  readonly framing?: 'array'
   /** Whether the caller asked to see usage in the stream. */
   readonly wantsUsage: boolean
   /** The caller's own cap on output, for each choice. */
@@ -49,6 +52,8 @@ export interface Call {
   readonly tags?: Tags
   /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
   readonly state?: CallState
+  /** What `AnswerAsk.keep` was given for this call of a tool, for dialects that cannot carry it. */
+  recall?(callId: string): readonly Sealed[]
 }
 
 export interface CallState {

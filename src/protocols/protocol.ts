@@ -3,10 +3,12 @@
 
 import type { SpokenError } from '../base/errors.ts'
 import type { Traits } from '../base/traits.ts'
+import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Conversation, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
+import type { Sealed } from './sealed.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
 export interface Protocol extends ErrorDialect {
@@ -34,10 +36,24 @@ export interface Protocol extends ErrorDialect {
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
-  /** `data` is the text of one server-sent event. */
-  readFrame(data: string | undefined): FrameReading
+  /** For calls whose stream is not one of server-sent events. */
+  openFraming?(call: Call): Framing | undefined
+  /**
+   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects whose
+   * later reports only tell what has changed.
+   */
+  readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+}
+
+/** How the data of events travel without being events. It has state: one for each stream. */
+export interface Framing {
+  readonly contentType: string
+  element(data: string): string
+  end(): string
+  /** An answer that is an error and never was a stream. */
+  error(body: string): string
 }
 
 /** The rest of the request, for dialects that say something there. */
@@ -111,6 +127,11 @@ export interface AnswerAsk {
   /** The caller's own request, for dialects whose answers repeat it. */
   readonly json: Readonly<Record<string, unknown>>
   readonly losses: Losses
+  /**
+   * Keeps reasoning state for a caller whose dialect cannot carry it: once for each call of a tool that has any, the
+   * state of the thoughts before it in its choice, after the call before, and last its own.
+   */
+  keep?(callId: string, sealed: readonly Sealed[]): void
 }
 
 /** Every prefix answers errors in its dialect, also where calls in that dialect are not served. */

@@ -8,8 +8,9 @@ export interface Sealed {
   /**
    * `signature` signs thoughts that are shown (Anthropic) · `redacted` are thoughts that are not shown (Anthropic)
    * `encrypted` is the content of a reasoning item (OpenAI, Ark) · `thought` signs a part (Gemini)
+   * `shown` are thoughts that prove nothing, and have no value: it only says whose they are (chat)
    */
-  readonly form: 'signature' | 'redacted' | 'encrypted' | 'thought'
+  readonly form: 'signature' | 'redacted' | 'encrypted' | 'thought' | 'shown'
   readonly value: string
   /** The item that it belonged to, where items have names. */
   readonly id?: string
@@ -23,7 +24,7 @@ export function packSealed({ origin, form, value, id }: Sealed): string {
   return Buffer.from(`weir1${JSON.stringify({ o: origin, f: form, v: value, i: id })}`).toString('base64')
 }
 
-const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'thought']
+const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'thought', 'shown']
 
 /** Undefined for what is not ours, or is broken. */
 export function unpackSealed(text: unknown): Sealed | undefined {

@@ -5,7 +5,7 @@ import type { Json } from '../checks.ts'
 import { fieldSplice, invalid, missing, optional } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import { writeError } from '../openai-chat/errors.ts'
-import { addUsageOption, checkStreamOptions } from '../openai-chat/request.ts'
+import { checkOnce, usageSplice } from '../openai-chat/request.ts'
 import { readUsage } from '../openai-chat/usage.ts'
 import type { Protocol } from '../protocol.ts'
 import { answerReader, aside, garbage, parseAnswer, readJsonCall, saidError } from '../side-call.ts'
@@ -22,7 +22,8 @@ export const completions: Protocol = {
     const { outputTokensMax: _none, uncapped: _may, ...call } = readJsonCall('openai-completions', body, readFields)
     const { json } = call
     checkPrompt(json.prompt)
-    const options = checkStreamOptions(json, body, call.fields)
+    const options = optional(json, 'stream_options', 'object')
+    checkOnce(body, call.fields.get('stream_options'))
     const [each, best] = [optional(json, 'n', 'choices') ?? 1, optional(json, 'best_of', 'choices') ?? 1]
     const choices = promptsOf(json.prompt) * each
     if (choices > CHOICES_MAX) throw invalid('prompt', 'holds too many texts')
@@ -47,7 +48,7 @@ export const completions: Protocol = {
 
 function writeCall(call: Call, target: CallTarget): Uint8Array {
   const splices: Splice[] = [{ ...call.fields.get('model')!, text: JSON.stringify(target.model) }]
-  if (call.stream && target.askUsage && !call.wantsUsage) splices.push(addUsageOption(call))
+  if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
   if (target.cap !== undefined) splices.push(capSplice(call, target.cap))
   return spliced(call.body, splices)
 }
