@@ -14,6 +14,7 @@ import { handPrices } from './providers/hand.ts'
 import { withLimits } from './providers/known-limits.ts'
 import type { FilePrice, Tariff } from './providers/prices.ts'
 import { dearer, filePrice, tariffOf, withFullWrites } from './providers/prices.ts'
+import { sideModels } from './providers/side-models.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
 
@@ -46,8 +47,11 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
     const { models, ...head } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
     const id = name.replace(/\.json$/, '')
     const source = sources[id]
-    const listed = source ? modelsFrom(source, priceData) : (models as readonly FileModel[])
-    files.set(name, fileText(head, listed.map(model => withLimits(withPrice(model, id), id))))
+    const side = sideModels(id, priceData)
+    const others = new Set(side.map(model => model.id))
+    const kept = (models as readonly FileModel[]).filter(model => !others.has(model.id))
+    const listed = source ? modelsFrom(source, priceData) : kept
+    files.set(name, fileText(head, [...listed.map(model => withLimits(withPrice(model, id), id)), ...side]))
   }
   return files
 }

@@ -23,7 +23,8 @@ export const embeddings: Protocol = {
     const { input } = call.json
     if (input === undefined || input === null) throw missing('input')
     if (typeof input !== 'string' && !Array.isArray(input)) throw invalid('input', 'must be a text or a list')
-    return call
+    // A context is that of one text, and each is read in its own.
+    return { ...call, inputTokensMax: call.bodyBytes }
   },
   readAnswer: answerReader(({ data, usage }) =>
     Array.isArray(data) ? { outputBytes: data.length, usage: readInputUsage(usage) } : undefined,

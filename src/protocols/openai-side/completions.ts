@@ -33,6 +33,8 @@ export const completions: Protocol = {
     return {
       ...call,
       choices,
+      // A context is that of one text, and each is read in its own.
+      ...(choices > each && { inputTokensMax: body.byteLength }),
       stream: optional(json, 'stream', 'boolean') ?? false,
       wantsUsage: options?.include_usage === true,
       ...(written !== undefined && { outputTokensMax: written }),

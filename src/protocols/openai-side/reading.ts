@@ -41,7 +41,7 @@ export const rerank: Protocol = {
     // A hundred documents are a search; a long one counts as several.
     const pieces = documents.length + body.byteLength / PIECE_BYTES
     const units = { searches: Math.ceil(pieces / 100) }
-    return { ...call, units, unitsGuess: { searches: Math.ceil(Math.max(1, documents.length) / 100) } }
+    return { ...manyTexts(call), units, unitsGuess: { searches: Math.ceil(Math.max(1, documents.length) / 100) } }
   },
   readAnswer: answerReader(({ results, data, usage, meta }) => {
     const found = Array.isArray(results) ? results : data
@@ -61,5 +61,8 @@ function withInput(call: Call): Call {
   if (input === undefined || input === null) throw missing('input')
   const isUsable = typeof input === 'string' || (Array.isArray(input) && input.length > 0)
   if (!isUsable) throw invalid('input', 'must be a text or a list')
-  return call
+  return manyTexts(call)
 }
+
+/** A context is that of one text, and each is read in its own. */
+const manyTexts = (call: Call): Call => ({ ...call, inputTokensMax: call.bodyBytes })
