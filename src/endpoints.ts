@@ -81,6 +81,7 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
+    { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
     ...sideEndpoints,
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },

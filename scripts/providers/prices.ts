@@ -149,6 +149,18 @@ export function withFullWrites(tariff: Tariff): Tariff {
   }
 }
 
+/** Where a price is only known for what is cached for minutes. */
+export function withHourWrites(tariff: Tariff): Tariff {
+  return {
+    ...tariff,
+    at(point) {
+      const rates = tariff.at(point)
+      const isUnsaid = rates.cacheWrite !== undefined && rates.cacheWrite1h === undefined
+      return isUnsaid ? { ...rates, cacheWrite1h: rates.input! * 2 } : rates
+    },
+  }
+}
+
 /** A rate, or that of the neighbour whose rate it then has. */
 function filled(rates: Rates, name: RateName): number | undefined {
   const others: readonly RateName[] = name in neighbours ? neighbours[name as Bucket] : []

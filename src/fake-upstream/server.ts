@@ -4,12 +4,12 @@
 //   upstream.plan(fail(503), answer('hi'))           the next two requests
 //   upstream.planModel('broken', truncatedStream())  every request of this model
 //
-// Requests that nothing was planned for are answered as chat.ts says.
+// Requests that nothing was planned for are answered as default-answers.ts says.
 
 import { createServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { assert } from '../base/assert.ts'
-import { answerByDefault } from './chat.ts'
+import { answerByDefault } from './default-answers.ts'
 import { Connection } from './connection.ts'
 import { bodyBytesMaxDefault } from './http-request.ts'
 import { isRecord, readJson } from './request.ts'

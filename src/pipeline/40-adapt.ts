@@ -2,8 +2,11 @@
 // dialect names goes upstream, and no destination is ever the caller's choice.
 
 import type { OutgoingRequest } from '../http/outgoing.ts'
+import type { Call } from '../protocols/call.ts'
+import { packSealed, unpackSealed } from '../protocols/sealed.ts'
 import type { SpokenAt } from '../upstreams/provider.ts'
 import { signers } from '../upstreams/signing.ts'
+import type { Reasoning } from '../vault/reasoning.ts'
 import type { Hold } from './exchange.ts'
 import type { ResolveMedia } from './media.ts'
 import type { Meeting, Translation } from './translation.ts'
@@ -17,22 +20,32 @@ export interface Adapted {
 
 export interface AdaptParts {
   readonly resolveMedia: ResolveMedia
+  readonly reasoning: Pick<Reasoning, 'keep' | 'recall'>
 }
 
 /** At once where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Adapted> {
-  const translation = translationFor(meeting)
+  const { accountId } = meeting.hold.route.permit.caller
+  const translation = translationFor(meeting, (id, sealed) =>
+    parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
+  )
   if (translation !== undefined) return adaptOther(parts, meeting, translation)
   return { request: requestTo(meeting, writeNative(meeting.hold), meeting.exchange.passed), translation }
 }
 
-async function adaptOther({ resolveMedia }: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {
+async function adaptOther(parts: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {
   const { hold, exchange } = meeting
-  exchange.said ??= translation.to.readConversation(hold.call)
+  exchange.said ??= translation.to.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
   const { said } = exchange
-  const media = await resolveMedia(said, translation.from, exchange.stop)
+  const media = await parts.resolveMedia(said, translation.from, exchange.stop)
   const body = Buffer.from(writeTranslated(translation, meeting, { said, media }))
   return { request: requestTo(meeting, body), translation }
+}
+
+/** State that the caller's dialect could not carry, as it was kept for its account. */
+function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call['recall']> {
+  const { accountId } = route.permit.caller
+  return id => (reasoning.recall({ accountId, id }) ?? []).flatMap(packed => unpackSealed(packed) ?? [])
 }
 
 function requestTo({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {

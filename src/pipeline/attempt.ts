@@ -7,6 +7,7 @@ import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
+import { bodyHash } from './body-hash.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed, openAnswer } from './opening.ts'
 import type { Meeting } from './translation.ts'
@@ -42,6 +43,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const onSend = (): void => void (meter.forwarded = true)
   const { request, translation } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
+  exchange.wentHash = bodyHash(request.body)
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true

@@ -30,17 +30,17 @@ export interface Meeting {
 }
 
 /** Undefined where both sides speak the same dialect, whose bytes pass. */
-export function translationFor(meeting: Meeting): Translation | undefined {
+export function translationFor(meeting: Meeting, keep: AnswerAsk['keep']): Translation | undefined {
   const { protocol } = meeting.exchange
   const { spoken } = meeting.hold.route
   if (spoken === protocol) return undefined
-  const translation = meet(meeting)
+  const translation = meet(meeting, keep)
   if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${spoken.name}`)
   return translation
 }
 
 /** Also of a dialect with itself, for an answer that has to be written anew. Undefined where one has no codec. */
-export function meet({ hold, exchange, channel }: Meeting): Translation | undefined {
+export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['keep']): Translation | undefined {
   const { call } = hold
   const [caller, upstream] = [exchange.protocol, hold.route.spoken]
   if (caller.codec === undefined || upstream.codec === undefined) return undefined
@@ -62,6 +62,7 @@ export function meet({ hold, exchange, channel }: Meeting): Translation | undefi
       choices: call.choices,
       json: call.json,
       losses: notes.losses,
+      ...(keep && { keep }),
     },
   }
 }

@@ -2,12 +2,14 @@
 
 import { anthropicMessages } from './anthropic-messages/dialect.ts'
 import { writeError as writeArkError } from './ark/errors.ts'
-import { writeError as writeGeminiError } from './gemini/errors.ts'
+import { gemini } from './gemini/dialect.ts'
 import { writeError as writeChatError } from './openai-chat/errors.ts'
 import { readCall, writeCall } from './openai-chat/request.ts'
 import { readAnswer } from './openai-chat/response.ts'
 import { readFrame } from './openai-chat/stream.ts'
+import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
 import { writeError as writeResponsesError } from './openai-responses/errors.ts'
+import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
 import { sideProtocols } from './side-list.ts'
 
@@ -22,7 +24,10 @@ export const protocols = {
     readFrame,
     writeError: writeChatError,
   },
+  'openai-responses': responsesProtocol(openaiFlavour, { passes: ['openai-beta'], writeError: writeResponsesError }),
+  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
   'anthropic-messages': anthropicMessages,
+  'gemini': gemini,
 } as const satisfies Record<string, Protocol>
 
 const all: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }
@@ -32,9 +37,9 @@ export const protocolNamed = (name: string): Protocol | undefined => (Object.has
 /** Dialects in which errors are spoken. */
 export const errorDialects = {
   'openai-chat': protocols['openai-chat'],
-  'openai-responses': { name: 'openai-responses', writeError: writeResponsesError },
+  'openai-responses': protocols['openai-responses'],
   'anthropic-messages': protocols['anthropic-messages'],
-  'gemini': { name: 'gemini', writeError: writeGeminiError },
+  'gemini': protocols.gemini,
   'ark': { name: 'ark', writeError: writeArkError },
 } as const satisfies Record<string, ErrorDialect>
 

@@ -133,6 +133,11 @@ describe('an account\'s share', () => {
     keep('h', 100, nowMs)
     expect(rows.forget(nowMs)).toBe(1)
     for (const id of ['i', 'j', 'k']) keep(id, 30)
+    const rolledBack = books.db.transaction(() => {
+      keep('never', 10)
+      throw new Error('rolled back')
+    })
+    expect(rolledBack).toThrow('rolled back')
     rows.reset()
     keep('l', 10)
     expect(there()).toEqual(['i', 'j', 'k', 'l'])

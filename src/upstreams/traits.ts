@@ -33,6 +33,7 @@ const rows: Readonly<Record<keyof Traits, Read>> = {
   schema: flag,
   schemaWithTools: flag,
   richResults: flag,
+  cacheMarks: flag,
   system: flag,
 }
 

@@ -34,12 +34,6 @@ describe('a request', () => {
     expect(read({ max_tokens: 0 }).outputTokensMax).toBe(0)
   })
 
-  test('brings the headers that pass', () => {
-    const headers = { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'a,b' }
-    expect(read({}, asked({ ...headers, 'x-api-key': 'k' })).headers).toEqual(headers)
-    expect(read({}).headers).toBeUndefined()
-  })
-
   test.each<readonly [string, object, string | undefined]>([
     ['nothing', {}, undefined],
     ['a tier', { service_tier: 'standard_only' }, 'standard_only'],

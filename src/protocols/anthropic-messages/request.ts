@@ -58,13 +58,11 @@ function readCommon(body: Buffer, asked: Asked, { json, fields }: Pick<Call, 'js
   const metadata = optional(json, 'metadata', 'object')
   const serviceClass = serviceClassOf(json)
   const endUser = readEndUser(metadata?.user_id)
-  const headers = passingHeaders(asked)
   return {
     dialect: 'anthropic-messages',
     body,
     fields,
     json,
-    ...(headers !== undefined && { headers }),
     bodyBytes: body.byteLength,
     ...weighInput(json, body.byteLength),
     model,
@@ -74,15 +72,6 @@ function readCommon(body: Buffer, asked: Asked, { json, fields }: Pick<Call, 'js
     ...(serviceClass !== undefined && { serviceClass }),
     ...(endUser !== undefined && { endUser }),
   }
-}
-
-function passingHeaders(asked: Asked): Readonly<Record<string, string>> | undefined {
-  const headers: Record<string, string> = {}
-  for (const name of passes) {
-    const value = asked.header(name)
-    if (value !== undefined && value !== '') headers[name] = value
-  }
-  return Object.keys(headers).length === 0 ? undefined : headers
 }
 
 /** Nothing is written under a cap of 0: the prompt is put into the cache. */
