@@ -1,8 +1,7 @@
-// Reads an answer that is nothing but bytes, such as sound. Its last piece is its last word: it waits until the call
+// Reads an answer that is nothing but bytes, such as sound. Its last bytes are its last word: they wait until the call
 // is settled.
 
 import type { Incoming, Piece } from '../http/outgoing.ts'
-import { viewOf } from '../http/outgoing.ts'
 import type { AnswerReader, ReadFrame } from './answer-reader.ts'
 import type { Exchange } from './exchange.ts'
 import { noteFrame } from './meter.ts'
@@ -15,11 +14,14 @@ export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'fin
 
 const nothing = Buffer.alloc(0)
 
+/** So much is always held back, until it is known to be the end. */
+const TAIL_BYTES = 1_024
+
 export class RawReader implements StreamReader {
   readonly isRaw = true
   readonly #incoming: Incoming
   readonly #exchange: Exchange
-  #last: Buffer | undefined
+  #tail = nothing
 
   constructor(incoming: Incoming, exchange: Exchange) {
     this.#incoming = incoming
@@ -30,15 +32,18 @@ export class RawReader implements StreamReader {
     return this.#incoming.read()
   }
 
-  /** Each piece when the next one is there. */
   take({ value }: Piece): readonly ReadFrame[] {
-    const bytes = this.#last
-    this.#last = value && viewOf(value)
-    if (bytes === undefined) return []
-    const kind = value === undefined ? 'terminal' : 'content'
-    const reading = { kind, outputBytes: bytes.length, finishes: value === undefined ? 1 : 0 } as const
+    if (value === undefined) return this.#tail.length === 0 ? [] : [this.#metered(this.#tail, 'terminal')]
+    const all = Buffer.concat([this.#tail, value])
+    const passing = Math.max(0, all.length - TAIL_BYTES)
+    this.#tail = all.subarray(passing)
+    return passing === 0 ? [] : [this.#metered(all.subarray(0, passing), 'content')]
+  }
+
+  #metered(bytes: Buffer, kind: 'content' | 'terminal'): ReadFrame {
+    const reading = { kind, outputBytes: bytes.length, finishes: kind === 'terminal' ? 1 : 0 }
     noteFrame(this.#exchange.meter, reading, 1)
-    return [{ bytes, reading }]
+    return { bytes, reading }
   }
 
   discard(): void {
