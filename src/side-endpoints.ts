@@ -1,6 +1,5 @@
 // The URLs of calls that are only ever passed on, and of the aliases under which OpenAI's are known elsewhere.
 
-import type { Endpoint } from './endpoints.ts'
 import { protocols } from './protocols/list.ts'
 import { sideProtocols as side } from './protocols/side-list.ts'
 import type { Protocol } from './protocols/protocol.ts'
@@ -28,6 +27,4 @@ const calls: readonly (readonly [path: string, call: Protocol])[] = [
   ['/api/v3/context/chat/completions', side['ark-context-chat']],
 ]
 
-export const sideEndpoints: readonly Endpoint[] = calls.map(([path, call]) => ({
-  ...{ method: 'POST', path, auth: 'key', call } as const,
-}))
+export const sideEndpoints = calls.map(([path, call]) => ({ method: 'POST', path, auth: 'key', call }) as const)

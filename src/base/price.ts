@@ -5,9 +5,9 @@
 //  "cases": [{"inputAbove": 271999, "input": "5", "output": "22.50"}, {"class": "priority", "input": "5"},
 //            {"hours": ["16:30", "00:30"], "output": "7.50"}, {"from": "2027-01-01", "input": "2"}]}
 //
-// Rates are decimal texts, USD for a million tokens (perRequest, perSearch and the like: USD each) unless "currency" names
-// another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply, later
-// ones win. A bucket without a rate of its own takes that of its neighbour (see `neighbours` in billing/price.ts).
+// Rates are decimal texts, USD for a million tokens (perRequest, perSearch and their like: USD each) unless "currency"
+// names another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply,
+// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours` in billing/price.ts).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
 import { formatUsd, parseUsd } from './money.ts'

@@ -8,7 +8,8 @@ import { fees, parsePrice } from '../base/price.ts'
 import type { Bucket, Usage } from '../base/usage.ts'
 import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
 import type { CallSize, Priced, PricedOrFree } from './price.ts'
-import { affordableOutput, billOf, classOf, estimateUsage, hasBasis, hasClass, inputBound, upperBound } from './price.ts'
+import { affordableOutput, billOf, classOf, estimateUsage, hasBasis, hasClass } from './price.ts'
+import { inputBound, upperBound } from './price.ts'
 
 const noon = Date.UTC(2026, 10, 15, 12)
 

@@ -7,6 +7,7 @@ import { boundaryOf, readForm } from './multipart.ts'
 
 const crlf = (text: string): Buffer => Buffer.from(text.replaceAll('\n', '\r\n'))
 const part = (head: string, content: string): string => `--b\n${head}\n\n${content}\n`
+const named = 'Content-Disposition: form-data; name="a"'
 const field = (name: string, content: string): string => part(`Content-Disposition: form-data; name="${name}"`, content)
 
 function contents(body: Buffer, boundary = 'b'): readonly (readonly [string, string])[] {
@@ -71,11 +72,11 @@ describe('a form', () => {
     ['has a part without a name', `${part('Content-Disposition: form-data', '1')}--b--`],
     ['has an empty name', `${field('', '1')}--b--`],
     ['has a name twice in one part', `${part('Content-Disposition: form-data; name="a"; name="b"', '1')}--b--`],
-    ['has a header twice', `${part(['a', 'b'].map(n => `Content-Disposition: form-data; name="${n}"`).join('\n'), '1')}--b--`],
+    ['has a header twice', `${part(`${named}\n${named}`, '1')}--b--`],
     ['has another disposition', `${part('Content-Disposition: attachment; name="a"', '1')}--b--`],
     ['has a folded header', `${part('Content-Disposition: form-data;\n name="a"', '1')}--b--`],
-    ['has an encoded part', `${part('Content-Disposition: form-data; name="a"\nContent-Transfer-Encoding: base64', 'MQ')}--b--`],
-    ['has a long head', `${part(`Content-Disposition: form-data; name="a"\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
+    ['has an encoded part', `${part(`${named}\nContent-Transfer-Encoding: base64`, 'MQ')}--b--`],
+    ['has a long head', `${part(`${named}\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
     ['has many parts', `${field('a', '1').repeat(257)}--b--`],
   ])('that %s is none', (_what, text) => {
     expect(readForm(crlf(text), 'b')).toBeString()
@@ -115,8 +116,9 @@ describe('for every body', () => {
   })
 
   test('noise is refused or read, in order and inside the body', () => {
+    const whole = fc.constantFrom('--b\r\n', '--b--', crlf(field('a', 'x')).toString())
     fc.assert(
-      fc.property(fc.array(fc.oneof(text, fc.constantFrom('--b\r\n', '--b--', field('a', 'x').replaceAll('\n', '\r\n')))), pieces => {
+      fc.property(fc.array(fc.oneof(text, whole)), pieces => {
         const body = Buffer.from(pieces.join(''))
         const parts = readForm(body, 'b')
         if (typeof parts === 'string') return

@@ -35,7 +35,8 @@ export type RouteCall = (permit: Permit, asked: Asked) => Route
 
 export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
-  function priceOf(provider: Provider, model: Model, { protocol, serviceClass, searches, units }: Asked): CurrentOrFree {
+  function priceOf(provider: Provider, model: Model, asked: Asked): CurrentOrFree {
+    const { protocol, serviceClass, searches, units } = asked
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(`${provider.id}/${model.id}`)
     if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)

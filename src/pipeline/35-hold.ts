@@ -95,7 +95,8 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const clamped = await tryHold({ ...finer, outputTokensMax: cap }, cap)
       if (clamped !== undefined) return clamped
     }
-    throw refusalOfHold(last, upperBound(finer, route.price), call.uncapped ? '' : hintOf(finer, route, last)) ?? unheld(exchange, last)
+    const hint = call.uncapped ? '' : hintOf(finer, route, last)
+    throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? unheld(exchange, last)
   }
 
   return async function hold(route, call, exchange) {

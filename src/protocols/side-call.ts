@@ -4,7 +4,6 @@
 import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { FieldSpan } from '../base/json.ts'
-import type { UsageReport } from '../base/usage.ts'
 import type { FormPart } from '../http/multipart.ts'
 import { boundaryOf, readForm } from '../http/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
@@ -141,7 +140,7 @@ export function saidError(json: Json, status = 502): UpstreamWords | undefined {
 }
 
 /** What an answer holds and what it says of usage; undefined for what is none. */
-export type ReadJson = (json: Json) => { readonly outputBytes: number; readonly usage?: UsageReport | undefined } | undefined
+type ReadJson = (json: Json) => Pick<AnswerReading, 'outputBytes' | 'usage'> | undefined
 
 export function answerReader(read: ReadJson): (body: Buffer) => AnswerReading | undefined {
   return body => {
@@ -167,9 +166,11 @@ export function frameReader(read: (json: Json, type: string) => FrameReading | u
     if (data === '[DONE]') return over
     const json = parseAnswer(data)
     if (json === undefined) return garbage
+    // What is known may hold an error of its own, as one picture of several that was not drawn.
+    const known = typeof json.type === 'string' ? read(json, json.type) : undefined
+    if (known !== undefined) return known
     const error = saidError(json)
-    if (error !== undefined) return { ...garbage, kind: 'error', error }
-    return (typeof json.type === 'string' ? read(json, json.type) : undefined) ?? garbage
+    return error === undefined ? garbage : { ...garbage, kind: 'error', error }
   }
 }
 

@@ -63,7 +63,8 @@ describe('what each stage did is told', () => {
   test('by completions, which write text as chats do', async () => {
     const choices = [{ index: 0, text: 'x', finish_reason: 'stop' }]
     harness.upstream.plan(says({ choices, usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }))
-    const answer = await call('/v1/completions', '{"model":"openai/gpt-3.5-turbo-instruct","prompt":"x","max_tokens":9}')
+    const body = '{"model":"openai/gpt-3.5-turbo-instruct","prompt":"x","max_tokens":9}'
+    const answer = await call('/v1/completions', body)
     expect(pipelineNames(answer)).toHaveLength(5)
   })
 })
@@ -79,15 +80,17 @@ describe('bytes', () => {
 
   test('of a request differ in nothing but the model', async () => {
     harness.upstream.plan(says(vectors))
-    await call('/v1/embeddings', '{ "x": 1.0e0, "model" : "openai/text-embedding-3-small", "input": [1, 2] }')
+    const body = (model: string) => `{ "x": 1.0e0, "model" : "${model}", "input": [1, 2] }`
+    await call('/v1/embeddings', body('openai/text-embedding-3-small'))
     const sent = harness.upstream.requests.at(-1)!
-    expect(Buffer.from(sent.body).toString()).toBe('{ "x": 1.0e0, "model" : "text-embedding-3-small", "input": [1, 2] }')
+    expect(Buffer.from(sent.body).toString()).toBe(body('text-embedding-3-small'))
   })
 
   test('of a form differ in nothing but the model, and its type passes as it came', async () => {
     harness.upstream.plan(says({ text: 'x', usage: { type: 'duration', seconds: 1 } }))
     const type = 'Multipart/Form-Data;  boundary="a b"; charset=x'
-    const part = (name: string, content: string) => `--a b\r\ncontent-disposition: form-data; ${name}\r\n\r\n${content}\r\n`
+    const part = (name: string, content: string) =>
+      `--a b\r\ncontent-disposition: form-data; ${name}\r\n\r\n${content}\r\n`
     const form = (model: string) =>
       `${part('name="file"; filename="\\"x\\".wav"', '\x00\xff\r\n--a c')}${part('name="model"', model)}--a b--\r\n`
     const answer = await call('/v1/audio/transcriptions', Buffer.from(form('openai/whisper-1'), 'latin1'), { type })
@@ -157,7 +160,10 @@ describe('sound', () => {
     const key = await harness.key()
     harness.upstream.plan(sendsBytes('audio/mpeg', [new Uint8Array([255, 1]), new Uint8Array([2, 254])]))
     const headers = { 'idempotency-key': 'sound' }
-    const bytesOf = async (answer: Response) => [answer.headers.get('content-type'), ...new Uint8Array(await answer.arrayBuffer())]
+    const bytesOf = async (answer: Response) => [
+      answer.headers.get('content-type'),
+      ...new Uint8Array(await answer.arrayBuffer()),
+    ]
     const first = await bytesOf(await call('/v1/audio/speech', speech, { key, headers }))
     const before = harness.upstream.requests.length
     const again = await call('/v1/audio/speech', speech, { key, headers })
@@ -192,13 +198,18 @@ describe('funds', () => {
 
 describe('bad input', () => {
   const type = 'multipart/form-data; boundary=b'
-  const field = (name: string, content: string) => `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`
+  const field = (name: string, content: string) =>
+    `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`
   const file = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\n\r\nRIFF\r\n'
   const whisper = field('model', 'openai/whisper-1')
   const heard = '/v1/audio/transcriptions'
+  const second = field('model', 'openai/gpt-4o-transcribe')
+  const bounded = field('model', 'ollama/--b--')
+  const json = 'application/json'
+  const asks = (fields: object) => JSON.stringify({ model: 'openai/gpt-4o', ...fields })
 
   const rows: readonly (readonly [string, string, string, string, number, string])[] = [
-    ['JSON where a form must be', heard, 'application/json', '{}', 415, 'content_type_unsupported'],
+    ['JSON where a form must be', heard, json, '{}', 415, 'content_type_unsupported'],
     ['a form where JSON must be', '/v1/embeddings', type, `${whisper}--b--`, 415, 'content_type_unsupported'],
     ['no boundary', heard, 'multipart/form-data; charset=x', `${whisper}--b--`, 400, 'form_invalid'],
     ['two boundaries', heard, 'multipart/form-data; boundary=b; boundary=c', `${whisper}--b--`, 400, 'form_invalid'],
@@ -206,24 +217,24 @@ describe('bad input', () => {
     ['no end', heard, type, `${file}${whisper}`, 400, 'form_invalid'],
     ['words after the end', heard, type, `${file}${whisper}--b--\r\n${whisper}--b--`, 400, 'form_invalid'],
     ['no model', heard, type, `${file}--b--`, 400, 'field_missing'],
-    ['two models', heard, type, `${whisper}${file}${field('model', 'openai/gpt-4o-transcribe')}--b--`, 400, 'field_duplicate'],
+    ['two models', heard, type, `${whisper}${file}${second}--b--`, 400, 'field_duplicate'],
     ['a second model in capitals', heard, type, `${whisper}${file}${field('Model', 'x')}--b--`, 400, 'field_duplicate'],
     ['a model that is a file', heard, type, `${file.replace('"file"', '"model"')}--b--`, 400, 'field_invalid'],
-    ['a model with a boundary in it', heard, type, `${file}${field('model', 'ollama/--b--')}--b--`, 400, 'field_invalid'],
+    ['a model with a boundary in it', heard, type, `${file}${bounded}--b--`, 400, 'field_invalid'],
     ['a model without a provider', heard, type, `${file}${field('model', 'whisper-1')}--b--`, 400, 'model_malformed'],
     ['no sound', heard, type, `${whisper}--b--`, 400, 'field_missing'],
     ['a stream of 7', heard, type, `${file}${whisper}${field('stream', '7')}--b--`, 400, 'field_invalid'],
     ['too much', heard, type, `${file.replace('RIFF', 'x'.repeat(200_000))}${whisper}--b--`, 413, 'request_too_large'],
     ['many pictures', '/v1/images/edits', type, `${whisper}${field('n', '999')}--b--`, 400, 'field_invalid'],
-    ['no input', '/v1/embeddings', 'application/json', '{"model":"openai/x"}', 400, 'field_missing'],
-    ['two inputs', '/v1/embeddings', 'application/json', '{"model":"openai/x","input":"a","input":"b"}', 400, 'field_duplicate'],
-    ['an input of 1', '/v1/moderations', 'application/json', '{"model":"openai/x","input":1}', 400, 'field_invalid'],
-    ['no documents', '/v1/rerank', 'application/json', '{"model":"openai/x","query":"a"}', 400, 'field_missing'],
-    ['a text to speak that is none', '/v1/audio/speech', 'application/json', '{"model":"a/b","input":[]}', 400, 'field_invalid'],
-    ['a speed of nothing', '/v1/audio/speech', 'application/json', '{"model":"a/b","input":"x","speed":0}', 400, 'field_invalid'],
-    ['a second model that draws', '/v1/images/generations', 'application/json', '{"model":"a/b","svg":{"model":"x"}}', 400, 'field_invalid'],
-    ['an empty prompt list', '/v1/completions', 'application/json', '{"model":"a/b","prompt":[]}', 400, 'field_invalid'],
-    ['a model that cannot rerank', '/v1/rerank', 'application/json', '{"model":"openai/gpt-4o","query":"a","documents":[]}', 400, 'call_unserved'],
+    ['no input', '/v1/embeddings', json, asks({}), 400, 'field_missing'],
+    ['two inputs', '/v1/embeddings', json, '{"model":"a/b","input":"a","input":"b"}', 400, 'field_duplicate'],
+    ['an input of 1', '/v1/moderations', json, asks({ input: 1 }), 400, 'field_invalid'],
+    ['no documents', '/v1/rerank', json, asks({ query: 'a' }), 400, 'field_missing'],
+    ['a text to speak that is none', '/v1/audio/speech', json, asks({ input: [] }), 400, 'field_invalid'],
+    ['a speed of nothing', '/v1/audio/speech', json, asks({ input: 'x', speed: 0 }), 400, 'field_invalid'],
+    ['a second model', '/v1/images/generations', json, asks({ svg: { model: 'x' } }), 400, 'field_invalid'],
+    ['an empty list of prompts', '/v1/completions', json, asks({ prompt: [] }), 400, 'field_invalid'],
+    ['a provider without rerank', '/v1/rerank', json, asks({ query: 'a', documents: [] }), 400, 'call_unserved'],
   ]
 
   test.each(rows)('%s', async (_what, path, sentType, body, status, code) => {

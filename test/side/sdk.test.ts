@@ -219,7 +219,9 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const usage = { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 }
     const cost = 10n * 1_500n + 20n * 2_000n
     const asked = { model, prompt: 'Hello,', max_tokens: 50 }
-    const piece = (text: string, finish: string | null) => ({ id: 'c', choices: [{ index: 0, text, finish_reason: finish }] })
+    const piece = (text: string, finish_reason: string | null) => ({
+      ...{ id: 'c', choices: [{ index: 0, text, finish_reason }] },
+    })
     harness.upstream.plan(says({ ...piece(' river', 'stop'), usage }))
     const { data, response } = await client.completions.create(asked).withResponse()
     expect(data.choices[0]!.text).toBe(' river')
