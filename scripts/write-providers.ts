@@ -17,7 +17,7 @@ import { dearer, filePrice, tariffOf, withFullWrites, withHourWrites } from './p
 import { sideModels } from './providers/side-models.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
-import { traitsOf } from './providers/traits.ts'
+import { dialectsOf, traitsOf } from './providers/traits.ts'
 
 interface Candidate {
   readonly id: string
@@ -68,7 +68,8 @@ function withPrice({ price: found, ...model }: FileModel, provider: string): Fil
 
 function withTraits({ traits: found, ...model }: FileModel, provider: string): FileModel {
   const traits = traitsOf(provider, model.id) ?? found
-  return { ...model, ...(traits && { traits }) }
+  const speaks = dialectsOf(provider, model.id) ?? model.speaks
+  return { ...model, ...(speaks && { speaks }), ...(traits && { traits }) }
 }
 
 function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] {

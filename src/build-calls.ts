@@ -1,11 +1,11 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
 import type { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
+import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import type { Store } from './open-store.ts'
@@ -58,7 +58,7 @@ export function buildCalls(parts: CallParts) {
       deadlines,
       times: world.attemptTimes,
       reasoning: vault.reasoning,
-      resolveMedia: buildResolveMedia(url => Promise.reject(new Refusal('call_unserved', url))),
+      resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }

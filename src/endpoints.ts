@@ -8,14 +8,14 @@ import type { PublicData } from './management/public-data.ts'
 import type { Caller } from './pipeline/exchange.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
-import type { Protocol } from './protocols/protocol.ts'
+import type { Asked, Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
 export type Auth = 'key' | 'token' | 'nobody'
 
 export interface Endpoint {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** Whole, or ending in `/*` for everything below. */
   readonly path: string
   /** What a path below must end with, for dialects whose paths end in a verb. */
@@ -26,11 +26,12 @@ export interface Endpoint {
   readonly answer?: Answer
 }
 
-export type Answer = (ask: Ask) => Reply | undefined
-
 /** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export interface Ask {
-  readonly path: string
+export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
+
+export interface Ask extends Asked {
+  /** The body, a JSON text within the bounds of one. */
+  readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
   readonly caller?: Caller
@@ -82,6 +83,9 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
+    { method: 'POST', path: '/v1/responses', auth: 'key', call: protocols['openai-responses'] },
+    { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
+    ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
@@ -101,6 +105,9 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
+
+const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
+const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
 const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 

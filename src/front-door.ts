@@ -63,7 +63,14 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     })
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
-    const reply = endpoint.answer?.({ path: arrival.path, ...admitted })
+    const arriving = new Arriving(arrival, parts, visit)
+    const reply = await endpoint.answer?.({
+      path: arrival.path,
+      query: name => arriving.query(name),
+      header: name => arriving.header(name),
+      readBody: () => arriving.readBody('json'),
+      ...admitted,
+    })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })

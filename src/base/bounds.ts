@@ -85,6 +85,7 @@ export const bounds = {
   /** From its beginning; one that is not over stays. */
   taskMsMax: 30 * 24 * 3_600_000,
   tasksDueMax: 100,
+  tasksListedMax: 500,
   keptFilesMax: 10_000,
   keptFileMsMax: 30 * 24 * 3_600_000,
   countFactorsMax: 10_000,

@@ -134,8 +134,10 @@ interface Found {
 function listedPrices({ data, provider, id }: Place, atMs: number): readonly Found[] {
   const timestamp = new Date(atMs)
   const [, name, host] = /^([^:]+)(?::(.+))?$/.exec(id) ?? []
+  // What only an operator knows of an address is of no matter to the list.
+  const address = provider.baseUrl.replace(/\{\w+\}/g, 'x')
   // A router's id may end in the host that answers, which then has a price of its own.
-  const providerApiUrl = host === undefined ? provider.baseUrl : `${new URL(provider.baseUrl).origin}/${host}`
+  const providerApiUrl = host === undefined ? address : `${new URL(address).origin}/${host}`
   const own = data.calcPrice({ input_tokens: 1 }, name ?? id, { providerApiUrl, timestamp })
   if (own === null) return []
   const maker = id.includes('/') ? data.calcPrice({ input_tokens: 1 }, id.replace(/^.*?\//, ''), { timestamp }) : null

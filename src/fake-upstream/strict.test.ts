@@ -73,7 +73,7 @@ const use = { type: 'tool_use', id: 'toolu_1', name: 'clock', input: {} }
 const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: '12:00' }
 const blocks = (role: string, ...content: readonly object[]) => ({ role, content })
 const said = { type: 'text', text: 'hi' }
-const signature = issue({ by: 'anthropic', ordinal: 1, text: 'hm' })
+const signature = issue({ by: 'messages', ordinal: 1, text: 'hm' })
 const thought = (rest: object) => ({ type: 'thinking', thinking: 'hm', signature, ...rest })
 const after = (...content: readonly object[]) => ({ messages: [text('user'), blocks('assistant', ...content), text('user')] })
 

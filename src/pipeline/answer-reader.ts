@@ -4,9 +4,11 @@
 import { bounds } from '../base/bounds.ts'
 import type { Incoming, Piece } from '../http/outgoing.ts'
 import type { SseFrame } from '../http/sse.ts'
-import { frameData, SseSplitter } from '../http/sse.ts'
+import { frameData } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import type { StreamFormat } from '../upstreams/quirks.ts'
+import { streamFormat } from '../upstreams/quirks.ts'
 import type { Exchange } from './exchange.ts'
 import type { Meter } from './meter.ts'
 import { noteFrame } from './meter.ts'
@@ -35,13 +37,13 @@ export class AnswerReader {
   readonly #choices: number
   /** Where the caller speaks another dialect. */
   readonly #turner: FrameTurner | undefined
-  readonly #splitter: SseSplitter
+  readonly #splitter: ReturnType<StreamFormat['open']>
 
   constructor(incoming: Incoming, exchange: Exchange, { spoken, turner }: Reading) {
     this.#incoming = incoming
     this.#protocol = spoken
-    this.#splitter = new SseSplitter(eventBytesMax(spoken))
     this.#turner = turner
+    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(spoken))
     this.#meter = exchange.meter
     this.#choices = exchange.call?.choices ?? 1
   }

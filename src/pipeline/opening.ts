@@ -9,6 +9,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { judgeStatus } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
+import { streamFormat } from '../upstreams/quirks.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import { AnswerReader, eventBytesMax } from './answer-reader.ts'
 import type { Exchange } from './exchange.ts'
@@ -67,11 +68,12 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
   const contentType = incoming.header('content-type') ?? ''
-  const streamed = contentType.startsWith('text/event-stream')
+  const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
   const { passesBytes, mayNotStream } = opening.spoken
   if (passesBytes && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
   if (streamed === opening.stream || (mayNotStream && !streamed)) {
-    return streamed ? await openStream(opening, contentType) : await openPlain(opening, contentType)
+    if (!streamed) return await openPlain(opening, contentType)
+    return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
   }
   // It answered in the other form than it was asked to. Some do, and the answer is paid for.
   opening.exchange.translation ??= meet(opening)

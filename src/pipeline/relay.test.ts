@@ -25,7 +25,7 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
   const exchange = {
     ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
     ...{ protocol: protocols['openai-chat'], call: { choices: 1, stream: true, wantsUsage: false } },
-    route: { provider: { can: { streamUsage: true } } },
+    route: { provider: { can: { streamUsage: true }, quirks: [] } },
   } as unknown as Exchange
   const endings: Ending[] = []
   async function settle(_exchange: Exchange, ending: Ending): Promise<void> {

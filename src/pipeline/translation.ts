@@ -86,7 +86,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   losses.addAll(said.unread)
   const body = from.writeConversation(said, {
     model: model.id,
-    traits: model.traits ?? noTraits,
+    traits: model.traits ?? provider.traits ?? noTraits,
     outputTokensMax: hold.size.outputTokensMax,
     cap: hold.cap,
     capField: provider.can.outputCap,

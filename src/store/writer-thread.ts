@@ -86,14 +86,19 @@ const isLate = (job: Job): boolean => Date.now() >= job.dueMs
 
 function runJob(job: Job): Done {
   if (isLate(job)) return tooLate
-  if (beginning.has(job.name) && ballast.full) return [null, { message: 'no room on the disk', full: true }]
+  if (ballast.full && takesRoom(job)) return [null, { message: 'no room on the disk', full: true }]
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
   const run = operations.run[job.name] as (input: Input<OperationName>) => unknown
   return [run(ballast.full ? lean(job) : job.input)]
 }
 
-/** What room is left on a full disk is for settles, and not for the answers that would be kept with them. */
+/** Also the words of a response that is changed: without them the change would not be true. */
+const takesRoom = ({ name, input }: Job): boolean =>
+  beginning.has(name) || (name === 'changeResponse' && (input as Input<'changeResponse'>).sealed !== null)
+
+/** What room is left on a full disk is for settles, and not for the words that would be kept with them. */
 function lean({ name, input }: Job): Input<OperationName> {
+  if (name === 'changeTask') return { ...(input as Input<'changeTask'>), sealed: null }
   if (name !== 'settle') return input
   const settle = input as Input<'settle'>
   return typeof settle.idempotency === 'object' ? { ...settle, idempotency: { sealed: null } } : settle

@@ -16,7 +16,7 @@ export interface Channel {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
-  /** How chat is signed where the key itself is sent; see `signRequest` for all the others. */
+  /** How chat is signed, or else what it speaks best, where the key itself is sent. */
   readonly sign: Signer
   /** How each dialect is signed. */
   readonly signs: Readonly<Record<string, Sign>>
@@ -82,7 +82,7 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    const chat = sign['openai-chat'] ?? 'none'
+    const chat = sign['openai-chat'] ?? Object.values(sign)[0]!
     return {
       id: `${provider.id}#${index + 1}`,
       providerId: provider.id,

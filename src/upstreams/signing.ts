@@ -1,5 +1,5 @@
-// How a provider wants to see that it is us, one row each. A row is named in a provider file, with what it needs to know
-// of the provider behind a colon.
+// How a provider wants to see that it is us, one row each. A row is named in a provider file, with what it needs to
+// know of the provider behind a colon.
 
 import { readFileSync } from 'node:fs'
 import { Secret } from '../base/secret.ts'

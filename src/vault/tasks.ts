@@ -54,7 +54,8 @@ export function openTasks(parts: VaultParts): Tasks {
       return row === undefined ? undefined : read(row)
     },
     list(accountId, filter) {
-      const [rows, total] = reader.kept.tasks(accountId, filter)
+      const limit = Math.min(filter.limit, bounds.tasksListedMax)
+      const [rows, total] = reader.kept.tasks(accountId, { ...filter, limit })
       return { tasks: rows.map(read), total }
     },
     async change(change, body) {

@@ -8,7 +8,7 @@ import type { Json } from '../reading.ts'
 import type { ReceivedRequest } from '../request.ts'
 
 /** Whose state we issue in this dialect. */
-export const stateOwner = 'anthropic'
+export const stateOwner = 'messages'
 
 export const blocksOf = (message: Json | undefined): readonly Json[] => {
   const content = message?.content
