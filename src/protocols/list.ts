@@ -9,6 +9,7 @@ import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
 import { writeError as writeResponsesError } from './openai-responses/errors.ts'
 import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
+import { sideProtocols } from './side-list.ts'
 
 /** Dialects in which calls are served. */
 export const protocols = {
@@ -20,8 +21,9 @@ export const protocols = {
   'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
 } as const satisfies Record<string, Protocol>
 
-export const protocolNamed = (name: string): Protocol | undefined =>
-  Object.hasOwn(protocols, name) ? protocols[name as keyof typeof protocols] : undefined
+const all: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }
+
+export const protocolNamed = (name: string): Protocol | undefined => (Object.hasOwn(all, name) ? all[name] : undefined)
 
 /** Dialects in which errors are spoken. */
 export const errorDialects = {
