@@ -4,13 +4,17 @@ import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import type { Conversation } from '../conversation.ts'
 import { Losses } from '../losses.ts'
-import type { Asked } from '../protocol.ts'
+import type { Asked, ConversationTarget } from '../protocol.ts'
 import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './count-tokens.ts'
 import { readEmbedAnswer, readEmbedCall, writeEmbedAnswer, writeEmbedCall } from './embed.ts'
 import { writeModel, writeModelList } from './models.ts'
 import { readConversation } from './read-request.ts'
 
-const asks = (verb: string): Asked => ({ path: `/v1beta/models/a/b:${verb}`, query: () => null, header: () => undefined })
+const asks = (verb: string): Asked => ({
+  path: `/v1beta/models/a/b:${verb}`,
+  query: () => null,
+  header: () => undefined,
+})
 const bytes = (json: unknown): Buffer => Buffer.from(JSON.stringify(json))
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 
@@ -43,10 +47,11 @@ describe('P23: a count is of the whole request', () => {
       settings: { stream: false },
       unread: [],
     }
-    const target = {
-      ...{ model: 'up', traits: {}, outputTokensMax: undefined, cap: undefined, capField: 'max_tokens' },
+    const target: ConversationTarget = {
+      ...{ model: 'up', traits: {}, outputTokensMax: undefined, cap: undefined },
       ...{ askUsage: true, origin: 'o', media: new Map(), notes: { losses: new Losses(), renamed: new Map() } },
-    } as const
+      capField: 'max_tokens',
+    }
     expect(JSON.parse(writeCountConversation(asked, target))).toEqual({
       generateContentRequest: { contents, tools: [{ functionDeclarations: [{ name: 'f' }] }], model: 'models/up' },
     })
@@ -55,12 +60,15 @@ describe('P23: a count is of the whole request', () => {
   test('is written and read', () => {
     expect(JSON.parse(writeCount({ tokens: 7 }))).toMatchObject({ totalTokens: 7 })
     expect(readCount(Buffer.from(writeCount({ tokens: 7, cached: 2 })))).toBe(7)
-    for (const body of ['', '{}', '[]', '{"totalTokens":-1}', 'null']) expect(readCount(Buffer.from(body))).toBeUndefined()
+    for (const body of ['', '{}', '[]', '{"totalTokens":-1}', 'null']) {
+      expect(readCount(Buffer.from(body))).toBeUndefined()
+    }
   })
 })
 
 describe('embeddings', () => {
-  const one = (more: object = {}) => ({ model: 'models/a/b', content: { parts: [{ text: 'x' }, { text: 'y' }] }, ...more })
+  const content = { parts: [{ text: 'x' }, { text: 'y' }] }
+  const one = (more: object = {}) => ({ model: 'models/a/b', content, ...more })
 
   test('one, and a batch', () => {
     const wish = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8 }

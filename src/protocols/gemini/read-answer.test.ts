@@ -79,7 +79,8 @@ describe('the golden answer', () => {
 describe('a plain answer', () => {
   const of = (json: unknown) => readAnswer(Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))
 
-  test.each(['', '{', '[]', '5', 'null', '{}', '{"usageMetadata":{}}', '[1,2]', '{"candidates":5}'])('none: %s', body => {
+  const none = ['', '{', '[]', '5', 'null', '{}', '{"usageMetadata":{}}', '[1,2]', '{"candidates":5}']
+  test.each(none)('none: %s', body => {
     expect(of(body)).toBeUndefined()
   })
 
@@ -94,9 +95,11 @@ describe('a plain answer', () => {
   })
 
   test('a blocked prompt is an answer', () => {
-    const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata: { promptTokenCount: 4, totalTokenCount: 4 } }
+    const usageMetadata = { promptTokenCount: 4, totalTokenCount: 4 }
+    const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }
     expect(of(blocked)).toMatchObject({ outputBytes: 0, usage: { input: 4, output: 0 } })
-    expect(readWhole(blocked, source())).toEqual({ choices: [{ parts: [], finish: 'filtered' }], usage: { input: 4, output: 0 } })
+    const choices = [{ parts: [], finish: 'filtered' as const }]
+    expect(readWhole(blocked, source())).toEqual({ choices, usage: { input: 4, output: 0 } })
     expect(readFrame(JSON.stringify(blocked))).toMatchObject({ kind: 'closing', finishes: 1 })
   })
 
@@ -194,8 +197,8 @@ describe('events', () => {
       { kind: 'call', id: 'minted_1', name: 'c', arguments: 'free', custom: true },
       { kind: 'text', text: '{"a":1}' },
     ])
-    const alone = answerOf([chunk([{ functionCall: { name: 'give_answer' } }], { finishReason: 'STOP' })], source(notes))
-    expect(alone.choices[0]!.finish).toBe('stop')
+    const alone = chunk([{ functionCall: { name: 'give_answer' } }], { finishReason: 'STOP' })
+    expect(answerOf([alone], source(notes)).choices[0]!.finish).toBe('stop')
   })
 
   test('sources, counted in code units', () => {
@@ -245,7 +248,8 @@ describe('events', () => {
   test('any JSON is lawful events or a refusal', () => {
     const words = [
       ...Object.keys(partTable),
-      ...['candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'groundingMetadata', 'name', 'args'],
+      ...['candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'name', 'args'],
+      'groundingMetadata',
       ...['groundingChunks', 'groundingSupports', 'segment', 'groundingChunkIndices', 'web', 'uri', 'promptFeedback'],
       ...['logprobsResult', 'chosenCandidates', 'citationMetadata', 'citations', 'responseId', 'blockReason'],
     ]
@@ -254,9 +258,8 @@ describe('events', () => {
       object: fc.dictionary(fc.constantFrom(...words), tie('tree'), { maxKeys: 4 }),
     }))
     const part = fc.dictionary(fc.constantFrom(...Object.keys(partTable)), tree, { maxKeys: 3 })
-    const likely = fc.record({
-      candidates: fc.array(fc.record({ content: fc.record({ parts: fc.array(part, { maxLength: 4 }) }), index: fc.nat(2) })),
-    })
+    const content = fc.record({ parts: fc.array(part, { maxLength: 4 }) })
+    const likely = fc.record({ candidates: fc.array(fc.record({ content, index: fc.nat(2) })) })
     fc.assert(
       fc.property(fc.array(fc.oneof(tree, likely), { maxLength: 4 }), chunks => {
         try {

@@ -200,7 +200,7 @@ function splitResults(parts: readonly Part[]): readonly Turn[] {
   return turns
 }
 
-/** A client may send each chunk of a stream as a content of its own; what the model said without a break is one turn. */
+/** A client may send each chunk of a stream as a content of its own: what a model says without a break is one turn. */
 function steps(turns: readonly Turn[]): readonly Turn[] {
   const whole: { role: Role; parts: Part[] }[] = []
   for (const { role, parts } of turns) {

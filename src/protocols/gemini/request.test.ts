@@ -68,7 +68,7 @@ describe('refuses', () => {
     ['a list', [], 'body_not_object', ''],
     ['what is no JSON', '{', 'json_invalid', ''],
     ['a config that is none', { contents, generationConfig: 5 }, 'field_invalid', 'generationConfig'],
-    ['a cap that is text', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
+    ['a cap in words', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
     ['no candidates', { contents, generationConfig: { candidateCount: 0 } }, 'field_invalid', 'candidateCount'],
     ['two spellings', { contents, serviceTier: 'a', service_tier: 'b' }, 'field_duplicate', 'serviceTier'],
     ['two configs', { contents, generationConfig: {}, generation_config: {} }, 'field_duplicate', 'generationConfig'],
@@ -88,7 +88,7 @@ describe('refuses', () => {
     ['contents twice', '{"contents":[{}],"contents":[{}]}', 'field_duplicate', 'contents'],
   ]
 
-  test.each(rows)('%s', (_name, body, code, param) => {
+  test.each(rows)('%s', (_name, body, ...[code, param]) => {
     const refusal = refusalOf(() => readCall(bytes(body), plain))
     expect([refusal.code as string, refusal.extras.param ?? '']).toEqual([code, param])
   })

@@ -19,8 +19,9 @@ import { writeModel, writeModelList } from './models.ts'
 import { readModelPath, readPath } from './path.ts'
 
 /**
- * What a client reads while nothing comes. A comment is read over by all but @google/generative-ai, which finds no event
- * behind one any more, and for a chunk without content @google/genai forgets the whole turn. This one all can read.
+ * What a client reads while nothing comes. A comment is read over by all but @google/generative-ai, which finds no
+ * event behind one any more, and for a chunk without content @google/genai forgets the whole turn. This one all can
+ * read.
  */
 const heartbeat = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\r\n\r\n'
 
@@ -121,7 +122,8 @@ const failures: readonly Failure[] = [
 describe('@google/genai', () => {
   const stream = async (config = {}) => {
     const chunks = []
-    for await (const chunk of await genai.models.generateContentStream({ model, contents: 'hi', config })) chunks.push(chunk)
+    const streamed = await genai.models.generateContentStream({ model, contents: 'hi', config })
+    for await (const chunk of streamed) chunks.push(chunk)
     return chunks
   }
 
@@ -131,7 +133,8 @@ describe('@google/genai', () => {
     expect([whole.text, whole.usageMetadata?.totalTokenCount, whole.responseId]).toEqual(['Hello world', 10, 'req_1'])
     const chunks = await stream()
     expect(chunks.map(chunk => chunk.text ?? '').join('')).toBe('Hello world')
-    expect(chunks.at(-1)).toMatchObject({ candidates: [{ finishReason: 'STOP' }], usageMetadata: { thoughtsTokenCount: 2 } })
+    expect(chunks.at(-1)?.candidates?.[0]?.finishReason as string).toBe('STOP')
+    expect(chunks.at(-1)?.usageMetadata?.thoughtsTokenCount).toBe(2)
   })
 
   test('tools, several at once', async () => {
@@ -139,7 +142,8 @@ describe('@google/genai', () => {
     const config = { tools: [{ functionDeclarations: [{ name: 'get_weather', parametersJsonSchema: schema }] }] }
     const whole = await genai.models.generateContent({ model, contents: 'hi', config })
     expect(whole.functionCalls?.map(call => [call.id, call.args])).toEqual([['c1', cities[0]!], ['c2', cities[1]!]])
-    expect((await stream(config)).flatMap(chunk => chunk.functionCalls ?? []).map(call => call.args)).toEqual([...cities])
+    const streamed = (await stream(config)).flatMap(chunk => chunk.functionCalls ?? [])
+    expect(streamed.map(call => call.args)).toEqual([...cities])
     expect(meant?.tools).toEqual([{ kind: 'function', name: 'get_weather', schema }])
   })
 
@@ -159,7 +163,8 @@ describe('@google/genai', () => {
     answer = failure
     const fault = await genai.models.generateContent({ model, contents: 'hi' }).catch((error: unknown) => error)
     expect(fault).toBeInstanceOf(ApiError)
-    expect(fault as ApiError).toMatchObject({ status: failure.status, message: expect.stringContaining(failure.message) })
+    expect((fault as ApiError).status).toBe(failure.status)
+    expect((fault as ApiError).message).toContain(failure.message)
   })
 
   test('counts, embeddings and models', async () => {
@@ -169,7 +174,8 @@ describe('@google/genai', () => {
     expect(embeddings?.map(each => each.values)).toEqual([[1, 8], [3, 8]])
     const listed = []
     for await (const each of await genai.models.list()) listed.push(each)
-    expect(listed).toMatchObject([{ name: 'models/google/gemini-3', inputTokenLimit: 1000, supportedActions: expect.any(Array) }])
+    expect(listed).toMatchObject([{ name: 'models/google/gemini-3', inputTokenLimit: 1000 }])
+    expect(listed[0]!.supportedActions).toContain('generateContent')
     expect((await genai.models.get({ model })).name).toBe('models/google/gemini-3')
   })
 })
@@ -225,7 +231,8 @@ describe('AI SDK', () => {
     const history = [{ role: 'user', content: 'hi' } as const, ...whole.response.messages]
     answer = says
     await generateText({ model: viaAi, messages: [...history, { role: 'tool', content: results }], tools })
-    expect(meant?.turns[1]?.parts[0]).toMatchObject({ kind: 'call', sealed: { form: 'encrypted', value: 'E', origin: 'o' } })
+    const sealed = { form: 'encrypted', value: 'E', origin: 'o' }
+    expect(meant?.turns[1]?.parts[0]).toMatchObject({ kind: 'call', sealed })
     expect(meant?.turns[2]).toMatchObject({ role: 'tool', parts: [{ kind: 'result' }, { kind: 'result' }] })
   })
 

@@ -1,12 +1,10 @@
 // A conversation as Google is told it.
 
 import { describe, expect, test } from 'bun:test'
-import { Refusal } from '../../base/errors.ts'
 import type { Traits } from '../../base/traits.ts'
 import type { Conversation, FunctionTool, Part, Turn } from '../conversation.ts'
 import { Losses } from '../losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
-import { needsInline } from './media.ts'
 import { readConversation } from './read-request.ts'
 import { readCall } from './request.ts'
 import { writeConversation } from './write-request.ts'
@@ -27,18 +25,15 @@ const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): Conve
   ...more,
 })
 
-function written(more: Partial<Conversation>, target = aim()): { readonly body: Body; readonly losses: readonly string[] } {
+function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
   const body = JSON.parse(writeConversation(talk(more), target)) as Body
   return { body, losses: target.notes.losses.codes }
 }
-const contentsOf = (turns: readonly Turn[], target = aim()) => {
-  const { body, losses } = written({ turns }, target)
-  return { contents: body.contents as object[], systemInstruction: body.systemInstruction, losses }
-}
-const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts })
 const model = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts })
-const text = (said: string): Part => ({ kind: 'text', text: said })
-const call = (id: string, name = 'f', more: object = {}): Part => ({ kind: 'call', id, name, arguments: '{"a":1}', ...more })
+const call = (id: string, name = 'f', more: object = {}): Part => ({
+  ...{ kind: 'call', id, name, arguments: '{"a":1}' },
+  ...more,
+})
 const result = (callId: string, said = 'ok', more: object = {}): Part => ({
   kind: 'result',
   callId,
@@ -46,196 +41,9 @@ const result = (callId: string, said = 'ok', more: object = {}): Part => ({
   ...more,
 })
 const tool = (...parts: readonly Part[]): Turn => ({ role: 'tool', parts })
-const skip = 'skip_thought_signature_validator'
-const mine = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
-
-describe('turns', () => {
-  test('instructions that lead stand apart, later ones are said by the user', () => {
-    const system = (said: string): Turn => ({ role: 'system', parts: [text(said)] })
-    const { contents, systemInstruction } = contentsOf([
-      system('one'),
-      { role: 'developer', parts: [text('two')] },
-      hi,
-      model(text('yes')),
-      system('three'),
-    ])
-    expect(systemInstruction).toEqual({ parts: [{ text: 'one' }, { text: 'two' }] })
-    expect(contents).toEqual([
-      { role: 'user', parts: [{ text: 'hi' }] },
-      { role: 'model', parts: [{ text: 'yes' }] },
-      { role: 'user', parts: [{ text: 'three' }] },
-    ])
-  })
-
-  test('where there is no place for instructions, or nothing else, they are the first words', () => {
-    const system: Turn = { role: 'system', parts: [text('be')] }
-    expect(contentsOf([system, hi], aim({ system: false }))).toMatchObject({
-      contents: [{ role: 'user', parts: [{ text: 'be' }, { text: 'hi' }] }],
-      systemInstruction: undefined,
-    })
-    expect(contentsOf([system]).contents).toEqual([{ role: 'user', parts: [{ text: 'be' }] }])
-  })
-
-  test('a conversation begins with the user, and nothing at all is none', () => {
-    expect(contentsOf([model(text('yes'))]).contents).toHaveLength(2)
-    expect(() => contentsOf([])).toThrow(Refusal)
-    expect(() => contentsOf([user(text(''))])).toThrow(Refusal)
-  })
-
-  test('results in the order of the calls, alone, with text behind them', () => {
-    const turns = [hi, model(call('x'), call('y', 'g')), user(text('well'), result('y'), result('x'))]
-    const { contents, losses } = contentsOf(turns, aim({ thinking: 'budget' }))
-    expect(contents.slice(1)).toEqual([
-      {
-        role: 'model',
-        parts: [
-          { functionCall: { id: 'x', name: 'f', args: { a: 1 } } },
-          { functionCall: { id: 'y', name: 'g', args: { a: 1 } } },
-        ],
-      },
-      {
-        role: 'user',
-        parts: [
-          { functionResponse: { id: 'x', name: 'f', response: { output: 'ok' } } },
-          { functionResponse: { id: 'y', name: 'g', response: { output: 'ok' } } },
-        ],
-      },
-      { role: 'user', parts: [{ text: 'well' }] },
-    ])
-    expect(losses).toEqual([])
-  })
-
-  test('a call without a result gets one, a result without a call goes, and both are said', () => {
-    const unanswered = contentsOf([hi, model(call('x')), user(text('well'))], aim({ thinking: 'budget' }))
-    expect(unanswered.contents[2]).toMatchObject({ parts: [{ functionResponse: { id: 'x', response: { error: expect.any(String) } } }] })
-    expect(unanswered.losses).toEqual(['tool_result'])
-    const orphan = contentsOf([hi, tool(result('nobody'))])
-    expect(orphan).toMatchObject({ contents: [{ parts: [{ text: 'hi' }] }], losses: ['tool_result'] })
-    const last = contentsOf([hi, model(call('x'))], aim({ thinking: 'budget' }))
-    expect(last.contents).toHaveLength(3)
-  })
-
-  test('results are objects', () => {
-    const rows: readonly (readonly [Part, object])[] = [
-      [result('x', 'plain'), { output: 'plain' }],
-      [result('x', ''), { output: '' }],
-      [result('x', '{"a":12345678901234567890}'), { a: 12345678901234567890 }],
-      [result('x', '[1]'), { output: '[1]' }],
-      [result('x', 'no', { failed: true }), { error: 'no' }],
-    ]
-    for (const [part, response] of rows) {
-      const { contents } = contentsOf([hi, model(call('x')), tool(part)])
-      expect(contents[2]).toMatchObject({ parts: [{ functionResponse: { response } }] })
-    }
-  })
-
-  test('numbers beyond a double keep their digits', () => {
-    const turns = [hi, model(call('x', 'f', { arguments: '{"id":12345678901234567890}' })), tool(result('x'))]
-    expect(writeConversation(talk({ turns }), aim())).toContain('"args":{"id":12345678901234567890}')
-  })
-
-  test('arguments that are no object are lost, those of a custom tool are its input', () => {
-    const broken = contentsOf([hi, model(call('x', 'f', { arguments: '{"a":' }))])
-    expect(broken.contents[1]).toMatchObject({ parts: [{ functionCall: { args: {} } }] })
-    expect(broken.losses).toContain('tool_arguments')
-    const custom = contentsOf([hi, model(call('x', 'f', { arguments: 'free', custom: true }))])
-    expect(custom.contents[1]).toMatchObject({ parts: [{ functionCall: { args: { input: 'free' } } }] })
-  })
-})
-
-describe('P25: signatures', () => {
-  const partsOf = (turn: Turn, traits: Traits = {}) => {
-    const { contents, losses } = contentsOf([hi, turn], aim(traits))
-    return { parts: (contents[1] as { parts: object[] }).parts, losses: losses.filter(code => code !== 'tool_result') }
-  }
-
-  test('go back to the part that bore them', () => {
-    const turn = model({ kind: 'reasoning', text: 'hm', ...mine }, call('x', 'f', mine), call('y'))
-    expect(partsOf(turn)).toEqual({
-      parts: [
-        { text: 'hm', thought: true, thoughtSignature: 'AbCd' },
-        { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'AbCd' },
-        { functionCall: { id: 'y', name: 'f', args: { a: 1 } } },
-      ],
-      losses: [],
-    })
-  })
-
-  test('of another origin do not, and the first call of a step gets what stands for one', () => {
-    const foreign = { sealed: { form: 'thought', value: 'AbCd', origin: 'there' } } as const
-    const turn = model({ kind: 'reasoning', text: 'hm', ...foreign }, call('x', 'f', foreign), call('y', 'f', foreign))
-    const { parts, losses } = partsOf(turn)
-    expect(parts).toMatchObject([{ thoughtSignature: skip }, { functionCall: { id: 'y' } }])
-    expect(parts[1]).not.toHaveProperty('thoughtSignature')
-    expect(losses).toEqual(['reasoning_state'])
-  })
-
-  test('are not asked for by models that think by budget', () => {
-    const { parts, losses } = partsOf(model(call('x')), { thinking: 'budget' })
-    expect(parts[0]).not.toHaveProperty('thoughtSignature')
-    expect(losses).toEqual([])
-  })
-
-  test('thoughts that nobody signed are thoughts', () => {
-    expect(partsOf(model({ kind: 'reasoning', text: 'hm' })).parts).toEqual([{ text: 'hm', thought: true }])
-    const shown = model({ kind: 'reasoning', text: 'hm', sealed: { form: 'shown', value: '', origin: 'there' } })
-    expect(partsOf(shown)).toEqual({ parts: [{ text: 'hm', thought: true }], losses: [] })
-  })
-})
-
-describe('media', () => {
-  const url = 'https://x.example/cat.png'
-  const image: Part = { kind: 'image', source: { at: 'url', url } }
-  const held = aim({}, { media: new Map([[url, { mime: 'image/png', base64: 'AAAA' }]]) })
-  const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
-
-  test('an address is held, or refused', () => {
-    expect(contentsOf([user(image)], held).contents[0]).toMatchObject({ parts: [inline] })
-    expect(() => contentsOf([user(image)])).toThrow('media_unreachable')
-  })
-
-  const asked: readonly (readonly [string, boolean])[] = [
-    [url, true],
-    ['http://x.example/a', true],
-    ['HTTPS://generativelanguage.googleapis.com.evil.example/', true],
-    ['https://generativelanguage.googleapis.com/v1beta/files/x', false],
-    ['gs://bucket/x', false],
-    ['https://youtu.be/x', false],
-  ]
-  test.each(asked)('%s must be fetched: %p', (address, wanted) => {
-    expect(needsInline({ at: 'url', url: address })).toBe(wanted)
-    expect(needsInline({ at: 'provider', id: address })).toBe(false)
-  })
-
-  test('files of Google by their address, of others not at all', () => {
-    const file = (id: string): Turn => user({ kind: 'file', source: { at: 'provider', id, mime: 'a/b' } })
-    expect(contentsOf([file('gs://b/x')]).contents[0]).toMatchObject({ parts: [{ fileData: { fileUri: 'gs://b/x' } }] })
-    expect(() => contentsOf([file('file-123')])).toThrow(Refusal)
-  })
-
-  test('what the model does not read is refused', () => {
-    expect(() => contentsOf([user(image)], { ...held, traits: { reads: ['text'] } })).toThrow('field_invalid')
-  })
-
-  test('in a result, or behind it where the model cannot', () => {
-    const rich = result('x', 'see', { parts: [{ kind: 'text', text: 'see' }, image] })
-    const inside = contentsOf([hi, model(call('x')), tool(rich)], held).contents
-    expect(inside[2]).toMatchObject({ parts: [{ functionResponse: { response: { output: 'see' }, parts: [inline] } }] })
-    const behind = contentsOf([hi, model(call('x')), tool(rich)], { ...held, traits: { richResults: false } }).contents
-    expect(behind.slice(2)).toMatchObject([{ parts: [{ functionResponse: {} }] }, { parts: [inline] }])
-  })
-
-  test('one resolution for all', () => {
-    const of = (detail: 'low' | 'high'): Part => ({ ...image, detail })
-    expect(written({ turns: [user(of('low'))] }, held).body.generationConfig).toEqual({
-      mediaResolution: 'MEDIA_RESOLUTION_LOW',
-    })
-    expect(written({ turns: [user(of('low'), of('high'))] }, held).losses).toContain('image.detail')
-  })
-})
 
 describe('tools', () => {
-  const f: FunctionTool = { kind: 'function', name: 'f', description: 'd', schema: { type: 'object', properties: { a: {} } } }
+  const f: FunctionTool = { kind: 'function', name: 'f', schema: { type: 'object', properties: { a: {} } } }
 
   test('P27: schemas are JSON Schema, without what Google does not take', () => {
     const schema = {
@@ -244,7 +52,8 @@ describe('tools', () => {
       properties: { const: { const: 'x', $comment: 'c' }, $schema: { anyOf: [{ const: 1 }] } },
       additionalProperties: false,
     }
-    const { body } = written({ tools: [{ kind: 'function', name: 'f', schema }, { kind: 'function', name: 'g', schema: { type: 'object', properties: {} } }] })
+    const empty = { ...f, name: 'g', schema: { type: 'object', properties: {} } }
+    const { body } = written({ tools: [{ kind: 'function', name: 'f', schema }, empty] })
     expect(body.tools).toEqual([
       {
         functionDeclarations: [
@@ -275,7 +84,9 @@ describe('tools', () => {
       },
       target,
     )
-    expect(body.tools).toMatchObject([{ functionDeclarations: [{ name: 'c' }] }, { googleSearch: {} }, { codeExecution: {} }])
+    const [functions, ...others] = body.tools as readonly object[]
+    expect(functions).toMatchObject({ functionDeclarations: [{ name: 'c' }] })
+    expect(others).toEqual([{ googleSearch: {} }, { codeExecution: {} }])
     expect(losses).toEqual(['web_search.domains', 'tools.grammar', 'bash'])
     expect(target.notes.wrapped).toEqual(new Set(['c']))
   })
@@ -294,6 +105,7 @@ describe('tools', () => {
 
   type Choice = readonly [Partial<Conversation>, Traits, object | undefined, readonly string[]]
   const strict = { ...f, strict: true }
+  const only = { allowedFunctionNames: ['f'] }
   const choices: readonly Choice[] = [
     [{ tools: [f] }, {}, undefined, []],
     [{ tools: [strict] }, {}, { mode: 'VALIDATED' }, []],
@@ -301,11 +113,11 @@ describe('tools', () => {
     [{ tools: [f], toolChoice: { mode: 'none' } }, {}, { mode: 'NONE' }, []],
     [{ tools: [f], toolChoice: { mode: 'required' } }, {}, { mode: 'ANY' }, []],
     [{ tools: [f], toolChoice: { mode: 'required' } }, { forcedTool: false }, { mode: 'AUTO' }, ['tool_choice']],
-    [{ tools: [f], toolChoice: { mode: 'auto', names: ['f'] } }, {}, { mode: 'VALIDATED', allowedFunctionNames: ['f'] }, []],
+    [{ tools: [f], toolChoice: { mode: 'auto', names: ['f'] } }, {}, { mode: 'VALIDATED', ...only }, []],
     [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, []],
     [{ tools: [f], parallelCalls: false }, {}, undefined, ['parallel_tool_calls']],
   ]
-  test.each(choices)('%j', (more, traits, wanted, lost) => {
+  test.each(choices)('%j', (more, traits, ...[wanted, lost]) => {
     const { body, losses } = written(more, aim(traits))
     const config = body.toolConfig as { functionCallingConfig: object } | undefined
     expect([config?.functionCallingConfig, losses]).toEqual([wanted, lost])
@@ -322,7 +134,8 @@ describe('the answer is held to a schema', () => {
       responseMimeType: 'application/json',
       responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
     })
-    expect(written({ format: { kind: 'json' } }).body.generationConfig).toEqual({ responseMimeType: 'application/json' })
+    const json = written({ format: { kind: 'json' } })
+    expect(json.body.generationConfig).toEqual({ responseMimeType: 'application/json' })
     expect(written({ format }, aim({ schema: false })).losses).toEqual(['response_format.schema'])
   })
 
@@ -333,7 +146,8 @@ describe('the answer is held to a schema', () => {
     expect(body.tools).toMatchObject([{ functionDeclarations: [{ name: 'f' }, { name: 'give_answer' }] }])
     expect(body.toolConfig).toEqual({ functionCallingConfig: { mode: 'ANY' } })
     expect([target.notes.schemaTool, losses]).toEqual(['give_answer', []])
-    expect(written({ format: { kind: 'json' }, tools: [f] }, aim({ schemaWithTools: false })).losses).toEqual(['response_format'])
+    const json = written({ format: { kind: 'json' }, tools: [f] }, aim({ schemaWithTools: false }))
+    expect(json.losses).toEqual(['response_format'])
   })
 })
 
@@ -371,7 +185,7 @@ describe('settings', () => {
     [10, 20, 50, 10],
     [undefined, 20, 50, 20],
   ]
-  test.each(caps)('asked for %p, funds for %p, model writes %p: %p', (own, cap, most, wanted) => {
+  test.each(caps)('asked for %p, funds for %p, model writes %p: %p', (own, cap, ...[most, wanted]) => {
     const settings = own === undefined ? { stream: false } : { stream: false, outputTokensMax: own }
     const { body } = written({ settings }, aim({}, { cap, outputTokensMax: most }))
     expect((body.generationConfig as Body | undefined)?.maxOutputTokens).toBe(wanted as number)
