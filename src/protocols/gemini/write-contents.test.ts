@@ -117,6 +117,13 @@ describe('turns', () => {
     expect(last.contents).toHaveLength(3)
   })
 
+  test('marks and sources have no place, which is said', () => {
+    const marked: Part = { kind: 'text', text: 'x', cache: {}, citations: [{ url: 'https://x.example' }] }
+    expect(contentsOf([user(marked)]).losses).toEqual(['cache_control', 'citations'])
+    const named: Part = { kind: 'file', name: 'a.txt', source: { at: 'text', text: 'x', mime: 'text/plain' } }
+    expect(contentsOf([user(named)])).toMatchObject({ contents: [{ parts: [{ text: 'x' }] }], losses: ['file.name'] })
+  })
+
   test('results are objects', () => {
     const rows: readonly (readonly [Part, object])[] = [
       [result('x', 'plain'), { output: 'plain' }],

@@ -89,6 +89,8 @@ describe('tools', () => {
     expect(others).toEqual([{ googleSearch: {} }, { codeExecution: {} }])
     expect(losses).toEqual(['web_search.domains', 'tools.grammar', 'bash'])
     expect(target.notes.wrapped).toEqual(new Set(['c']))
+    const unable = written({ tools: [{ kind: 'search' }] }, aim({ searches: false }))
+    expect([unable.body.tools, unable.losses]).toEqual([undefined, ['web_search']])
   })
 
   test('names that Google does not take are renamed, everywhere the same', () => {
