@@ -173,12 +173,14 @@ describe('writes', () => {
   test('without reasoning state of others, and with its own', () => {
     const foreign = packSealed({ form: 'signature', value: 'S', origin: 'there' })
     const own = packSealed({ form: 'thought', value: 'T', origin: 'here' })
+    const elsewhere = packSealed({ form: 'thought', value: 'T', origin: 'there' })
     const parts = [
       { text: 'hm', thought: true, thoughtSignature: foreign },
       { text: '', thought: true, thought_signature: foreign },
       { functionCall: { name: 'f' }, thoughtSignature: foreign },
       { functionCall: { name: 'g' }, thoughtSignature: own },
       { text: 'x', thoughtSignature: 'AbCd' },
+      { text: 'y', thoughtSignature: elsewhere },
     ]
     const body = { contents: [{ role: 'model', parts }, { parts: [{ thoughtSignature: foreign }] }] }
     const clean = JSON.parse(written(JSON.stringify(body), { origin: 'here', cap: 9 })) as object
@@ -191,6 +193,7 @@ describe('writes', () => {
             { functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' },
             { functionCall: { name: 'g' }, thoughtSignature: 'T' },
             { text: 'x', thoughtSignature: 'AbCd' },
+            { text: 'y' },
           ],
         },
       ],
