@@ -84,6 +84,7 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
     { method: 'POST', path: '/v1/responses', auth: 'key', call: protocols['openai-responses'] },
+    { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', call: protocols.ark },
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,

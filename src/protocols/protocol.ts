@@ -6,7 +6,7 @@ import type { Traits } from '../base/traits.ts'
 import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
-import type { Conversation, Source } from './conversation.ts'
+import type { Conversation, MediaPart, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
 
@@ -76,7 +76,7 @@ export interface Codec {
   writeWhole(answer: Answer, to: AnswerAsk): string
   openWriter(to: AnswerAsk): EventWriter
   /** Whether what lies at an address must be in the request itself; absent: the upstream fetches everything. */
-  mustHold?(source: Source): boolean
+  mustHold?(source: Source, kind: MediaPart['kind']): boolean
 }
 
 /** The upstream that a conversation is written for. */

@@ -25,7 +25,7 @@ export const signers = {
   'none': () => ({}),
 } as const satisfies Record<string, (key: Secret) => Headers>
 
-export type Signer = keyof typeof signers
+type Signer = keyof typeof signers
 
 export interface SigningParts {
   readonly env: Env
@@ -108,7 +108,7 @@ function readWay(text: string): readonly [way: Way, argument: string] | undefine
 }
 
 /** Whether the key itself is what is sent. */
-export function isSigner(text: string): text is Signer {
+function isSigner(text: string): text is Signer {
   return Object.hasOwn(signers, text)
 }
 
