@@ -8,6 +8,7 @@ import { readCall, writeCall } from './openai-chat/request.ts'
 import { readAnswer } from './openai-chat/response.ts'
 import { readFrame } from './openai-chat/stream.ts'
 import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
+import { writeArkError as writeArkResponsesError } from './openai-responses/errors.ts'
 import { writeError as writeResponsesError } from './openai-responses/errors.ts'
 import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
@@ -24,7 +25,7 @@ export const protocols = {
     writeError: writeChatError,
   },
   'openai-responses': responsesProtocol(openaiFlavour, { passes: ['openai-beta'], writeError: writeResponsesError }),
-  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
+  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkResponsesError }),
   'anthropic-messages': anthropicMessages,
   'gemini': gemini,
 } as const satisfies Record<string, Protocol>
