@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { again, read, readItems, refusedParam, say, target, write } from '../../../test/support/responses-wire.ts'
+import type { Traits } from '../../base/traits.ts'
 import type { Turn } from '../conversation.ts'
 import { protocols } from '../list.ts'
 import { packSealed } from '../sealed.ts'
@@ -186,6 +187,13 @@ describe('thinking', () => {
     const { json } = write(say(reasoning === undefined ? {} : { reasoning }), { traits })
     expect(json.reasoning as unknown).toEqual(expected)
     expect(json.include !== undefined).toBe(sealed)
+  })
+
+  test('that cannot be had as wished is said to be lost', () => {
+    const lost = (traits: Traits) => write(say({ reasoning: { effort: 'max' } }), { traits }).losses
+    expect(lost({})).toEqual([])
+    expect(lost({ efforts: ['low'] })).toEqual(['reasoning.effort'])
+    expect(lost({ thinking: 'none' })).toEqual(['reasoning'])
   })
 
   test('goes without sampling where the model wants that', () => {

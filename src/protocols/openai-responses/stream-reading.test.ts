@@ -166,6 +166,12 @@ describe('an answer', () => {
     expect<unknown>(streamed.choices[0]!.parts).toEqual(parts)
   })
 
+  test('does not grow once it is done', () => {
+    const delta = { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'x' }
+    const done = { type: 'response.content_part.done', output_index: 0, content_index: 0, part: text.content[0] }
+    expect(collect([delta, done, delta, last([text])]).choices[0]!.parts).toEqual([{ kind: 'text', text: 'x' }])
+  })
+
   test('keeps paragraphs apart as they come', () => {
     const delta = (at: number, text: string): Wire => ({
       ...{ type: 'response.reasoning_summary_text.delta', output_index: 0, summary_index: at, delta: text },
