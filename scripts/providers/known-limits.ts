@@ -84,12 +84,13 @@ export function withLimits(model: FileModel, provider: string): FileModel {
   const contextTokens = model.contextTokens ?? context ?? byFamily
   const rule = known[provider]?.find(([family]) => family.test(model.id))?.[1]
   const output = model.outputTokensMax ?? (rule === 'context' ? contextTokens : rule ?? catalogued)
-  const { id, name, price, traits } = model
+  const { id, name, speaks, price, traits } = model
   return {
     id,
     ...(name !== undefined && { name }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(output !== undefined && { outputTokensMax: Math.min(output, contextTokens ?? output) }),
+    ...(speaks && { speaks }),
     ...(price && { price }),
     ...(traits && { traits }),
   }

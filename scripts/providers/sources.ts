@@ -10,6 +10,7 @@ export interface FileModel {
   readonly contextTokens?: number
   readonly outputTokensMax?: number
   readonly price?: FilePrice
+  readonly speaks?: readonly string[]
   readonly traits?: Traits
 }
 
@@ -40,8 +41,8 @@ const anyOf = (...parts: readonly RegExp[]): RegExp => new RegExp(parts.map(part
 const bedrock = ['global', 'us', 'eu'].flatMap(region =>
   [
     ...['haiku-4-5-20251001-v1:0', 'sonnet-4-20250514-v1:0', 'sonnet-4-5-20250929-v1:0', 'sonnet-4-6', 'sonnet-5'],
-    ...['opus-4-1-20250805-v1:0', 'opus-4-5-20251101-v1:0', 'opus-4-6-v1', 'opus-4-7', 'opus-4-8', 'opus-5', 'opus-5-5'],
-    ...['fable-5', 'fable-5-1'],
+    ...['opus-4-1-20250805-v1:0', 'opus-4-5-20251101-v1:0', 'opus-4-6-v1', 'opus-4-7', 'opus-4-8'],
+    ...['opus-5', 'opus-5-5', 'fable-5', 'fable-5-1'],
   ].map(model => `${region}.anthropic.claude-${model}`),
 )
 

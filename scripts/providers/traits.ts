@@ -40,23 +40,30 @@ const always: Traits = { ...reasoning, stopsThinking: false, sampling: false }
 const ifAsked: Traits = { ...reasoning, samplingWithoutThinking: true }
 const plain: Traits = { reads: documents, thinking: 'none' }
 
+/** Marks in a prompt came with GPT-5.6. */
+const unmarked = ([family, traits]: Rule): Rule => [family, { ...traits, cacheMarks: false }]
+
 export const openai: readonly Rule[] = [
-  [/^gpt-audio/, { reads: ['text', 'audio'], thinking: 'none' }],
-  [/^gpt-5-chat/, { ...plain, schema: false }],
-  // How these are told to think is not published.
-  [/^gpt-5\.\d-chat/, { reads: documents }],
   [/^gpt-6-(luna|sol)/, { ...ifAsked, efforts: upTo('max', 'none') }],
   [/^gpt-6/, { ...always, efforts: upTo('max') }],
   [/^gpt-5\.6/, { ...ifAsked, efforts: upTo('max', 'none') }],
-  [/^gpt-5\.[2-5]/, { ...ifAsked, efforts: upTo('xhigh', 'none') }],
-  [/^gpt-5\.1/, { ...ifAsked, efforts: upTo('high', 'none') }],
-  [/^gpt-5/, { ...always, efforts: upTo('high', 'minimal') }],
-  [/^o3-mini/, { ...always, reads: ['text'], efforts: upTo('high') }],
-  [/^o\d/, { ...always, efforts: upTo('high') }],
-  [/^gpt-4o-2024-05-13$/, { ...plain, schema: false }],
-  [/^gpt-4(\.1|o)/, plain],
-  [/^gpt-4-turbo(-2024|$)/, { reads: ['text', 'image'], thinking: 'none', schema: false }],
-  [/^gpt-(3\.5|4)/, { reads: ['text'], thinking: 'none', schema: false }],
+  ...(
+    [
+      [/^gpt-audio/, { reads: ['text', 'audio'], thinking: 'none' }],
+      [/^gpt-5-chat/, { ...plain, schema: false }],
+      // How these are told to think is not published.
+      [/^gpt-5\.\d-chat/, { reads: documents }],
+      [/^gpt-5\.[2-5]/, { ...ifAsked, efforts: upTo('xhigh', 'none') }],
+      [/^gpt-5\.1/, { ...ifAsked, efforts: upTo('high', 'none') }],
+      [/^gpt-5/, { ...always, efforts: upTo('high', 'minimal') }],
+      [/^o3-mini/, { ...always, reads: ['text'], efforts: upTo('high') }],
+      [/^o\d/, { ...always, efforts: upTo('high') }],
+      [/^gpt-4o-2024-05-13$/, { ...plain, schema: false }],
+      [/^gpt-4(\.1|o)/, plain],
+      [/^gpt-4-turbo(-2024|$)/, { reads: ['text', 'image'], thinking: 'none', schema: false }],
+      [/^gpt-(3\.5|4)/, { reads: ['text'], thinking: 'none', schema: false }],
+    ] as const
+  ).map(unmarked),
 ]
 
 const older: Traits = { reads: everything, schemaWithTools: false, richResults: false }
@@ -102,4 +109,13 @@ const families: Readonly<Record<string, readonly Rule[]>> = {
 
 export function traitsOf(provider: string, model: string): Traits | undefined {
   return families[provider]?.find(([family]) => family.test(model))?.[1]
+}
+
+/** Models that do not answer in all the dialects of their provider. */
+const inSomeDialects: readonly (readonly [provider: string, family: RegExp, dialects: readonly string[]])[] = [
+  ['openai', /^gpt-audio/, ['openai-chat']],
+]
+
+export function dialectsOf(provider: string, model: string): readonly string[] | undefined {
+  return inSomeDialects.find(([of, family]) => of === provider && family.test(model))?.[2]
 }

@@ -4,7 +4,6 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
-import { noTraits } from '../base/traits.ts'
 import type { EventReader, EventWriter } from '../protocols/answer.ts'
 import { AnswerCollector, eventsOf } from '../protocols/answer-collector.ts'
 import type { FrameReading } from '../protocols/call.ts'
@@ -86,7 +85,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   losses.addAll(said.unread)
   const body = from.writeConversation(said, {
     model: model.id,
-    traits: model.traits ?? noTraits,
+    traits: model.traits ?? provider.traits,
     outputTokensMax: hold.size.outputTokensMax,
     cap: hold.cap,
     capField: provider.can.outputCap,

@@ -26,7 +26,7 @@ describe('a channel', () => {
     expect(channelsOf({}, {})).toEqual([])
     expect(channelsOf({}, { ACME_KEY: ' ' })).toEqual([])
     expect(channelsOf({}, { ACME_KEY: 'k' })).toMatchObject([
-      { id: 'acme#1', providerId: 'acme', baseUrl: 'https://acme.example/v1', sign: 'bearer' },
+      { id: 'acme#1', providerId: 'acme', baseUrl: 'https://acme.example/v1' },
     ])
   })
 
@@ -52,8 +52,12 @@ describe('a channel', () => {
   test('needs no key where the provider needs none, but an address', () => {
     expect(channelsOf({ keyless: true }, {})).toEqual([])
     const env = { ACME_URL: 'http://127.0.0.1:9' }
-    expect(channelsOf({ keyless: true }, env)).toMatchObject([{ sign: 'none' }])
-    expect(channelsOf({ keyless: true }, { ...env, ACME_KEY: 'k' })).toMatchObject([{ sign: 'bearer' }])
+    const signed = (more: object) => {
+      const [channel] = channelsOf({ keyless: true }, { ...env, ...more })
+      return channel!.signs['openai-chat']!({ url: 'http://127.0.0.1:9', headers: {}, body: new Uint8Array() })
+    }
+    expect(signed({})).toEqual({})
+    expect(signed({ ACME_KEY: 'k' })).toEqual({ authorization: 'Bearer k' })
   })
 
   test('of a built-in provider is where this process answers', () => {

@@ -9,15 +9,13 @@ import { Secret } from '../base/secret.ts'
 import { openClient } from '../http/outgoing.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
-import type { Sign, Signer, SigningParts } from './signing.ts'
-import { foundKey, isSigner, openKey } from './signing.ts'
+import type { Sign, SigningParts } from './signing.ts'
+import { foundKey, openKey } from './signing.ts'
 
 export interface Channel {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
-  /** How chat is signed where the key itself is sent; see `signRequest` for all the others. */
-  readonly sign: Signer
   /** How each dialect is signed. */
   readonly signs: Readonly<Record<string, Sign>>
   readonly key: Secret
@@ -82,12 +80,10 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    const chat = sign['openai-chat'] ?? 'none'
     return {
       id: `${provider.id}#${index + 1}`,
       providerId: provider.id,
       baseUrl,
-      sign: isSigner(chat) ? chat : 'none',
       ...opened,
     }
   })

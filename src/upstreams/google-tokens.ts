@@ -32,7 +32,8 @@ const LIFE_SECONDS_MAX = 3_600
 export function parseServiceAccount(text: string): ServiceAccount | undefined {
   const json = objectIn(text)
   const { client_email: email, private_key: privateKey, private_key_id: id, token_uri: uri = TOKEN_URI } = json ?? {}
-  if (typeof email !== 'string' || typeof privateKey !== 'string' || !privateKey.includes('PRIVATE KEY')) return undefined
+  if (typeof email !== 'string' || typeof privateKey !== 'string') return undefined
+  if (!privateKey.includes('PRIVATE KEY')) return undefined
   if (typeof uri !== 'string' || !/^https?:\/\/[^\s@]+$/.test(uri)) return undefined
   return { email, privateKey, tokenUri: uri, ...(typeof id === 'string' && { privateKeyId: id }) }
 }

@@ -26,6 +26,8 @@ export interface Model {
   readonly outputTokensMax?: number
   /** The dialects in which it answers, of those that its provider speaks; all of them if absent. */
   readonly speaks?: readonly string[]
+  /** Its provider asks nothing for it, as for a moderation. Default false. */
+  readonly free?: boolean
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
   /** What it takes: its own, and for what they do not tell its provider's. */
@@ -78,7 +80,7 @@ const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'quirks', 'can'],
   ...['traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
-const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'price', 'traits']
+const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -117,7 +119,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
-  if (!/^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(baseUrl) || !/[^/]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  if (!isAddress(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
   const free = flag('free')
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
@@ -137,9 +139,13 @@ function readProvider(json: Json, fail: Fail): Provider {
     free,
     keyless: flag('keyless'),
     builtIn: flag('builtIn'),
-    models: parseModels(json.models, { free, traits }, fail),
+    models: parseModels(json.models, { free, traits, dialects: Object.keys(speaks) }, fail),
   }
 }
+
+/** Variables may stand in it, in braces. */
+const isAddress = (text: string): boolean =>
+  /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
   const can = record(value, { what: '"can"', known: ['streamUsage', 'outputCap', 'capsThought'] }, fail)
@@ -196,13 +202,15 @@ const isPath = (path: unknown): boolean =>
 interface Shared {
   readonly free: boolean
   readonly traits: Traits
+  readonly dialects: readonly string[]
 }
 
 function parseModels(value: unknown, shared: Shared, fail: Fail): ReadonlyMap<string, Model> {
   if (!Array.isArray(value)) return fail('"models" must be a list')
   const models = new Map<string, Model>()
   for (const entry of value) {
-    const model = parseModel(record(entry, { what: 'a model', known: MODEL_FIELDS }, fail), shared, fail)
+    const json = record(entry, { what: 'a model', known: MODEL_FIELDS }, fail)
+    const model = parseModel(json, shared, fail)
     if (models.has(model.id)) fail(`model "${model.id}" stands twice`)
     models.set(model.id, model)
   }
@@ -222,14 +230,24 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]
   const failModel = (problem: string): never => fail(`model "${id}": ${problem}`)
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
+  const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
   const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
-  if (price !== undefined && !shared.free && isOfNothing(price)) failModel('a price of nothing needs "free" on the provider')
+  if (entry.free !== undefined && typeof entry.free !== 'boolean') failModel('"free" must be true or false')
+  const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
+  if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
   return {
     id,
     ...(typeof name === 'string' && { name }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
+    ...(speaks !== undefined && { speaks }),
     ...(price !== undefined && { price }),
     ...(Object.keys(traits).length > 0 && { traits }),
+    ...(entry.free === true && { free: true }),
   }
+}
+
+function parseDialects(value: unknown, spoken: readonly string[], fail: Fail): readonly string[] {
+  const isList = Array.isArray(value) && value.length > 0 && value.every(dialect => spoken.includes(dialect as string))
+  return isList ? (value as string[]) : fail('"speaks" must be a list of dialects of the provider')
 }

@@ -6,7 +6,6 @@ import { SignatureV4 } from '@smithy/signature-v4'
 import fc from 'fast-check'
 import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
 
-const https = { method: 'POST', protocol: 'https:' }
 const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 
 // Few signs and short words, so that one name often begins with another.
@@ -14,6 +13,7 @@ const signs = fc.constantFrom(...'ab', '=', '-', ...'zA9._~:%+/ *()!\'@,é')
 const word = fc.string({ unit: signs, minLength: 1, maxLength: 4 })
 const segment = fc.string({ unit: fc.constantFrom(...'abzAZ019_-~:@é%'), minLength: 1, maxLength: 9 })
 const asked = fc.record({
+  method: fc.constantFrom('POST', 'GET', undefined),
   path: fc.array(segment, { maxLength: 5 }),
   query: fc.dictionary(word, word, { maxKeys: 4 }),
   body: fc.uint8Array({ maxLength: 200 }),
@@ -27,15 +27,20 @@ const asked = fc.record({
 
 test('any request is signed as the vendor signs it', async () => {
   await fc.assert(
-    fc.asyncProperty(asked, async ({ path, query, body, type, token, region, service, host, dateMs }) => {
+    fc.asyncProperty(asked, async ({ method, path, query, body, type, token, region, service, host, dateMs }) => {
       const mine = { ...credentials, ...(token !== null && { sessionToken: token }) }
       const encodedPath = `/${path.map(encodeURIComponent).join('/')}`
       const search = Object.entries(query).map(pair => pair.map(encodeURIComponent).join('='))
       const url = `https://${host}${encodedPath}${search.length > 0 ? `?${search.join('&')}` : ''}`
       const headers = type === null ? {} : { 'content-type': type }
-      const ours = openSigV4({ credentials: mine, region, service, dateMs: () => dateMs })({ url, headers, body })
+      const ours = openSigV4({ credentials: mine, region, service, dateMs: () => dateMs })(
+        { ...(method && { method }), url, headers, body },
+      )
       const theirs = await new SignatureV4({ credentials: mine, region, service, sha256: Sha256 }).sign(
-        { ...https, hostname: host, path: encodedPath, query, body, headers: { ...headers, host } },
+        {
+          ...{ method: method ?? 'POST', protocol: 'https:', hostname: host, path: encodedPath, query, body },
+          headers: { ...headers, host },
+        },
         { signingDate: new Date(dateMs) },
       )
       expect({ ...headers, host, ...ours }).toEqual(theirs.headers as never)

@@ -17,8 +17,10 @@ export interface SigV4Parts {
   dateMs(): number
 }
 
-/** A POST that is about to be sent. */
+/** A request that is about to be sent. */
 export interface Signable {
+  /** POST if not given, as all our calls are. */
+  readonly method?: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -52,7 +54,7 @@ export function openSigV4(parts: SigV4Parts): (request: Signable) => Record<stri
     }
     return derived.key
   }
-  return ({ url, headers, body }) => {
+  return ({ method = 'POST', url, headers, body }) => {
     const target = new URL(url)
     const moment = new Date(parts.dateMs()).toISOString().replace(/[-:]|\.\d+/g, '')
     const day = moment.slice(0, 8)
@@ -70,7 +72,7 @@ export function openSigV4(parts: SigV4Parts): (request: Signable) => Record<stri
     const names = signed.map(([name]) => name).join(';')
     const lines = signed.map(([name, value]) => `${name}:${value.trim().replace(/\s+/g, ' ')}\n`).join('')
     const place = [canonicalPath(target.pathname), canonicalQuery(target.search)]
-    const request = ['POST', ...place, lines, names, hash].join('\n')
+    const request = [method, ...place, lines, names, hash].join('\n')
     const scope = `${day}/${parts.region}/${parts.service}/aws4_request`
     const signature = hmac(keyOf(day), [ALGORITHM, moment, scope, sha256(request)].join('\n')).toString('hex')
     const credential = `Credential=${accessKeyId}/${scope}`

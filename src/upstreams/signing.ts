@@ -1,5 +1,5 @@
-// How a provider wants to see that it is us, one row each. A row is named in a provider file, with what it needs to know
-// of the provider behind a colon.
+// How a provider wants to see that it is us, one row each. A row is named in a provider file, with what it needs to
+// know of the provider behind a colon.
 
 import { readFileSync } from 'node:fs'
 import { Secret } from '../base/secret.ts'
@@ -25,7 +25,7 @@ export const signers = {
   'none': () => ({}),
 } as const satisfies Record<string, (key: Secret) => Headers>
 
-export type Signer = keyof typeof signers
+type Signer = keyof typeof signers
 
 export interface SigningParts {
   readonly env: Env
@@ -108,7 +108,7 @@ function readWay(text: string): readonly [way: Way, argument: string] | undefine
 }
 
 /** Whether the key itself is what is sent. */
-export function isSigner(text: string): text is Signer {
+function isSigner(text: string): text is Signer {
   return Object.hasOwn(signers, text)
 }
 

@@ -21,6 +21,7 @@ const good: Readonly<Record<string, readonly unknown[]>> = {
   schema: [false],
   schemaWithTools: [false],
   richResults: [false],
+  cacheMarks: [true, false],
   system: [false],
 }
 
@@ -37,6 +38,7 @@ const bad: Readonly<Record<string, readonly unknown[]>> = {
   schema: ['yes'],
   schemaWithTools: [1],
   richResults: [null],
+  cacheMarks: ['some'],
   system: ['none'],
 }
 

@@ -1,6 +1,7 @@
 // The Anthropic Messages dialect.
 
 import type { Protocol } from '../protocol.ts'
+import { codec } from './codec.ts'
 import { writeError } from './errors.ts'
 import { passes, readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
@@ -17,4 +18,5 @@ export const anthropicMessages = {
   readAnswer,
   readFrame,
   writeError,
+  codec,
 } as const satisfies Protocol

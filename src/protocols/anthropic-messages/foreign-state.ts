@@ -25,7 +25,7 @@ interface ReadState {
 /** Undefined for what is not packed, or says nothing. */
 export function readState(text: unknown): ReadState | undefined {
   const packed = unpackSealed(text)
-  if (packed === undefined || packed.value === '') return undefined
+  if (packed === undefined || text === unsigned) return undefined
   const { id, ...rest } = packed
   const [callId, ownId] = readIds(id)
   if (callId === undefined) return { sealed: packed }
@@ -43,8 +43,11 @@ function readIds(id: string | undefined): readonly [callId?: string, ownId?: str
   }
 }
 
-/** The messages without any packed state, or undefined if there is none in them. */
-export function withoutPacked(messages: readonly unknown[]): readonly unknown[] | undefined {
+/**
+ * The messages with what this upstream made as it made it, and without the state of any other; undefined if nothing in
+ * them was packed.
+ */
+export function withoutPacked(messages: readonly unknown[], origin?: string): readonly unknown[] | undefined {
   let changed = false
   const cleaned: unknown[] = []
   for (const message of messages) {
@@ -53,20 +56,32 @@ export function withoutPacked(messages: readonly unknown[]): readonly unknown[] 
       cleaned.push(message)
       continue
     }
-    const kept = content.map(cleanBlock).filter(block => block !== undefined)
+    const kept = content.map(block => cleanBlock(block, origin)).filter(block => block !== undefined)
     changed ||= kept.length !== content.length || kept.some((block, index) => block !== content[index])
     if (kept.length > 0 || content.length === 0) cleaned.push({ ...(message as Json), content: kept })
   }
   return changed ? cleaned : undefined
 }
 
-function cleanBlock(block: unknown): unknown {
+function cleanBlock(block: unknown, origin: string | undefined): unknown {
   if (!isObject(block)) return block
-  if (block.type === 'thinking') return isPacked(block.signature) ? undefined : block
-  if (block.type === 'redacted_thinking') return isPacked(block.data) ? undefined : block
+  if (block.type === 'thinking' && isPacked(block.signature)) {
+    const signature = ownState(block.signature, 'signature', origin)
+    return signature === undefined ? undefined : { ...block, signature }
+  }
+  if (block.type === 'redacted_thinking' && isPacked(block.data)) {
+    const data = ownState(block.data, 'redacted', origin)
+    return data === undefined ? undefined : { ...block, data }
+  }
   if (block.type !== 'text' || !Array.isArray(block.citations)) return block
   const citations = block.citations.filter((one: unknown) => !(isObject(one) && isPacked(one.encrypted_index)))
   return citations.length === block.citations.length ? block : { ...block, citations }
+}
+
+function ownState(text: unknown, form: Sealed['form'], origin: string | undefined): string | undefined {
+  const sealed = unpackSealed(text)
+  const isOwn = sealed?.form === form && sealed.origin !== undefined && sealed.origin === origin
+  return isOwn ? sealed.value : undefined
 }
 
 /** The last calls wait to be thought on, and the thoughts that led to them are not there. */

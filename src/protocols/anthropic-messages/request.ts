@@ -113,8 +113,9 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   }
   const cap = target.cap !== undefined && target.cap < (call.outputTokensMax ?? 0) ? target.cap : undefined
   if (cap !== undefined) put('max_tokens', cap)
-  // State of another dialect's provider came to this caller in a message of ours, and means nothing to this upstream.
-  const cleaned = body.includes(packedMark) ? withoutPacked(json.messages as readonly unknown[]) : undefined
+  // State came to this caller in a message that we wrote. Only its own provider can make anything of it.
+  const messages = json.messages as readonly unknown[]
+  const cleaned = body.includes(packedMark) ? withoutPacked(messages, target.origin) : undefined
   if (cleaned !== undefined) put('messages', cleaned)
   const thinking = thinkingWithin(json.thinking, cap, cleaned)
   if (thinking !== undefined) put('thinking', thinking)
