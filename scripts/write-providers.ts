@@ -13,9 +13,11 @@ import { withClasses } from './providers/classes.ts'
 import { handPrices } from './providers/hand.ts'
 import { withLimits } from './providers/known-limits.ts'
 import type { FilePrice, Tariff } from './providers/prices.ts'
-import { dearer, filePrice, tariffOf, withFullWrites } from './providers/prices.ts'
+import { dearer, filePrice, tariffOf, withFullWrites, withHourWrites } from './providers/prices.ts'
+import { sideModels } from './providers/side-models.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
+import { dialectsOf, traitsOf } from './providers/traits.ts'
 
 interface Candidate {
   readonly id: string
@@ -46,17 +48,28 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
     const { models, ...head } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
     const id = name.replace(/\.json$/, '')
     const source = sources[id]
-    const listed = source ? modelsFrom(source, priceData) : (models as readonly FileModel[])
-    files.set(name, fileText(head, listed.map(model => withLimits(withPrice(model, id), id))))
+    const side = sideModels(id, priceData)
+    const others = new Set(side.map(model => model.id))
+    const kept = (models as readonly FileModel[]).filter(model => !others.has(model.id))
+    const listed = source ? modelsFrom(source, priceData) : kept
+    files.set(name, fileText(head, [...listed.map(model => complete(model, id)), ...side]))
   }
   return files
 }
+
+const complete = (model: FileModel, id: string): FileModel => withLimits(withTraits(withPrice(model, id), id), id)
 
 /** A price by hand stands before the data's. In a file without a source of its own, only such a price is kept. */
 function withPrice({ price: found, ...model }: FileModel, provider: string): FileModel {
   const byHand = handPrices[provider]
   const price = byHand?.[model.id] ?? (byHand && !sources[provider] ? undefined : found)
   return { ...model, ...(price && { price: withClasses(price, provider, model.id) }) }
+}
+
+function withTraits({ traits: found, ...model }: FileModel, provider: string): FileModel {
+  const traits = traitsOf(provider, model.id) ?? found
+  const speaks = dialectsOf(provider, model.id) ?? model.speaks
+  return { ...model, ...(speaks && { speaks }), ...(traits && { traits }) }
 }
 
 function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] {
@@ -68,7 +81,8 @@ function modelsFrom(source: Source, priceData: PriceData): readonly FileModel[] 
       const tariff = tariffOf(model)
       if (tariff === undefined) continue
       const wireId = source.wireId?.(id, from) ?? id
-      candidates.set(wireId, { id: wireId, model, tariff: atMakersPrice(tariff, id, { source, priceData }) })
+      const own = atMakersPrice(tariff, id, { source, priceData })
+      candidates.set(wireId, { id: wireId, model, ...(source.hourWrites ? asHourly(own) : { tariff: own }) })
     }
   }
   const models = new Map<string, FileModel>()
@@ -129,6 +143,14 @@ function atMakersPrice(tariff: Candidate['tariff'], id: string, parts: Parts): C
   const model = maker && modelNamed(maker, name)
   const makers = model && tariffOf(model)
   return makers && makers !== 'unknown' && tariff !== 'unknown' ? dearer(tariff, makers) : tariff
+}
+
+function asHourly(tariff: Candidate['tariff']): Pick<Candidate, 'tariff' | 'reason'> {
+  if (tariff === 'unknown') return { tariff }
+  const hourly = withHourWrites(tariff)
+  const isSaid = inline(filePrice(hourly)) === inline(filePrice(tariff))
+  const reason = "the price data; an hour in the cache at twice the input, as the maker has it"
+  return { tariff: hourly, ...(!isSaid && { reason }) }
 }
 
 /** What it points to may change, and the data is late. */

@@ -1,12 +1,11 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
 import type { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
-import { Seal } from './base/seal.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
+import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import type { Store } from './open-store.ts'
@@ -45,7 +44,7 @@ export function buildCalls(parts: CallParts) {
   const { nowMs, dateMs } = world.clock
   const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
-  const seal = new Seal(store.folder.secrets.encryption)
+  const { seal, vault } = store
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
@@ -58,7 +57,8 @@ export function buildCalls(parts: CallParts) {
       send: upstreams.send,
       deadlines,
       times: world.attemptTimes,
-      resolveMedia: buildResolveMedia(url => Promise.reject(new Refusal('call_unserved', url))),
+      reasoning: vault.reasoning,
+      resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }

@@ -17,6 +17,7 @@ const settings = {
   WEIR_DEMO: ['off', { demo: false }],
   WEIR_SITE_NAME: ['Rapids', { siteName: 'Rapids' }],
   WEIR_BODIES_DAYS: ['0', { bodiesDays: 0 }],
+  WEIR_RESPONSES_DAYS: ['7', { responsesDays: 7 }],
   WEIR_CHECKPOINT_SECONDS: ['9', { checkpointMs: 9_000 }],
   WEIR_BALLAST_MB: ['2', { ballastBytes: 2_097_152 }],
   WEIR_DATABASE_MB: ['3', { databaseBytesMax: 3_145_728 }],

@@ -31,6 +31,8 @@ export interface Config {
   readonly metrics: { readonly host: string; readonly port: number } | undefined
   /** How long bodies are kept, where they are; zero: not at all. */
   readonly bodiesDays: number
+  /** How long a response that its caller wants kept is kept. */
+  readonly responsesDays: number
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -70,6 +72,7 @@ export function readConfig(env: Environment): Config {
     auditMs: integer(env, 'WEIR_AUDIT_SECONDS', { otherwise: 60, max: 86_400 }) * 1_000,
     metrics: metricsAddress(env),
     bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
+    responsesDays: integer(env, 'WEIR_RESPONSES_DAYS', { otherwise: 30, max: 36_500 }),
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })

@@ -8,13 +8,14 @@ import type { PublicData } from './management/public-data.ts'
 import type { Caller } from './pipeline/exchange.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
-import type { Protocol } from './protocols/protocol.ts'
+import type { Asked, Protocol } from './protocols/protocol.ts'
+import { sideEndpoints } from './side-endpoints.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
 export type Auth = 'key' | 'token' | 'nobody'
 
 export interface Endpoint {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'POST' | 'DELETE'
   /** Whole, or ending in `/*` for everything below. */
   readonly path: string
   /** What a path below must end with, for dialects whose paths end in a verb. */
@@ -25,11 +26,12 @@ export interface Endpoint {
   readonly answer?: Answer
 }
 
-export type Answer = (ask: Ask) => Reply | undefined
-
 /** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export interface Ask {
-  readonly path: string
+export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
+
+export interface Ask extends Asked {
+  /** The body, a JSON text within the bounds of one. */
+  readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
   readonly caller?: Caller
@@ -76,14 +78,22 @@ export interface EndpointParts {
 
 export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: EndpointParts): readonly Endpoint[] {
   const data = (body: () => string): Answer => () => ({ body: body() })
-  const model: Answer = ({ path }) => found(publicData.modelById(path.slice('/v1/models/'.length)))
+  const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
+    { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
+    { method: 'POST', path: '/v1/responses', auth: 'key', call: protocols['openai-responses'] },
+    { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', call: protocols.ark },
+    { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
+    ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
+    ...sideEndpoints,
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
     { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: model },
+    { method: 'GET', path: '/v1beta/openai/models', auth: 'nobody', answer: data(() => publicData.modelList) },
+    { method: 'GET', path: '/v1beta/openai/models/*', auth: 'nobody', answer: model },
     { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },
     { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(() => publicData.providers) },
     { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },
@@ -96,6 +106,9 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
+
+const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
+const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
 const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 

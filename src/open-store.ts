@@ -14,12 +14,15 @@ import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import { buildOperator } from './management/operator.ts'
 import { Bodies } from './store/bodies.ts'
+import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
 import { Reader } from './store/reader.ts'
 import { Writer } from './store/writer.ts'
+import type { Vault } from './vault/vault.ts'
+import { openVault } from './vault/vault.ts'
 import type { World } from './world.ts'
 import { realWorld } from './world.ts'
 
@@ -37,6 +40,8 @@ export interface Store {
   readonly books: BooksReader
   readonly auditor: Auditor
   readonly bodies: Bodies
+  readonly vault: Vault
+  readonly seal: Seal
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
@@ -76,6 +81,11 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     dateMs: world.clock.dateMs,
     onTrouble: detail => log.warn('bodies dropped', { detail }),
   })
+  const seal = new Seal(folder.secrets.encryption)
+  const vault = openVault({
+    ...{ writer, reader, seal, days: config.responsesDays, dateMs: world.clock.dateMs },
+    onTrouble: detail => log.warn('not kept', { detail }),
+  })
   let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
@@ -93,6 +103,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   })
   async function close(): Promise<void> {
     await watch.close()
+    await vault.close()
     await bodies.close()
     books.close()
     reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
@@ -100,7 +111,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     lock?.release()
   }
   return {
-    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, operator, mintId, close },
+    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
     followPrices: listener => void (onPriceAdded = listener),
   }
 }

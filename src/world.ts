@@ -4,6 +4,7 @@ import type { Clock } from './base/clock.ts'
 import { systemClock } from './base/clock.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
+import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
@@ -11,6 +12,8 @@ import { defaultAttemptTimes } from './pipeline/attempt.ts'
 export interface World {
   readonly clock: Clock
   readonly attemptTimes: AttemptTimes
+  /** How what callers name by an address is fetched. */
+  readonly media?: GuardedFetchOptions
   /** Else as the settings say. */
   readonly silence?: Silence
   readonly bodyBounds: BodyBounds

@@ -25,7 +25,18 @@ const google: readonly Known[] = [
   [/^gemini-(2\.5|3)/, 65_536],
 ]
 
+const claude: readonly Known[] = [
+  [/-4-5/, 64_000],
+  [/-(5|4-[678])/, 128_000],
+  [/opus-4/, 32_000],
+  [/sonnet-4/, 64_000],
+]
+
 const known: Readonly<Record<string, readonly Known[]>> = {
+  anthropic: claude,
+  bedrock: claude,
+  'vertex-anthropic': claude,
+  vertex: google,
   ark: [[/^doubao-seed-2/, 131_072]],
   openai,
   google,
@@ -62,6 +73,7 @@ const knownContexts: readonly (readonly [provider: string, family: RegExp, token
   ['mistral', /^mistral-saba-/, 32_768],
   ['mistral', /^(ministral-8b-2410|mistral-large-24\d\d|pixtral-.*)$/, 131_072],
   ['google', /^gemini-3-pro-preview$/, 1_048_576],
+  ['vertex', /^gemini-(2\.5|3|3\.1)-pro/, 1_048_576],
   ['groq', /\/llama-4-scout-/, 131_072],
 ]
 
@@ -72,13 +84,15 @@ export function withLimits(model: FileModel, provider: string): FileModel {
   const contextTokens = model.contextTokens ?? context ?? byFamily
   const rule = known[provider]?.find(([family]) => family.test(model.id))?.[1]
   const output = model.outputTokensMax ?? (rule === 'context' ? contextTokens : rule ?? catalogued)
-  const { id, name, price } = model
+  const { id, name, speaks, price, traits } = model
   return {
     id,
     ...(name !== undefined && { name }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(output !== undefined && { outputTokensMax: Math.min(output, contextTokens ?? output) }),
+    ...(speaks && { speaks }),
     ...(price && { price }),
+    ...(traits && { traits }),
   }
 }
 

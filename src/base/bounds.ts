@@ -25,6 +25,8 @@ export const bounds = {
   idleConnectionSecondsMax: 30,
   /** One SSE event, and everything held back of one stream. */
   frameBytesMax: 1024 * 1024,
+  /** The same where an event may hold a picture. */
+  pictureFrameBytesMax: 16 * 1024 * 1024,
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
@@ -57,7 +59,46 @@ export const bounds = {
   tokenCountBytesMax: 8 * 1024 * 1024,
   tokenCountMsMax: 2_000,
   tokenCounterStartMsMax: 3_000,
+  /** The id of a response, a tool call, a task or a file, as a caller or an upstream gives it. */
+  keptIdCharsMax: 256,
+  /** What is kept of one response. */
+  keptResponseBytesMax: 8 * 1024 * 1024,
+  /** Of one account; beyond that the oldest go. */
+  keptResponsesMax: 10_000,
+  keptResponsesBytesMax: 512 * 1024 * 1024,
+  /** Responses before a response, and all they hold together. */
+  responseChainMax: 1_000,
+  responseChainBytesMax: 32 * 1024 * 1024,
+  /** Reasoning state of one tool call. */
+  keptReasoningBytesMax: 256 * 1024,
+  keptReasoningMsMax: 7 * 24 * 3_600_000,
+  /** Of one account; beyond that the oldest go. */
+  keptReasoningsMax: 10_000,
+  keptReasoningsBytesMax: 64 * 1024 * 1024,
+  /** On its way to the disk, of all accounts; beyond that it is kept in memory only. */
+  reasoningWaitingBytesMax: 8 * 1024 * 1024,
+  reasoningCachedBytesMax: 32 * 1024 * 1024,
+  /** Of one account. */
+  tasksOpenMax: 1_000,
+  tasksKeptMax: 2_000,
+  taskBodyBytesMax: 64 * 1024,
+  /** From its beginning; one that is not over stays. */
+  taskMsMax: 30 * 24 * 3_600_000,
+  tasksDueMax: 100,
+  tasksListedMax: 500,
+  keptFilesMax: 10_000,
+  keptFileMsMax: 30 * 24 * 3_600_000,
+  countFactorsMax: 10_000,
+  /** Counts that a factor is learned from, before the old ones fade. */
+  countSamplesMax: 10_000,
+  /** Media that a caller named by its address, of one address and of all at once. */
+  mediaBytesMax: 20 * 1024 * 1024,
+  mediaMsMax: 10_000,
+  mediaUrlCharsMax: 8 * 1024,
+  mediaRedirectsMax: 3,
+  mediaFetchesMax: 64,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
+assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

@@ -16,7 +16,8 @@ const HEAD_BYTES = 1 + MARK_BYTES + NONCE_BYTES
 /** Where an envelope lies. */
 export interface SealedPlace {
   readonly table: string
-  readonly row: number
+  /** May hold any character: a table and a column have no slash, so no two places have one name. */
+  readonly row: number | string
   readonly column: string
 }
 

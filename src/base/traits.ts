@@ -32,6 +32,8 @@ export interface Traits {
   readonly budgetMax?: number
   /** Takes temperature, top_p and top_k. Default true. */
   readonly sampling?: boolean
+  /** Takes them only with its thinking turned off. Default false. */
+  readonly samplingWithoutThinking?: boolean
   /** Can be made to call a tool. Default true. */
   readonly forcedTool?: boolean
   /** Can be held to a JSON schema. Default true. */

@@ -1,19 +1,29 @@
 // Scripts that a test can name in one line: good answers, failures and broken streams, in any dialect.
 
-import { chatWire } from './chat-wire.ts'
-import { countWords, sse, wordsOfCall } from './dialect.ts'
-import type { Asked, Choice, Counts, Dialect, Finish, Frame, RawJson, Reply, SaidError, ToolCall } from './dialect.ts'
+import { dialectOf } from './dialects.ts'
+import { sse, wordsOf } from './dialect.ts'
+import type { Choice, Counts, Dialect, Finish, Frame, RawJson, Reasoning, Reply, SaidError } from './dialect.ts'
+import type { ToolCall } from './dialect.ts'
 import type { ReceivedRequest } from './request.ts'
 import { bytes, chunk, close, end, gate, head, reset, script, scripted, toBytes, wait } from './script.ts'
 import type { Script, Step } from './script.ts'
 
 export interface AnswerOptions {
+  /** That of the request's path unless told. */
   readonly dialect?: Dialect
   /** Left out: words are counted, and a stream tells them if it was asked to. Given: told in any case. */
   readonly usage?: Counts | RawJson | 'missing'
   readonly usageOfPiece?: (piece: number) => Counts | RawJson
   readonly finish?: Finish
   readonly toolCall?: ToolCall
+  /** Several at once. */
+  readonly toolCalls?: readonly ToolCall[]
+  /** What is thought before the answer; a text gets a state of ours. */
+  readonly reasoning?: Reasoning | string
+  readonly refusal?: string
+  /** Further choices say the same. */
+  readonly choices?: number
+  readonly logprobs?: boolean
   readonly index?: number
   /** From which its ids are made; that of the request unless told. */
   readonly ordinal?: number
@@ -25,41 +35,49 @@ export type Ending = readonly Step[]
 export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'transfer-encoding': 'chunked' }
 export const streamHead: Step = head(200, streamHeaders)
 
-function usageFor(options: AnswerOptions, count: () => Counts): Counts | RawJson | undefined {
-  if (options.usage === 'missing') return undefined
-  return options.usage ?? count()
+const wireFor = (request: ReceivedRequest, options: AnswerOptions): Dialect => options.dialect ?? dialectOf(request)
+
+function choiceOf(pieces: Iterable<string>, options: AnswerOptions): Choice {
+  const { refusal, reasoning } = options
+  const toolCalls = options.toolCalls ?? (options.toolCall && [options.toolCall])
+  const finish = toolCalls ? 'tool_calls' : refusal === undefined ? 'stop' : 'content_filter'
+  return {
+    index: options.index ?? 0,
+    pieces,
+    finish: options.finish ?? finish,
+    ...(toolCalls && { toolCalls }),
+    ...(refusal !== undefined && { refusal }),
+    ...(reasoning !== undefined && { reasoning: typeof reasoning === 'string' ? { text: reasoning } : reasoning }),
+  }
 }
 
 /** The reply that a script gives to this request. */
 export function replyTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}): Reply {
-  const asked = (options.dialect ?? chatWire).read(request)
-  const choice: Choice = {
-    index: options.index ?? 0,
-    pieces,
-    finish: options.finish ?? (options.toolCall ? 'tool_calls' : 'stop'),
-    ...(options.toolCall && { toolCall: options.toolCall }),
-  }
-  const output = () => options.toolCall ? wordsOfCall : countWords([...pieces].join(''))
+  const asked = wireFor(request, options).read(request)
+  const choice = choiceOf(pieces, options)
+  const count = options.choices ?? 1
+  const usage = options.usage ?? { input: asked.promptWords, output: wordsOf(choice) * count }
   return {
     ordinal: options.ordinal ?? request.ordinal,
     model: asked.model,
-    choices: [choice],
-    usage: usageFor(options, () => ({ input: asked.promptWords, output: output() })),
+    choices: Array.from({ length: count }, (_, at) => ({ ...choice, index: choice.index + at })),
+    usage: usage === 'missing' ? undefined : usage,
     usageAsked: asked.usageAsked,
+    ...(options.logprobs && { logprobs: true }),
     ...(options.usageOfPiece && { usageOfPiece: options.usageOfPiece }),
   }
 }
 
 /** The events of a stream as this request would get them; the usage stays out if nobody wants it. */
 export function framesTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}) {
-  const dialect = options.dialect ?? chatWire
+  const dialect = wireFor(request, options)
   const told = options.usage !== undefined || dialect.read(request).usageAsked
   return dialect.frames(replyTo(request, pieces, told ? options : { ...options, usage: 'missing' }))
 }
 
 /** A good answer as one piece of text, in the form that the request asks for. */
 export function bodyTo(request: ReceivedRequest, text: string, options: AnswerOptions = {}) {
-  const dialect = options.dialect ?? chatWire
+  const dialect = wireFor(request, options)
   if (!dialect.read(request).stream) {
     return { contentType: 'application/json', body: toBytes(dialect.plain(replyTo(request, [text], options))) }
   }
@@ -80,16 +98,13 @@ export function* frameSteps(frames: Iterable<Frame>): Iterable<Step> {
 /** As the request asks: whole, or as a stream. */
 export function answer(text: string, options: AnswerOptions = {}): Script {
   const [whole, stream] = [plain(text, options), streamed([text], options)]
-  return scripted(request => {
-    const asked: Asked = (options.dialect ?? chatWire).read(request)
-    return (asked.stream ? stream : whole).steps(request)
-  })
+  return scripted(request => (wireFor(request, options).read(request).stream ? stream : whole).steps(request))
 }
 
 /** Whole, whatever was asked. */
 export function plain(text: string, options: AnswerOptions = {}): Script {
-  const dialect = options.dialect ?? chatWire
-  return scripted(request => jsonAnswer(200, dialect.plain(replyTo(request, [text], options))))
+  return scripted(request =>
+    jsonAnswer(200, wireFor(request, options).plain(replyTo(request, [text], options))))
 }
 
 export function toolCall(call: ToolCall, options: AnswerOptions = {}): Script {
@@ -101,15 +116,17 @@ export function streamed(pieces: Iterable<string>, options: AnswerOptions = {}):
   return streamThrough(frames => frames, pieces, options)
 }
 
+type FrameChange = (frames: Iterable<Frame>, request: ReceivedRequest) => Iterable<Frame>
+
 /** A stream whose events are changed on their way: left out, doubled, put in another order. */
 export function streamThrough(
-  change: (frames: Iterable<Frame>) => Iterable<Frame>,
+  change: FrameChange,
   pieces: Iterable<string>,
   options: AnswerOptions & { readonly ending?: Ending } = {},
 ): Script {
   return scripted(function* steps(request) {
     yield streamHead
-    yield* frameSteps(change(framesTo(request, pieces, options)))
+    yield* frameSteps(change(framesTo(request, pieces, options), request))
     yield* options.ending ?? [end]
   })
 }
@@ -157,11 +174,10 @@ export function errorMidStream(
   error: SaidError = { message: 'The server had an error while processing your request.', type: 'server_error' },
   options: AnswerOptions = {},
 ): Script {
-  const frame = (options.dialect ?? chatWire).errorFrame(error)
   return streamThrough(
-    function* failing(frames) {
+    function* failing(frames, request) {
       yield* only(openingKinds, frames)
-      yield frame
+      yield wireFor(request, options).errorFrame(error)
     },
     pieces,
     options,
@@ -173,6 +189,7 @@ export function resetMidStream(pieces: Iterable<string> = ['He', 'llo'], options
 }
 
 export interface FailOptions {
+  /** That of the request's path unless told. */
   readonly dialect?: Dialect
   readonly error?: SaidError
   /** As it stands in the header: seconds, a date, or nonsense. */
@@ -190,10 +207,11 @@ const errorTypes: Readonly<Record<number, string>> = {
 
 /** An error status with a body in the provider's shape. */
 export function fail(status: number, options: FailOptions = {}): Script {
-  const error = { message: `The upstream answers ${status}.`, type: errorTypes[status] ?? 'server_error' }
-  const json = (options.dialect ?? chatWire).error(options.error ?? error)
+  const said = { message: `The upstream answers ${status}.`, type: errorTypes[status] ?? 'server_error' }
+  const error = { status, ...(options.error ?? said) }
   const retry = options.retryAfter === undefined ? {} : { 'retry-after': options.retryAfter }
-  return script(...jsonAnswer(status, json, { ...retry, ...options.headers }))
+  return scripted(request =>
+    jsonAnswer(status, wireFor(request, options).error(error), { ...retry, ...options.headers }))
 }
 
 /** Takes the request and never says anything. */

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseProvider } from '../upstreams/provider.ts'
-import { outputWordsMax } from './chat.ts'
+import { modelIds, outputWordsMax } from './demo-models.ts'
 import { rawClient } from './raw-client.ts'
 import { startFakeUpstream } from './server.ts'
 import type { FakeUpstream } from './server.ts'
@@ -30,7 +30,7 @@ describe('the words of an answer', () => {
   test('are bounded as providers/demo.json says', () => {
     const file = join(import.meta.dir, '..', '..', 'providers', 'demo.json')
     const bounds = [...parseProvider(readFileSync(file, 'utf8'), file).models.values()].map(it => it.outputTokensMax)
-    expect(bounds).toEqual([outputWordsMax, outputWordsMax, outputWordsMax])
+    expect(bounds).toEqual(Array.from(modelIds, () => outputWordsMax))
   })
 
   test.each([

@@ -2,7 +2,7 @@
 
 import type { Socket } from 'node:net'
 import { ByteQueue } from './byte-queue.ts'
-import { chatWire } from './chat-wire.ts'
+import { chatWire } from './openai-chat/wire.ts'
 import { bodyBytesMaxDefault, headBytesMax } from './http-request.ts'
 import { readRequestBody, readRequestHead, UnreadableRequest } from './http-request.ts'
 import type { RequestHead } from './http-request.ts'

@@ -81,7 +81,7 @@ describe.each([['openai 7', sdk], ['openai 6', sdk6]] as const)('by default, see
     expect([fault.status, fault.type, fault.param]).toEqual([400, 'invalid_request_error', 'n'])
     const ids: string[] = []
     for await (const model of client().models.list()) ids.push(model.id)
-    expect(ids).toEqual(['echo', 'lorem', 'slow'])
+    expect(ids).toEqual(['echo', 'lorem', 'slow', 'think', 'json', 'see'])
   })
 })
 
@@ -108,7 +108,9 @@ describe('by default', () => {
 
   test('a tool is called by its whole name, and not again after its result', async () => {
     const tools = [{ type: 'function', function: { name: 'clock_two' } }, clock]
-    const ask = { model: 'echo', tools, messages: [...user('use clock'), { role: 'tool', content: '12:00' }] }
+    const call = { id: 'c1', type: 'function', function: { name: 'clock', arguments: '{}' } }
+    const talk = [{ role: 'assistant', tool_calls: [call] }, { role: 'tool', tool_call_id: 'c1', content: '12:00' }]
+    const ask = { model: 'echo', tools, messages: [...user('use clock'), ...talk] }
     const after = await readReply(await post(ask))
     expect(after.choices[0]!.message.content).toBe('use clock')
     const before = await readReply(await post({ ...ask, messages: user('use clock_two') }))

@@ -2,19 +2,21 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
-import { chatWire } from './chat-wire.ts'
+import type { Dialect } from './dialect.ts'
+import { dialects } from './dialects.ts'
 import { buildFaults, faults, faultsElsewhere, flapping } from './faults.ts'
 import type { Fault } from './faults.ts'
 import { gzipBomb } from './fault-rows/encoding.ts'
 import { chunkBytes, headBytes, lastChunk, promisesChunks } from './http-response.ts'
-import { chatPost, rawClient } from './raw-client.ts'
+import { chatWire } from './openai-chat/wire.ts'
+import { rawClient } from './raw-client.ts'
 import type { ReceivedRequest } from './request.ts'
 import { toBytes } from './script.ts'
 import type { Step } from './script.ts'
 import { startFakeUpstream } from './server.ts'
 import type { FakeUpstream } from './server.ts'
 
-const small = buildFaults(chatWire, {
+const sizes = {
   deadlineMs: 10,
   idleMs: 10,
   byteMs: 0,
@@ -24,21 +26,36 @@ const small = buildFaults(chatWire, {
   headerCount: 100,
   lineBytes: 200_000,
   encodings: 5,
-})
+}
+const small = buildFaults(chatWire, sizes)
 
-const asked = (stream: boolean) => ({
-  model: 'echo',
-  stream,
-  max_tokens: 7,
-  messages: [{ role: 'user', content: 'hi' }],
-  stream_options: { include_usage: true },
-})
+const messages = [{ role: 'user', content: 'hi' }]
+const chatAsked = (stream: boolean) =>
+  ({ model: 'echo', stream, max_tokens: 7, messages, stream_options: { include_usage: true } })
 
-function requestFor(stream: boolean, ordinal: number): ReceivedRequest {
-  const body = toBytes(JSON.stringify(asked(stream)))
+/** Where a request of the dialect goes, and what it says. */
+const asking: Readonly<Record<string, (stream: boolean) => readonly [path: string, body: object]>> = {
+  'openai-chat': stream => ['/v1/chat/completions', chatAsked(stream)],
+  'openai-responses': stream => ['/v1/responses', { model: 'echo', stream, max_output_tokens: 16, input: 'hi' }],
+  'anthropic-messages': stream => ['/v1/messages', { model: 'echo', stream, max_tokens: 7, messages }],
+  'gemini': stream => [
+    `/v1beta/models/echo:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+  ],
+  'ark': stream => ['/api/v3/chat/completions', chatAsked(stream)],
+}
+
+function requestFor(stream: boolean, ordinal: number, dialect: Dialect = chatWire): ReceivedRequest {
+  const [path, asked] = asking[dialect.name]!(stream)
+  const body = toBytes(JSON.stringify(asked))
   const none = { bytesWritten: 0, closed: Promise.resolve(), closedAtMs: undefined, rawHead: '', connection: 1 }
-  const json = () => asked(stream)
-  return { ...none, ordinal, method: 'POST', path: '/chat/completions', headers: new Map(), body, json }
+  return { ...none, ordinal, method: 'POST', path, headers: new Map(), body, json: () => asked }
+}
+
+function post(stream: boolean, dialect: Dialect): string {
+  const [path, asked] = asking[dialect.name]!(stream)
+  const body = JSON.stringify(asked)
+  return `POST ${path} HTTP/1.1\r\nHost: fake\r\nContent-Length: ${body.length}\r\n\r\n${body}`
 }
 
 /** What a run must put on the wire, and the step it ends with. */
@@ -58,12 +75,15 @@ function expectedOf(fault: Fault, request: ReceivedRequest): { text: string; las
   return { text: Buffer.concat(parts).toString('latin1'), last }
 }
 
-const cases = small.flatMap(fault =>
-  [false, true]
-    .filter(stream => fault.asks === 'either' || (fault.asks === 'stream') === stream)
-    .map(stream => [`${fault.id} ${fault.name}, ${stream ? 'streamed' : 'whole'}`, fault, stream] as const))
+const casesOf = (dialect: Dialect) =>
+  buildFaults(dialect, sizes).flatMap(fault =>
+    [false, true]
+      .filter(stream => fault.asks === 'either' || (fault.asks === 'stream') === stream)
+      .map(stream => [`${fault.id} ${fault.name}, ${stream ? 'streamed' : 'whole'}`, fault, stream] as const))
 
-describe('each fault is spoken as written', () => {
+const rows = dialects.map(dialect => [dialect.name, dialect] as const)
+
+describe.each(rows)('%s: each fault is spoken as written', (_, dialect) => {
   let upstream: FakeUpstream
   let requests = 0
   beforeAll(async () => {
@@ -71,12 +91,12 @@ describe('each fault is spoken as written', () => {
   })
   afterAll(() => upstream.stop())
 
-  test.each(cases)('%s', async (_name, fault, stream) => {
+  test.each(casesOf(dialect))('%s', async (_name, fault, stream) => {
     const atAccept = fault.script.starts === 'accept'
-    const expected = expectedOf(fault, requestFor(stream, atAccept ? 0 : ++requests))
+    const expected = expectedOf(fault, requestFor(stream, atAccept ? 0 : ++requests, dialect))
     upstream.plan(fault.script)
     const client = await rawClient(upstream.url)
-    if (!atAccept) client.send(chatPost(asked(stream)))
+    if (!atAccept) client.send(post(stream, dialect))
     if (expected.last === 'reset') {
       expect(await client.ending).toBe('ECONNRESET')
       expect(expected.text.startsWith(client.received)).toBe(true)
@@ -103,6 +123,31 @@ describe('the table', () => {
     )
     expect(new Set(faults.map(fault => `${fault.id} ${fault.name}`)).size).toBe(faults.length)
     expect(flapping().length).toBe(5)
+  })
+
+  test('leaves out of a dialect what it cannot do', () => {
+    const names = (dialect: Dialect) => new Set(buildFaults(dialect).map(fault => fault.name))
+    const missing = rows.map(([name, dialect]) => [name, names(chatWire).difference(names(dialect))] as const)
+    expect(Object.fromEntries(missing.map(([name, left]) => [name, [...left].toSorted()]))).toEqual({
+      'openai-chat': [],
+      'openai-responses': [
+        'a choice that was not asked for',
+        'a negative choice',
+        'named error event after text',
+        'usage as deltas',
+        'usage cumulative',
+        'usage shrinking',
+      ],
+      'anthropic-messages': ['a choice that was not asked for', 'a negative choice', 'named error event after text'],
+      'gemini': [
+        'a tool call at a negative place',
+        'a tool call that skips places',
+        'finished, but without terminal event',
+        'nothing but the terminal event',
+        'text before the role',
+      ],
+      'ark': [],
+    })
   })
 
   test('makes the large ones as they are written', () => {

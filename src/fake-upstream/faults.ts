@@ -1,7 +1,6 @@
 // Every fault that an upstream can commit by itself on a plain socket, as one table, for each dialect.
 
 import { answer, fail } from './answers.ts'
-import { chatWire } from './chat-wire.ts'
 import type { Dialect } from './dialect.ts'
 import { bodyFaults } from './fault-rows/body.ts'
 import { connectionFaults } from './fault-rows/connection.ts'
@@ -11,6 +10,7 @@ import { httpFaults } from './fault-rows/http.ts'
 import { meaningFaults } from './fault-rows/meaning.ts'
 import { sseFaults } from './fault-rows/sse.ts'
 import { timingFaults } from './fault-rows/timing.ts'
+import { chatWire } from './openai-chat/wire.ts'
 import type { Script } from './script.ts'
 
 export type { Fault, FaultSettings } from './fault-rows/fault.ts'

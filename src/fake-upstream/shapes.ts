@@ -80,7 +80,7 @@ export function lineEndings(ending: '\n' | '\r\n' | '\r'): Shape {
   return reshape(function* ended(steps) {
     for (const step of steps) {
       if (step.kind !== 'chunk') yield step
-      else yield chunk(Buffer.from(Buffer.from(step.bytes).toString('latin1').replaceAll('\n', ending), 'latin1'))
+      else yield chunk(Buffer.from(Buffer.from(step.bytes).toString('latin1').replace(/\r?\n/g, ending), 'latin1'))
     }
   })
 }

@@ -10,6 +10,7 @@ export class ConnectionPool implements ConnectionUser {
   readonly #idleSeconds: number
   readonly #idle: Connection[] = []
 
+  /** With no time to wait, each connection serves once. */
   constructor(place: Place, idleSeconds: number) {
     this.place = place
     this.#idleSeconds = idleSeconds
@@ -23,7 +24,7 @@ export class ConnectionPool implements ConnectionUser {
   }
 
   keep(connection: Connection): void {
-    if (this.#idle.length >= bounds.idleConnectionsMax) return connection.destroy()
+    if (this.#idleSeconds === 0 || this.#idle.length >= bounds.idleConnectionsMax) return connection.destroy()
     this.#idle.push(connection)
     connection.rest(this, this.#idleSeconds)
   }

@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Stop } from '../base/stop.ts'
 import { connect } from './connection.ts'
+import { openGuardedFetch } from './guarded-fetch.ts'
 import { openClient } from './outgoing.ts'
 
 /** Its own authority, for weir.test and 127.0.0.1, made for this test and used nowhere else. */
@@ -117,5 +118,13 @@ describe('an address that was looked up before', () => {
 
   test('must still be the host', async () => {
     expect(await converse('other.test')).toContain('the certificate was refused')
+  })
+
+  test.each([
+    ['weir.test', 'media_refused: it is no image, audio, video, PDF or text'],
+    ['other.test', /^media_unreachable: other\.test:\d+: the certificate was refused/],
+  ])('is where media comes from, if it is %s', async (host, said) => {
+    const { fetchMedia } = openGuardedFetch({ resolve: async () => ['127.0.0.1'], allow: () => true, ca: cert })
+    await expect(fetchMedia(`https://${host}:${server.port}/`, new Stop<Error>())).rejects.toThrow(said)
   })
 })

@@ -1,11 +1,19 @@
 // Call + channel → upstream request. Headers are made new from what we know: of the caller's head only what its
 // dialect names goes upstream, and no destination is ever the caller's choice.
 
+import { Refusal } from '../base/errors.ts'
+import { describeFault } from '../base/log.ts'
 import type { OutgoingRequest } from '../http/outgoing.ts'
+import type { Call } from '../protocols/call.ts'
+import { packSealed, unpackSealed } from '../protocols/sealed.ts'
+import type { Channel } from '../upstreams/catalogue.ts'
 import type { SpokenAt } from '../upstreams/provider.ts'
-import { signers } from '../upstreams/signing.ts'
+import { applyQuirks } from '../upstreams/quirks.ts'
+import { signRequest } from '../upstreams/signing.ts'
+import type { Reasoning } from '../vault/reasoning.ts'
 import type { Hold } from './exchange.ts'
 import type { ResolveMedia } from './media.ts'
+import { AttemptFailed } from './opening.ts'
 import type { Meeting, Translation } from './translation.ts'
 import { translationFor, writeTranslated } from './translation.ts'
 
@@ -17,25 +25,52 @@ export interface Adapted {
 
 export interface AdaptParts {
   readonly resolveMedia: ResolveMedia
+  readonly reasoning: Pick<Reasoning, 'keep' | 'recall'>
 }
 
 /** At once where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Adapted> {
-  const translation = translationFor(meeting)
+  const { accountId } = meeting.hold.route.permit.caller
+  const translation = translationFor(meeting, (id, sealed) =>
+    parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
+  )
   if (translation !== undefined) return adaptOther(parts, meeting, translation)
-  return { request: requestTo(meeting, writeNative(meeting.hold), meeting.exchange.passed), translation }
+  const request = requestTo(meeting, writeNative(meeting.hold), meeting.exchange.passed)
+  if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
+  return { request, translation }
 }
 
-async function adaptOther({ resolveMedia }: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {
+async function adaptOther(parts: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {
   const { hold, exchange } = meeting
-  exchange.said ??= translation.to.readConversation(hold.call)
+  exchange.said ??= translation.to.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
   const { said } = exchange
-  const media = await resolveMedia(said, translation.from, exchange.stop)
+  const media = await parts.resolveMedia(said, translation.from, exchange.stop)
   const body = Buffer.from(writeTranslated(translation, meeting, { said, media }))
-  return { request: requestTo(meeting, body), translation }
+  return { request: await requestTo(meeting, body), translation }
 }
 
-function requestTo({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {
+/** State that the caller's dialect could not carry, as it was kept for its account. */
+function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call['recall']> {
+  const { accountId } = route.permit.caller
+  return id => (reasoning.recall({ accountId, id }) ?? []).flatMap(packed => unpackSealed(packed) ?? [])
+}
+
+/** As the provider wants it, signed: at once, unless something must be fetched for that. */
+function requestTo(meeting: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest | Promise<OutgoingRequest> {
+  const { channel, hold } = meeting
+  const { provider, spoken } = hold.route
+  const request = applyQuirks(provider, unsigned(meeting, body, passed))
+  const sign = signRequest(channel, spoken.name, request)
+  const signed = (headers: Passed): OutgoingRequest => ({ ...request, headers: { ...request.headers, ...headers } })
+  return sign instanceof Promise ? sign.then(signed, unsignable(channel)) : signed(sign)
+}
+
+/** A credential that cannot sign is as bad as one that is refused: another channel may have a good one. */
+const unsignable = ({ id }: Channel) => (fault: unknown): never => {
+  throw new AttemptFailed('credential_bad', new Refusal('upstream_unusable', `${id}: ${describeFault(fault)}`))
+}
+
+function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {
   const { call, route } = hold
   return {
     url: channel.baseUrl + pathOf(route.provider.speaks[route.spoken.name]!, route.model.id, call.stream),
@@ -46,7 +81,6 @@ function requestTo({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed
       'user-agent': 'weir',
       ...route.spoken.headers,
       ...passed,
-      ...signers[channel.sign](channel.key),
     },
     body,
   }

@@ -6,10 +6,12 @@ import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/call.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { nextChannel } from '../routing/attempts.ts'
-import type { AttemptParts, Opened } from './attempt.ts'
-import { AttemptFailed, attempt } from './attempt.ts'
+import type { AttemptParts } from './attempt.ts'
+import { attempt } from './attempt.ts'
 import type { Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './meter.ts'
+import type { Opened } from './opening.ts'
+import { AttemptFailed } from './opening.ts'
 
 export interface ForwardParts extends AttemptParts {
   onAttemptFailed(channelId: string, detail: string): void

@@ -40,7 +40,9 @@ const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [chann
 const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
 
 /** What is known of a call before it is forwarded. */
-export function draftOf({ protocol, route, call, tags }: Exchange): RecordDraft {
+export function draftOf(exchange: Exchange): RecordDraft {
+  const { protocol, route, call, tags, translation } = exchange
+  const losses = translation?.source.notes.losses.codes ?? []
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
@@ -49,6 +51,9 @@ export function draftOf({ protocol, route, call, tags }: Exchange): RecordDraft 
     priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
     tags: tags ?? null,
+    loss: losses.length === 0 ? null : losses.join(),
+    cameHash: exchange.cameHash ?? null,
+    wentHash: exchange.wentHash ?? null,
   }
 }
 

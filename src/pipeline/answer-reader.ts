@@ -4,18 +4,31 @@
 import { bounds } from '../base/bounds.ts'
 import type { Incoming, Piece } from '../http/outgoing.ts'
 import type { SseFrame } from '../http/sse.ts'
-import { frameData, SseSplitter } from '../http/sse.ts'
+import { frameData } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import type { StreamFormat } from '../upstreams/quirks.ts'
+import { streamFormat } from '../upstreams/quirks.ts'
 import type { Exchange } from './exchange.ts'
 import type { Meter } from './meter.ts'
 import { noteFrame } from './meter.ts'
-import { StreamTranslator } from './translation.ts'
+import type { FrameTurner } from './translation.ts'
 
 export interface ReadFrame {
   readonly bytes: Buffer
   readonly reading: FrameReading
 }
+
+export interface Reading {
+  /** The upstream's dialect. */
+  readonly spoken: Protocol
+  /** Absent where bytes pass as they come. */
+  readonly turner?: FrameTurner | undefined
+}
+
+/** Of one event, and of everything that is held back of one stream. */
+export const eventBytesMax = ({ largeEvents }: Protocol): number =>
+  largeEvents ? bounds.pictureFrameBytesMax : bounds.frameBytesMax
 
 export class AnswerReader {
   readonly #incoming: Incoming
@@ -23,14 +36,14 @@ export class AnswerReader {
   readonly #meter: Meter
   readonly #choices: number
   /** Where the caller speaks another dialect. */
-  readonly #translator: StreamTranslator | undefined
-  readonly #splitter = new SseSplitter(bounds.frameBytesMax)
+  readonly #turner: FrameTurner | undefined
+  readonly #splitter: ReturnType<StreamFormat['open']>
 
-  constructor(incoming: Incoming, exchange: Exchange, spoken: Protocol) {
+  constructor(incoming: Incoming, exchange: Exchange, { spoken, turner }: Reading) {
     this.#incoming = incoming
     this.#protocol = spoken
-    const { translation } = exchange
-    this.#translator = translation && new StreamTranslator(translation)
+    this.#turner = turner
+    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(spoken))
     this.#meter = exchange.meter
     this.#choices = exchange.call?.choices ?? 1
   }
@@ -70,7 +83,7 @@ export class AnswerReader {
   #meterFrames(frames: readonly SseFrame[]): readonly ReadFrame[] {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
-      const reading = this.#protocol.readFrame(frameData(bytes))
+      const reading = this.#protocol.readFrame(frameData(bytes), this.#meter.believed)
       noteFrame(this.#meter, reading, this.#choices)
       read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break
@@ -80,14 +93,14 @@ export class AnswerReader {
 
   /** The upstream's own bytes, or what they mean in the caller's dialect. */
   #forCaller(bytes: SseFrame, reading: FrameReading): Buffer {
-    const translator = this.#translator
-    if (translator === undefined || reading.kind === 'error' || reading.kind === 'garbage') return bytes
-    const said = translator.take(reading)
-    return reading.kind === 'terminal' ? Buffer.concat([said, translator.end()]) : said
+    const turner = this.#turner
+    if (turner === undefined || reading.kind === 'error' || reading.kind === 'garbage') return bytes
+    const said = turner.take(reading)
+    return reading.kind === 'terminal' ? Buffer.concat([said, turner.end()]) : said
   }
 
   /** The last words of an answer whose stream ended without any, though the model was done. */
   unsaidEnd(): Buffer {
-    return this.#translator?.end() ?? Buffer.from(this.#protocol.lastEvent)
+    return this.#turner?.end() ?? Buffer.from(this.#protocol.lastEvent)
   }
 }

@@ -5,7 +5,7 @@ import { Deadlines } from '../base/deadlines.ts'
 import { buildLog } from '../base/log.ts'
 import { Stop } from '../base/stop.ts'
 import { answerStream } from './answer-stream.ts'
-import type { OpenedStream } from './attempt.ts'
+import type { OpenedStream } from './opening.ts'
 import type { Ending, Exchange, StopReason } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 import { Leaving } from './leaving.ts'
@@ -17,6 +17,7 @@ test('its call is settled all the same, so that its hold does not stay', async (
   const closed = Promise.withResolvers<void>()
   const exchange = {
     ...{ requestId: 'req_1', stop: new Stop<StopReason>(), timings: new Timings(() => 0) },
+    protocol: {},
     close: () => closed.resolve(),
   } as unknown as Exchange
   const parts = {

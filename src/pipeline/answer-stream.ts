@@ -4,15 +4,16 @@
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Sink } from '../http/event-stream.ts'
+import type { Sink, Written } from '../http/event-stream.ts'
 import { streamResponse } from '../http/event-stream.ts'
 import { headersOf } from './answer-headers.ts'
-import type { Opened, OpenedStream } from './attempt.ts'
+import type { Opened, OpenedStream } from './opening.ts'
 import { CallerWriter } from './caller-writer.ts'
 import { endingOf, logFault } from './ending.ts'
 import type { Exchange } from './exchange.ts'
+import { FramedSink } from './framed-sink.ts'
 import type { Leaving } from './leaving.ts'
-import { relay, relayFailure } from './relay.ts'
+import { relay, relayFailure, relayWhole } from './relay.ts'
 import type { Settle } from './settling.ts'
 
 export interface StreamParts {
@@ -37,7 +38,7 @@ export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': '
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
-  const write = (caller: CallerWriter): Promise<void> => relay(opened, caller, { exchange, settle: parts.settle })
+  const write = (caller: CallerWriter): Promise<Written> => relay(opened, caller, { exchange, settle: parts.settle })
   return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
@@ -58,6 +59,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
       return await relayFailure(fault, caller, run)
     }
     if (opened.kind === 'stream') await relay(opened, caller, run)
+    else await relayWhole(opened, caller, run)
   }
   exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is under way
   return respond(parts, exchange, { contentType: SSE_TYPE, write })
@@ -68,10 +70,12 @@ const nobody: Sink = { write: () => undefined }
 
 interface Body {
   readonly contentType: string
-  write(caller: CallerWriter): Promise<void>
+  write(caller: CallerWriter): Promise<Written>
 }
 
 function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
+  const { framing } = exchange
+  const contentType = framing?.contentType ?? body.contentType
   let begun = false
   const end = async (): Promise<void> => {
     // Settled long ago, unless the caller left too early for that, or we are at fault.
@@ -79,13 +83,17 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
     await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
     exchange.close()
   }
-  const write = async (sink: Sink): Promise<void> => {
-    if (begun) return
+  const write = async (sink: Sink): Promise<Written> => {
+    if (begun) return undefined
     begun = true
+    const framed = framing && new FramedSink(sink, framing)
     try {
-      await body.write(new CallerWriter(sink, { ...parts, exchange }))
+      const written = await body.write(new CallerWriter(framed ?? sink, { ...parts, exchange }))
+      await framed?.end()
+      return written
     } catch (fault) {
       logFault(parts.log, exchange, fault)
+      return undefined
     } finally {
       await end()
     }
@@ -94,6 +102,6 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
   exchange.stop.onStop(() => begun || void end())
   exchange.recorder?.begin(body.contentType)
   exchange.claim?.alone.onStop(() => void write(nobody))
-  const head = { status: 200, headers: { ...headersOf(exchange, body.contentType), ...SSE_HEADERS } }
+  const head = { status: 200, headers: { ...headersOf(exchange, contentType), ...SSE_HEADERS } }
   return streamResponse(head, write, () => parts.leaving.left(exchange))
 }

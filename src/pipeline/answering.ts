@@ -5,7 +5,8 @@ import { Refusal, speakRefusal } from '../base/errors.ts'
 import { errorHeaders, headersOf } from './answer-headers.ts'
 import type { StreamParts } from './answer-stream.ts'
 import { answerAfterSilence, answerStream, SSE_HEADERS } from './answer-stream.ts'
-import type { Opened, OpenedPlain } from './attempt.ts'
+import type { Opened, OpenedPlain } from './opening.ts'
+import { frameWhole } from './framed-sink.ts'
 import { endingOf, logFault, refusalOf } from './ending.ts'
 import type { Exchange } from './exchange.ts'
 import type { KeptAnswer } from './idempotency.ts'
@@ -28,7 +29,8 @@ export function buildAnswering(parts: StreamParts): Answering {
     try {
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
-      const { status, body } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+      const { status, body: said } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+      const body = exchange.framing?.error(said) ?? said
       if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
       const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
       // Money that is held is given back before the caller is told; a mere record need not be waited for.
@@ -44,7 +46,8 @@ export function buildAnswering(parts: StreamParts): Answering {
     refuse,
 
     async answer(exchange, opening) {
-      const opened = exchange.call?.stream ? await firstOf(opening, silence.headMs) : await opening
+      const mayWait = exchange.call?.stream && !exchange.protocol.mayNotStream
+      const opened = mayWait ? await firstOf(opening, silence.headMs) : await opening
       if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
       if (opened.kind === 'stream') return answerStream(parts, exchange, opened)
       return await answerPlain(exchange, opened, settle)
@@ -58,9 +61,13 @@ export function buildAnswering(parts: StreamParts): Answering {
         return await refuse(exchange, fault)
       }
       exchange.close()
-      const headers = { ...headersOf(exchange, kept.contentType), 'X-Weir-Replayed': kept.requestId }
+      const headers: Record<string, string> = headersOf(exchange, kept.contentType)
+      headers['X-Weir-Replayed'] = kept.requestId
       if (exchange.call?.stream) Object.assign(headers, SSE_HEADERS)
-      return new Response(kept.body, { status: kept.status, headers })
+      const { framing } = exchange
+      if (framing === undefined) return new Response(kept.body, { status: kept.status, headers })
+      headers['content-type'] = framing.contentType
+      return new Response(frameWhole(framing, kept.body), { status: kept.status, headers })
     },
   }
 }
@@ -79,7 +86,10 @@ async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Sett
     throw new Refusal('settle_failed', exchange.requestId)
   }
   exchange.close()
-  return new Response(opened.body, { status: 200, headers: headersOf(exchange, opened.contentType) })
+  const { framing } = exchange
+  const headers = headersOf(exchange, framing?.contentType ?? opened.contentType)
+  const body = framing === undefined ? opened.body : frameWhole(framing, opened.body)
+  return new Response(body, { status: 200, headers })
 }
 
 async function firstOf(opening: Promise<Opened>, ms: number): Promise<Opened | 'silence'> {

@@ -1,43 +1,17 @@
-// One attempt on one channel: send, judge the head, and open the answer. A plain answer is opened when it is whole,
-// a streamed one when its first content is in hand.
+// One attempt on one channel: adapt, send, open the answer.
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
-import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
-import type { Incoming, Send } from '../http/outgoing.ts'
-import type { Protocol } from '../protocols/protocol.ts'
-import type { Verdict } from '../routing/attempts.ts'
-import { judgeStatus } from '../routing/attempts.ts'
-import type { Channel } from '../upstreams/catalogue.ts'
+import type { Send } from '../http/outgoing.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
-import type { ReadFrame } from './answer-reader.ts'
-import { AnswerReader } from './answer-reader.ts'
-import type { Exchange } from './exchange.ts'
-import { noteUsage } from './meter.ts'
+import { bodyHash } from './body-hash.ts'
+import type { Opened } from './opening.ts'
+import { AttemptFailed, openAnswer } from './opening.ts'
 import type { Meeting } from './translation.ts'
-import { translateWhole } from './translation.ts'
 import { Watch } from './watch.ts'
-
-export type Opened = OpenedPlain | OpenedStream
-
-export interface OpenedPlain {
-  readonly kind: 'plain'
-  readonly contentType: string
-  readonly body: Buffer
-}
-
-export interface OpenedStream {
-  readonly kind: 'stream'
-  readonly contentType: string
-  /** Everything up to the first content, which is in hand. */
-  first: readonly ReadFrame[]
-  readonly reader: AnswerReader
-  readonly watch: Watch
-  readonly channel: Channel
-}
 
 export interface AttemptParts extends AdaptParts {
   readonly send: Send
@@ -58,18 +32,6 @@ export const defaultAttemptTimes: AttemptTimes = {
   betweenChunksMs: bounds.betweenChunksMsMax,
 }
 
-/** An attempt that came to nothing, and what to tell the caller if it was the last. */
-export class AttemptFailed extends Error {
-  readonly verdict: Verdict
-  readonly refusal: Refusal
-
-  constructor(verdict: Verdict, refusal: Refusal) {
-    super(refusal.message)
-    this.verdict = verdict
-    this.refusal = refusal
-  }
-}
-
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Meeting): Promise<Opened> {
   const { timings } = exchange
@@ -81,13 +43,14 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const onSend = (): void => void (meter.forwarded = true)
   const { request, translation } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
+  exchange.wentHash = bodyHash(request.body)
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
     const incoming = await parts.send({ ...request, onSend }, watch.stop)
-    const opened = await openAnswer({ incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
+    const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
     return opened
@@ -111,117 +74,4 @@ async function adapted(parts: AttemptParts, meeting: Meeting): Promise<Adapted> 
     timings.say('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
     throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
   }
-}
-
-interface Opening {
-  readonly incoming: Incoming
-  readonly exchange: Exchange
-  readonly channel: Channel
-  readonly watch: Watch
-  readonly stream: boolean
-  readonly spoken: Protocol
-}
-
-async function openAnswer(opening: Opening): Promise<Opened> {
-  const { incoming, channel } = opening
-  const unusable = (detail: string): AttemptFailed => {
-    incoming.discard()
-    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
-  }
-  const encoding = incoming.header('content-encoding')
-  if (encoding !== null && encoding !== 'identity') throw unusable(`an answer encoded as ${encoding}`)
-  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
-  const contentType = incoming.header('content-type') ?? ''
-  const streamed = contentType.startsWith('text/event-stream')
-  if (streamed !== opening.stream) throw unusable(`answered with ${contentType || 'no content type'}`)
-  return streamed ? await openStream(opening, contentType) : await openPlain(opening, contentType)
-}
-
-async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
-  const { incoming, exchange, channel, watch } = opening
-  const body = await incoming.readWhole(bounds.answerBytesMax)
-  watch.end()
-  const reading = body === undefined ? undefined : opening.spoken.readAnswer(body)
-  if (body === undefined || reading === undefined) {
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
-  }
-  if (reading.error !== undefined) {
-    const said = scrubbed(reading.error, channel).message.slice(0, 200)
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
-  }
-  exchange.meter.content = reading.outputBytes > 0
-  exchange.meter.finished = true
-  exchange.meter.outputBytes = reading.outputBytes
-  exchange.meter.serviceClass = reading.serviceClass
-  if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
-  const { translation } = exchange
-  if (translation === undefined) return { kind: 'plain', contentType, body }
-  const json = reading.json ?? (JSON.parse(body.toString('utf8')) as unknown)
-  return { kind: 'plain', contentType: 'application/json', body: translateWhole(translation, json) }
-}
-
-async function openStream(opening: Opening, contentType: string): Promise<Opened> {
-  const { incoming, exchange, channel, watch, spoken } = opening
-  const unusable = (detail: string): AttemptFailed => {
-    incoming.discard()
-    return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
-  }
-  const reader = new AnswerReader(incoming, exchange, spoken)
-  const first: ReadFrame[] = []
-  for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
-    const piece = await reader.next()
-    let opened = false
-    for (const frame of reader.take(piece)) {
-      first.push(frame)
-      bytes += frame.bytes.length
-      const { kind, error } = frame.reading
-      if (error !== undefined) throw unusable(`200 with an error: ${scrubbed(error, channel).message.slice(0, 200)}`)
-      if (kind === 'garbage') throw unusable('200 with what is no event of its dialect')
-      opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
-    }
-    if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
-    if (piece.value === undefined) throw unusable('an empty stream')
-  }
-  throw unusable('no content in its first bytes')
-}
-
-async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Promise<AttemptFailed> {
-  const { status } = incoming
-  const verdict = judgeStatus(status)
-  const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
-  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const upstream = wordsFor(exchange, scrubbed(words, channel))
-  if (verdict === 'caller_at_fault') {
-    return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
-  }
-  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
-  if (verdict === 'rate_limited') {
-    const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
-    return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
-  }
-  return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
-}
-
-/** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
-export function wordsFor({ translation }: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
-  return translation === undefined ? { status, message, ...names } : { status, message }
-}
-
-/** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */
-export function scrubbed(words: UpstreamWords, { key }: Channel): UpstreamWords {
-  const clean = (text: string): string => key.scrub(text).slice(0, 2_000)
-  return {
-    status: words.status,
-    message: clean(words.message),
-    ...(words.type !== undefined && { type: clean(words.type) }),
-    ...(words.code !== undefined && { code: clean(words.code) }),
-    ...(words.param !== undefined && { param: clean(words.param) }),
-  }
-}
-
-/** Seconds only, and never longer than we tell our own callers to wait. */
-function readRetryAfter(value: string | null): number {
-  const seconds = Number(value ?? '1')
-  return (seconds >= 0 && seconds <= bounds.retryAfterSecondsMax ? seconds : bounds.retryAfterSecondsMax) * 1_000
 }

@@ -12,7 +12,7 @@ import type { Outcome } from '../billing/who-pays.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
-import type { Protocol } from '../protocols/protocol.ts'
+import type { Framing, Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
@@ -104,8 +104,13 @@ export interface Exchange {
   /** The call is over and answered; nobody need wait for it. */
   close(): void
   call?: Call
+  /** What came and what went, each the first half of its SHA-256 in hex. */
+  cameHash?: string
+  wentHash?: string
   /** Of the caller's headers those that go to an upstream of the same dialect. */
   passed?: Readonly<Record<string, string>>
+  /** Where the caller's stream is not one of server-sent events. */
+  framing?: Framing | undefined
   /** The caller would rather be refused than lose something in translation. */
   strict?: boolean
   /** What the call means, once a translation has asked. */

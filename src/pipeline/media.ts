@@ -1,6 +1,7 @@
 // What lies at the addresses that a conversation names, for an upstream whose dialect must hold it itself.
 
-import type { Stop } from '../base/stop.ts'
+import { Stop } from '../base/stop.ts'
+import type { FetchMedia } from '../http/guarded-fetch.ts'
 import type { Conversation, Part } from '../protocols/conversation.ts'
 import type { Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { StopReason } from './exchange.ts'
@@ -9,10 +10,8 @@ type Media = ConversationTarget['media']
 
 export type ResolveMedia = (said: Conversation, codec: Codec, stop: Stop<StopReason>) => Promise<Media>
 
-/** Fetches what a caller named, and refuses what is not the caller's to see. */
-export type FetchMedia = (url: string) => Promise<{ readonly mime: string; readonly bytes: Uint8Array }>
-
 const none: Media = new Map()
+const over = new Error('the call is over')
 
 export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   return async function resolveMedia(said, codec, stop) {
@@ -20,9 +19,11 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     const urls = new Set<string>()
     for (const { parts } of said.turns) for (const part of parts) addUrls(part, codec.mustHold, urls)
     if (urls.size === 0) return none
+    const fetching = new Stop<Error>()
+    stop.onStop(() => fetching.stop(over))
     const found = [...urls].map(async url => {
-      const { mime, bytes } = await fetchMedia(url)
-      return [url, { mime, base64: Buffer.from(bytes).toString('base64') }] as const
+      const { mime, bytes } = await fetchMedia(url, fetching)
+      return [url, { mime, base64: bytes.toString('base64') }] as const
     })
     return new Map(await stop.during(Promise.all(found)))
   }

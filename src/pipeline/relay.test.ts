@@ -5,7 +5,7 @@ import { Stop } from '../base/stop.ts'
 import type { Incoming } from '../http/outgoing.ts'
 import { protocols } from '../protocols/list.ts'
 import { AnswerReader } from './answer-reader.ts'
-import type { OpenedStream } from './attempt.ts'
+import type { OpenedStream } from './opening.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import type { Ending, Exchange, StopReason } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
@@ -25,7 +25,7 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
   const exchange = {
     ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
     ...{ protocol: protocols['openai-chat'], call: { choices: 1, stream: true, wantsUsage: false } },
-    route: { provider: { can: { streamUsage: true } } },
+    route: { provider: { can: { streamUsage: true }, quirks: [] } },
   } as unknown as Exchange
   const endings: Ending[] = []
   async function settle(_exchange: Exchange, ending: Ending): Promise<void> {
@@ -35,7 +35,8 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
     const text = pieces.shift()
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
-  const reader = new AnswerReader({ read, discard() {} } as unknown as Incoming, exchange, exchange.protocol)
+  const incoming = { read, discard() {} } as unknown as Incoming
+  const reader = new AnswerReader(incoming, exchange, { spoken: exchange.protocol })
   const watch = { pause() {}, alive() {}, expect() {}, abort() {}, end() {}, late: false } as unknown as Watch
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream

@@ -4,12 +4,12 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
-import { noTraits } from '../base/traits.ts'
 import type { EventReader, EventWriter } from '../protocols/answer.ts'
+import { AnswerCollector, eventsOf } from '../protocols/answer-collector.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import { Losses } from '../protocols/losses.ts'
-import type { AnswerAsk, AnswerSource, Codec, ConversationTarget, Protocol } from '../protocols/protocol.ts'
+import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Exchange, Hold } from './exchange.ts'
 
@@ -29,17 +29,20 @@ export interface Meeting {
 }
 
 /** Undefined where both sides speak the same dialect, whose bytes pass. */
-export function translationFor({ hold, exchange, channel }: Meeting): Translation | undefined {
-  const { spoken } = hold.route
-  if (spoken === exchange.protocol) return undefined
-  return meet(exchange.protocol, spoken, { hold, exchange, channel })
+export function translationFor(meeting: Meeting, keep: AnswerAsk['keep']): Translation | undefined {
+  const { protocol } = meeting.exchange
+  const { spoken } = meeting.hold.route
+  if (spoken === protocol) return undefined
+  const translation = meet(meeting, keep)
+  if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${spoken.name}`)
+  return translation
 }
 
-function meet(caller: Protocol, upstream: Protocol, { hold, exchange, channel }: Meeting): Translation {
-  if (caller.codec === undefined || upstream.codec === undefined) {
-    throw new Refusal('call_unserved', `${caller.name} → ${upstream.name}`)
-  }
+/** Also of a dialect with itself, for an answer that has to be written anew. Undefined where one has no codec. */
+export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['keep']): Translation | undefined {
   const { call } = hold
+  const [caller, upstream] = [exchange.protocol, hold.route.spoken]
+  if (caller.codec === undefined || upstream.codec === undefined) return undefined
   const notes = { losses: new Losses(), renamed: new Map<string, string>() }
   let calls = 0
   return {
@@ -58,6 +61,7 @@ function meet(caller: Protocol, upstream: Protocol, { hold, exchange, channel }:
       choices: call.choices,
       json: call.json,
       losses: notes.losses,
+      ...(keep && { keep }),
     },
   }
 }
@@ -81,7 +85,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   losses.addAll(said.unread)
   const body = from.writeConversation(said, {
     model: model.id,
-    traits: model.traits ?? noTraits,
+    traits: model.traits ?? provider.traits,
     outputTokensMax: hold.size.outputTokensMax,
     cap: hold.cap,
     capField: provider.can.outputCap,
@@ -100,8 +104,16 @@ export function translateWhole({ from, source, to, ask }: Translation, json: unk
   return Buffer.from(to.writeWhole(from.readWhole(json, source), ask))
 }
 
+/** Makes of each frame of the upstream's what goes to the caller. */
+export interface FrameTurner {
+  /** For a frame that is neither an error nor garbage. */
+  take(reading: FrameReading): Buffer
+  /** What waits until the call is settled. */
+  end(): Buffer
+}
+
 /** Turns the events of an upstream's stream into those of the caller's dialect. */
-export class StreamTranslator {
+export class StreamTranslator implements FrameTurner {
   readonly #reader: EventReader
   readonly #writer: EventWriter
 
@@ -110,12 +122,10 @@ export class StreamTranslator {
     this.#writer = to.openWriter(ask)
   }
 
-  /** What goes out for one frame that is neither an error nor garbage. */
   take({ json }: FrameReading): Buffer {
     return json === undefined ? nothing : this.#write(this.#reader.read(json))
   }
 
-  /** What waits until the call is settled. */
   end(): Buffer {
     const rest = this.#write(this.#reader.end())
     return Buffer.concat([rest, Buffer.from(this.#writer.end())])
@@ -126,6 +136,37 @@ export class StreamTranslator {
     for (const event of events) text += this.#writer.write(event)
     return text === '' ? nothing : Buffer.from(text)
   }
+}
+
+/** Gathers the events of a stream into the whole answer that its caller asked for. */
+export class StreamGatherer implements FrameTurner {
+  readonly #reader: EventReader
+  readonly #translation: Translation
+  readonly #collector = new AnswerCollector()
+
+  constructor(translation: Translation) {
+    this.#translation = translation
+    this.#reader = translation.from.openReader(translation.source)
+  }
+
+  take({ json }: FrameReading): Buffer {
+    if (json !== undefined) for (const event of this.#reader.read(json)) this.#collector.take(event)
+    return nothing
+  }
+
+  end(): Buffer {
+    for (const event of this.#reader.end()) this.#collector.take(event)
+    const { to, ask } = this.#translation
+    return Buffer.from(to.writeWhole(this.#collector.answer(), ask))
+  }
+}
+
+/** A whole answer as the stream that its caller asked for. */
+export function tellWhole({ from, source, to, ask }: Translation, json: unknown): Buffer {
+  const writer = to.openWriter(ask)
+  let text = ''
+  for (const event of eventsOf(from.readWhole(json, source))) text += writer.write(event)
+  return Buffer.from(text + writer.end())
 }
 
 const nothing = Buffer.alloc(0)

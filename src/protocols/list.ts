@@ -1,41 +1,36 @@
 // Every dialect, one line each.
 
-import { writeError as writeAnthropicError } from './anthropic-messages/errors.ts'
+import { anthropicMessages } from './anthropic-messages/dialect.ts'
+import { writeError as writeArkError } from './ark/errors.ts'
 import { ark } from './ark/protocol.ts'
-import { writeError as writeGeminiError } from './gemini/errors.ts'
-import { buildCodec } from './openai-chat/codec.ts'
-import { writeError as writeChatError } from './openai-chat/errors.ts'
-import { openaiChat } from './openai-chat/flavour.ts'
-import { readCall, writeCall } from './openai-chat/request.ts'
-import { readAnswer } from './openai-chat/response.ts'
-import { readFrame } from './openai-chat/stream.ts'
+import { gemini } from './gemini/dialect.ts'
+import { openaiChat } from './openai-chat/dialect.ts'
+import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
 import { writeError as writeResponsesError } from './openai-responses/errors.ts'
+import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
+import { sideProtocols } from './side-list.ts'
 
 /** Dialects in which calls are served. */
 export const protocols = {
-  'openai-chat': {
-    name: 'openai-chat',
-    lastEvent: 'data: [DONE]\n\n',
-    readCall,
-    writeCall,
-    readAnswer,
-    readFrame,
-    writeError: writeChatError,
-    codec: buildCodec(openaiChat),
-  },
-  ark,
+  'openai-chat': openaiChat,
+  'openai-responses': responsesProtocol(openaiFlavour, { passes: ['openai-beta'], writeError: writeResponsesError }),
+  'anthropic-messages': anthropicMessages,
+  'gemini': gemini,
+  'ark': ark,
+  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
 } as const satisfies Record<string, Protocol>
 
-export const protocolNamed = (name: string): Protocol | undefined =>
-  Object.hasOwn(protocols, name) ? protocols[name as keyof typeof protocols] : undefined
+const all: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }
+
+export const protocolNamed = (name: string): Protocol | undefined => (Object.hasOwn(all, name) ? all[name] : undefined)
 
 /** Dialects in which errors are spoken. */
 export const errorDialects = {
   'openai-chat': protocols['openai-chat'],
-  'openai-responses': { name: 'openai-responses', writeError: writeResponsesError },
-  'anthropic-messages': { name: 'anthropic-messages', writeError: writeAnthropicError },
-  'gemini': { name: 'gemini', writeError: writeGeminiError },
+  'openai-responses': protocols['openai-responses'],
+  'anthropic-messages': protocols['anthropic-messages'],
+  'gemini': protocols.gemini,
   'ark': protocols.ark,
 } as const satisfies Record<string, ErrorDialect>
 

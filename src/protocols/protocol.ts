@@ -3,6 +3,7 @@
 
 import type { SpokenError } from '../base/errors.ts'
 import type { Traits } from '../base/traits.ts'
+import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Conversation, MediaPart, Source } from './conversation.ts'
@@ -13,6 +14,18 @@ import type { Sealed } from './sealed.ts'
 export interface Protocol extends ErrorDialect {
   /** The last event of a stream, for an upstream that forgets it; empty where the end of the bytes is the end. */
   readonly lastEvent: string
+  /** What its requests are; JSON unless told. */
+  readonly takes?: 'json' | 'multipart' | 'nothing'
+  /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */
+  readonly quiet?: boolean
+  /** Nobody pays for its calls, whatever the model costs. */
+  readonly free?: boolean
+  /** One event may hold a picture. */
+  readonly largeEvents?: boolean
+  /** An answer that is neither JSON nor events is as good; it is passed on as it comes. */
+  readonly passesBytes?: boolean
+  /** The upstream decides whether it streams, whatever was asked for. */
+  readonly mayNotStream?: boolean
   /** Headers of the caller that go to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
   /** Headers that every upstream of this dialect wants; those that pass win. */
@@ -23,10 +36,24 @@ export interface Protocol extends ErrorDialect {
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
-  /** `data` is the text of one server-sent event. */
-  readFrame(data: string | undefined): FrameReading
+  /** For calls whose stream is not one of server-sent events. */
+  openFraming?(call: Call): Framing | undefined
+  /**
+   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects whose
+   * later reports only tell what has changed.
+   */
+  readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+}
+
+/** How the data of events travel without being events. It has state: one for each stream. */
+export interface Framing {
+  readonly contentType: string
+  element(data: string): string
+  end(): string
+  /** An answer that is an error and never was a stream. */
+  error(body: string): string
 }
 
 /** The rest of the request, for dialects that say something there. */

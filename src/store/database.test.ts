@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyDatabase, migrate, openReader, openWriter, readMigrations, StoreError } from './database.ts'
+import { schemaFindings } from './schema-check.ts'
 
 let folder: string
 let db: Database
@@ -131,6 +132,33 @@ describe('migrations', () => {
     expect(db.query('SELECT id, account_id FROM api_key').values()).toEqual([[21n, 11n]])
     expect(db.query('SELECT call_id, cost, rule FROM record').values()).toEqual([[30n, 50n, 'house']])
     expect(db.query('PRAGMA foreign_key_check').all()).toEqual([])
+  })
+
+  test('leave records and holds of the second schema as they were, without losses or hashes', () => {
+    migrate(db, { migrations: readMigrations().slice(0, 2) })
+    db.run("INSERT INTO account (id, name, kind, balance, created_ms) VALUES (11, 'a', 'prepaid', 70, 5)")
+    db.run("INSERT INTO hold VALUES (31, 'task', 11, 21, 40, 3, '{}')")
+    const values = [30, 21, 11, 'd', 'p', 'm', 'p#1', 200, null, 'completed', 'house', 'reported', 0, 1, 2, 3, 4, 5]
+    const more = [50, 0, 60, 1, '[]', '[]', '{}', 7, 9, 'u', 't']
+    const marks = [...values, ...more].map((_, index) => `?${index + 1}`).join()
+    db.run('INSERT INTO record VALUES ('.concat(marks, ')'), [...values, ...more])
+    const old = db.query('SELECT * FROM record').get() as object
+    migrate(db)
+    expect(db.query('SELECT * FROM record').get()).toEqual({ ...old, loss: null, came_hash: null, went_hash: null })
+    expect(db.query('SELECT * FROM hold').values()).toEqual([[31n, 'task', 11n, 21n, 40n, 3n, '{}']])
+    expect(db.query('SELECT id, balance FROM account WHERE id > 4').values()).toEqual([[11n, 70n]])
+    expect(schemaFindings(db)).toEqual([])
+  })
+
+  test('to the third schema that are cut off leave the second', () => {
+    const [first, second, third] = readMigrations()
+    migrate(db, { migrations: [first!, second!] })
+    const before = tables()
+    const half = { ...third!, sql: third!.sql.concat('\nSELECT no_such_column') }
+    expect(() => migrate(db, { migrations: [first!, second!, half] })).toThrow('no_such_column')
+    expect([tables(), pragma('user_version')]).toEqual([before, 2n])
+    migrate(db)
+    expect(tables()).toEqual(expect.arrayContaining(['kept_response', 'kept_reasoning', 'kept_file', 'task']))
   })
 
   test('that fail leave nothing of themselves', () => {

@@ -1,4 +1,4 @@
-// The sweep lets go of both: bodies, and answers until there are none left that are old.
+// The sweep lets go of all: bodies, and answers and kept rows until there are none left that are old.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
@@ -24,15 +24,17 @@ function keepHouse(counts: readonly (number | Error)[]) {
   return { house, seen }
 }
 
-test('bodies are swept, and answers as often as there are more', async () => {
+test('bodies are swept, and answers and kept rows as often as there are more', async () => {
   const { house, seen } = keepHouse([32, 5])
   await house.close()
   const before = idAtMs(nowMs - bounds.keptAnswerMsMax)
   expect(seen.bodies).toBe(1)
   expect(seen.asked[0]).toEqual(['forgetAnswers', { before }])
-  const again = keepHouse([32, 5])
+  const again = keepHouse([32, 5, 0, 7])
   await again.house.sweep()
-  expect(again.seen.asked).toHaveLength(3)
+  const names = again.seen.asked.map(asked => (asked as unknown[])[0])
+  expect(names).toEqual([...Array(3).fill('forgetAnswers'), ...Array(2).fill('forgetKept')])
+  expect(again.seen.asked.at(-1)).toEqual(['forgetKept', { nowMs }])
 })
 
 test('a ledger that is away is trouble for one sweep only', async () => {
@@ -40,6 +42,6 @@ test('a ledger that is away is trouble for one sweep only', async () => {
   await house.sweep()
   expect(seen.troubles).toEqual([new Error('away')])
   await house.sweep()
-  expect([seen.bodies, seen.asked.length]).toEqual([2, 2])
+  expect([seen.bodies, seen.asked.length]).toEqual([2, 3])
   await house.close()
 })

@@ -1,5 +1,5 @@
-// What is kept only for a while is let go when its time is over: answers of idempotent calls, and bodies. Looked after
-// every so often and some at a time, so that no call waits for it.
+// What is kept only for a while is let go when its time is over: answers of idempotent calls, bodies, and what is kept
+// between calls. Looked after every so often and some at a time, so that no call waits for it.
 
 import type { Bodies } from './bodies.ts'
 import { forgottenBefore } from './idempotency-rows.ts'
@@ -40,6 +40,8 @@ export class Housekeeping {
     bodies.forget()
     const before = forgottenBefore(dateMs())
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetAnswers', { before })).count
+    const nowMs = dateMs()
+    for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetKept', { nowMs })).count
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@
 
 import { accountOperations } from './account-operations.ts'
 import type { Books } from './books.ts'
+import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 
@@ -14,12 +15,14 @@ export interface Operating {
 }
 
 export function buildOperations(books: Books): Operating {
+  const kept = keptOperations(books.db)
   return {
-    run: { ...ledgerOperations(books), ...accountOperations(books) },
+    run: { ...ledgerOperations(books), ...accountOperations(books), ...kept.run },
     balance: () => books.operators.write(),
     reset() {
       books.operators.reset()
       books.budgets.reload()
+      kept.reset()
     },
   }
 }

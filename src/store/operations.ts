@@ -9,6 +9,7 @@
 import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
+import type { KeptOperations } from './kept.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -33,6 +34,11 @@ export interface RecordDraft {
   readonly priceVersion: number | null
   readonly endUser: string | null
   readonly tags: string | null
+  /** What a translation could not carry, with commas between. */
+  readonly loss?: string | null
+  /** What the caller sent and what the upstream got: the first 16 bytes of a SHA-256, in hex. */
+  readonly cameHash?: string | null
+  readonly wentHash?: string | null
 }
 
 export interface RecordUsage {
@@ -114,7 +120,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations {
+export interface Operations extends KeptOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -196,3 +202,9 @@ export type Input<Name extends OperationName> = Operations[Name]['input']
 export type Result<Name extends OperationName> = Operations[Name]['result']
 
 export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Result<Name> }
+
+/** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
+export const beginning: ReadonlySet<OperationName> = new Set([
+  ...(['hold', 'record', 'createTask'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors'] as const),
+])

@@ -4,6 +4,7 @@
 import type { Database } from 'bun:sqlite'
 import { AccountReader } from './account-reader.ts'
 import { openReader } from './database.ts'
+import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
 
 export interface KeyRow {
@@ -51,6 +52,8 @@ export class Reader {
 
   readonly #db: Database
   readonly accounts: AccountReader
+  /** What is kept between calls. */
+  readonly kept: KeptReader
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
@@ -60,6 +63,7 @@ export class Reader {
   constructor(path: string) {
     this.#db = openReader(path)
     this.accounts = new AccountReader(this.#db)
+    this.kept = new KeptReader(this.#db)
     this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms

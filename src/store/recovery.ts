@@ -1,6 +1,7 @@
 // What a crash cut off: calls whose holds are still open when the gateway starts. Each is charged at most what had
 // been delivered at its last checkpoint, the rest is given back, and its record is written. Done in one transaction
-// before anybody is served, so it may itself be killed and run again. Tasks outlive a crash and stay.
+// before anybody is served, so it may itself be killed and run again. Tasks outlive a crash and stay. A response that
+// was still being made for later, here and not at its upstream, has failed.
 
 import type { Books } from './books.ts'
 import { buildSettle } from './ledger-operations.ts'
@@ -33,7 +34,11 @@ export function recoverHolds(books: Books): number {
   const { db } = books
   const settle = buildSettle(books)
   const open = db.query("SELECT call_id, account_id, key_id, used, draft FROM hold WHERE kind = 'call'")
+  const failResponses = db.query(
+    `UPDATE kept_response SET status = 'failed' WHERE status IN ('queued', 'in_progress') AND upstream_id IS NULL`,
+  )
   return db.transaction(() => {
+    failResponses.run()
     const holds = open.all() as OpenHold[]
     for (const hold of holds) {
       // The caller may ask again with the same idempotency key, and must not pay twice.

@@ -11,6 +11,7 @@ import { openBooks } from './books.ts'
 import type { Operating } from './operating.ts'
 import { buildOperations } from './operating.ts'
 import type { Input, OperationName } from './operations.ts'
+import { beginning } from './operations.ts'
 import { recoverHolds } from './recovery.ts'
 import type { WriterOptions, WriterStart } from './writer.ts'
 
@@ -51,7 +52,8 @@ function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
     .query(
       `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),
          (SELECT coalesce(max(ref), 0) FROM transfer), (SELECT coalesce(max(id), 0) FROM api_key),
-         (SELECT coalesce(max(id), 0) FROM account), (SELECT coalesce(max(id), 0) FROM code)) AS last`,
+         (SELECT coalesce(max(id), 0) FROM account), (SELECT coalesce(max(id), 0) FROM code),
+         (SELECT coalesce(max(call_id), 0) FROM task)) AS last`,
     )
     .get() as { last: bigint }
   answer({ ready: { recovered, lastId: Number(last.last) } })
@@ -79,22 +81,24 @@ function backUpBefore(path: string, version: number): void {
   copyDatabase(db, join(folder, `schema-${version}-${time}.db`))
 }
 
-/** What takes room on the disk for a call that has not begun; all else ends something. */
-const isNew = (name: OperationName): boolean => name === 'hold' || name === 'record'
-
 const tooLate: Done = [null, { message: 'too late', full: false }]
 const isLate = (job: Job): boolean => Date.now() >= job.dueMs
 
 function runJob(job: Job): Done {
   if (isLate(job)) return tooLate
-  if (isNew(job.name) && ballast.full) return [null, { message: 'no room on the disk', full: true }]
+  if (ballast.full && takesRoom(job)) return [null, { message: 'no room on the disk', full: true }]
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
   const run = operations.run[job.name] as (input: Input<OperationName>) => unknown
   return [run(ballast.full ? lean(job) : job.input)]
 }
 
-/** What room is left on a full disk is for settles, and not for the answers that would be kept with them. */
+/** Also the words of a response that is changed: without them the change would not be true. */
+const takesRoom = ({ name, input }: Job): boolean =>
+  beginning.has(name) || (name === 'changeResponse' && (input as Input<'changeResponse'>).sealed !== null)
+
+/** What room is left on a full disk is for settles, and not for the words that would be kept with them. */
 function lean({ name, input }: Job): Input<OperationName> {
+  if (name === 'changeTask') return { ...(input as Input<'changeTask'>), sealed: null }
   if (name !== 'settle') return input
   const settle = input as Input<'settle'>
   return typeof settle.idempotency === 'object' ? { ...settle, idempotency: { sealed: null } } : settle

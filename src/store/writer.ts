@@ -5,6 +5,7 @@ import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import { StoreError } from './database.ts'
 import type { Input, OperationName, Result } from './operations.ts'
+import { beginning } from './operations.ts'
 import type { Done, FromWriter, Job, ToWriter } from './writer-thread.ts'
 
 interface Waiting {
@@ -16,8 +17,6 @@ interface Waiting {
   reject(fault: Error): void
 }
 
-/** What may be refused when the queue is full. */
-const SHED: ReadonlySet<OperationName> = new Set(['hold', 'record'])
 const LOOK_MS = 250
 /** A ledger that takes longer than this for one batch is not well, nor for this long after it could not write one. */
 const UNWELL_MS = 1_000
@@ -105,12 +104,12 @@ export class Writer {
 
   /**
    * Resolves when the operation is durable, and rejects when that takes too long, although it may still come to
-   * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full, new
-   * holds and mere records are refused, without having queued anything; what ends a hold always has a place.
+   * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full, what
+   * begins something is refused, without having queued anything; what ends a hold always has a place.
    */
   run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
     const sinceMs = performance.now()
-    if (SHED.has(name) && this.#isBehind(sinceMs)) {
+    if (beginning.has(name) && this.#isBehind(sinceMs)) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {

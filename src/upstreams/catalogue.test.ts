@@ -3,8 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { buildCatalogue } from './catalogue.ts'
 import { ProviderFileError } from './provider.ts'
-import { signers } from './signing.ts'
-import { Secret } from '../base/secret.ts'
+import { signRequest } from './signing.ts'
 
 const base = {
   id: 'acme',
@@ -27,7 +26,7 @@ describe('a channel', () => {
     expect(channelsOf({}, {})).toEqual([])
     expect(channelsOf({}, { ACME_KEY: ' ' })).toEqual([])
     expect(channelsOf({}, { ACME_KEY: 'k' })).toMatchObject([
-      { id: 'acme#1', providerId: 'acme', baseUrl: 'https://acme.example/v1', sign: 'bearer' },
+      { id: 'acme#1', providerId: 'acme', baseUrl: 'https://acme.example/v1' },
     ])
   })
 
@@ -53,14 +52,46 @@ describe('a channel', () => {
   test('needs no key where the provider needs none, but an address', () => {
     expect(channelsOf({ keyless: true }, {})).toEqual([])
     const env = { ACME_URL: 'http://127.0.0.1:9' }
-    expect(channelsOf({ keyless: true }, env)).toMatchObject([{ sign: 'none' }])
-    expect(channelsOf({ keyless: true }, { ...env, ACME_KEY: 'k' })).toMatchObject([{ sign: 'bearer' }])
+    const signed = (more: object) => {
+      const [channel] = channelsOf({ keyless: true }, { ...env, ...more })
+      return channel!.signs['openai-chat']!({ url: 'http://127.0.0.1:9', headers: {}, body: new Uint8Array() })
+    }
+    expect(signed({})).toEqual({})
+    expect(signed({ ACME_KEY: 'k' })).toEqual({ authorization: 'Bearer k' })
   })
 
   test('of a built-in provider is where this process answers', () => {
     const builtIn = { builtIn: true, keyless: true }
     expect(channelsOf(builtIn, {}, 'http://127.0.0.1:7')).toMatchObject([{ baseUrl: 'http://127.0.0.1:7/v1' }])
     expect(channelsOf(builtIn, {})).toEqual([])
+  })
+
+  test('has its address from variables, or not at all', () => {
+    const at = { baseUrl: 'https://api.{ACME_PLACE}.example/{ACME_2}' }
+    expect(channelsOf(at, { ACME_KEY: 'k', ACME_PLACE: 'eu-1' })).toEqual([])
+    const env = { ACME_KEY: 'k', ACME_PLACE: ' eu-1 ', ACME_2: 'a' }
+    expect(channelsOf(at, env)).toMatchObject([{ baseUrl: 'https://api.eu-1.example/a' }])
+    expect(channelsOf(at, { ACME_KEY: 'k', ACME_URL: 'http://127.0.0.1:9' })).toHaveLength(1)
+    for (const ACME_PLACE of ['a/b', 'a@b', 'a?b', 'a b', '{x}']) {
+      expect(() => channelsOf(at, { ...env, ACME_PLACE })).toThrow('ACME_PLACE')
+    }
+  })
+
+  test('signs each dialect in its way', async () => {
+    const speaks = { one: '/1', two: '/2', three: '/3' }
+    const sign = { one: 'bearer', two: 'x-goog-api-key', three: 'none' }
+    const [channel] = channelsOf({ speaks, sign }, { ACME_KEY: 'k' })
+    const signed = (dialect: string) => signRequest(channel!, dialect, { url: '', headers: {}, body: Buffer.alloc(0) })
+    expect(await signed('one')).toEqual({ authorization: 'Bearer k' })
+    expect(await signed('two')).toEqual({ 'x-goog-api-key': 'k' })
+    expect(await signed('three')).toEqual({})
+    expect(() => signed('four')).toThrow('acme#1 does not speak four')
+    expect(() => signed('toString')).toThrow('does not speak')
+  })
+
+  test('signs nothing where there is no key', async () => {
+    const [channel] = channelsOf({ keyless: true }, { ACME_URL: 'http://127.0.0.1:9' })
+    expect(await signRequest(channel!, 'openai-chat', { url: '', headers: {}, body: Buffer.alloc(0) })).toEqual({})
   })
 
   test('does not show its key when it is printed', () => {
@@ -81,18 +112,3 @@ test('a later file replaces a provider', () => {
   expect(catalogue.channelsOf('nobody')).toEqual([])
 })
 
-test('a way to sign that nobody knows is refused', () => {
-  expect(() => channelsOf({ sign: 'wax' }, {})).toThrow(ProviderFileError)
-  expect(() => channelsOf({ sign: 'constructor' }, {})).toThrow(ProviderFileError)
-})
-
-test('each way to sign puts the key into one header', () => {
-  const headers = Object.values(signers).map(sign => sign(new Secret('k')))
-  expect(headers).toEqual([
-    { 'authorization': 'Bearer k' },
-    { 'api-key': 'k' },
-    { 'x-api-key': 'k' },
-    { 'x-goog-api-key': 'k' },
-    {},
-  ] as never)
-})

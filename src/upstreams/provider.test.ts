@@ -2,14 +2,19 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Rates } from '../base/price.ts'
+import { isOfNothing } from '../base/price.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
-import { isSigner } from './signing.ts'
+import { applyQuirks, streamFormat } from './quirks.ts'
 
 const folder = join(import.meta.dir, '..', '..', 'providers')
 const files = readdirSync(folder)
 const readProvider = (file: string): Provider => parseProvider(readFileSync(join(folder, file), 'utf8'), file)
 const providers = files.map(readProvider)
+
+/** A dialect of calls that are not chats. */
+const isSide = (dialect: string): boolean =>
+  /-(completions|embeddings|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
 test('every provider file parses and is named after its id', () => {
   expect(files.length).toBeGreaterThanOrEqual(24)
@@ -26,10 +31,6 @@ test('no two providers share a variable', () => {
   for (const name of names) expect(name).toMatch(/^[A-Z][A-Z0-9_]+$/)
 })
 
-test('every provider is signed in a way we know', () => {
-  for (const provider of providers) expect([provider.id, isSigner(provider.sign)]).toEqual([provider.id, true])
-})
-
 test('only servers of one’s own are free, and only they and the built-in one go without a key', () => {
   for (const { id, baseUrl, free, keyless, builtIn } of providers) {
     const local = baseUrl.startsWith('http://127.0.0.1:')
@@ -40,7 +41,9 @@ test('only servers of one’s own are free, and only they and the built-in one g
 
 test('nothing that has a price is given away', () => {
   for (const { id, free, models } of providers) {
-    for (const { id: model, price } of free ? [] : models.values()) {
+    for (const { id: model, price, speaks } of free ? [] : models.values()) {
+      expect([id, model, price !== undefined && isOfNothing(price)]).toEqual([id, model, false])
+      if (speaks?.every(isSide)) continue // it does not chat, and may be counted in something else than tokens
       const least = price && [price.rates, ...price.cases.map(one => one.rates)].every(isMoney)
       expect([id, model, least ?? true]).toEqual([id, model, true])
     }
@@ -59,8 +62,9 @@ test('a cached token never costs more than a fresh one', () => {
 })
 
 test('every priced model of the large vendors says how long an answer can be', () => {
-  for (const file of ['openai', 'deepseek', 'groq', 'xai', 'mistral', 'google']) {
-    for (const { id, price, outputTokensMax } of readProvider(`${file}.json`).models.values()) {
+  for (const file of ['anthropic', 'bedrock', 'openai', 'deepseek', 'groq', 'xai', 'mistral', 'google', 'vertex']) {
+    for (const { id, price, outputTokensMax, speaks } of readProvider(`${file}.json`).models.values()) {
+      if (speaks?.every(isSide)) continue // it does not chat
       expect([file, id, !price || outputTokensMax !== undefined]).toEqual([file, id, true])
     }
   }
@@ -82,6 +86,12 @@ test('the limits of answers are those of the vendors', () => {
     ['openai.json', 'o3-2025-04-16', 100_000],
     ['openai.json', 'gpt-6-sol', 128_000],
     ['google.json', 'gemini-2.5-pro', 65_536],
+    ['anthropic.json', 'claude-opus-5-5', 128_000],
+    ['anthropic.json', 'claude-sonnet-4-6', 128_000],
+    ['anthropic.json', 'claude-opus-4-5-20251101', 64_000],
+    ['anthropic.json', 'claude-sonnet-4-20250514', 64_000],
+    ['bedrock.json', 'us.anthropic.claude-opus-4-1-20250805-v1:0', 32_000],
+    ['vertex-anthropic.json', 'claude-sonnet-4-5@20250929', 64_000],
     ['groq.json', 'qwen/qwen3-32b', 40_960],
     ['mistral.json', 'codestral-latest', 256_000], // no limit but the context; the catalogue's 4,096 is its filler
     ['openrouter.json', 'openai/gpt-4.1-nano', 32_768], // its maker's, and not the catalogue's guess
@@ -93,10 +103,55 @@ test('the limits of answers are those of the vendors', () => {
   }
 })
 
-test('the built-in provider has its three models', () => {
+test('the built-in provider has its models', () => {
   const demo = readProvider('demo.json')
-  expect([demo.builtIn, demo.keyless, demo.sign]).toEqual([true, true, 'none'])
-  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow'])
+  expect([demo.builtIn, demo.keyless, demo.sign['openai-chat']]).toEqual([true, true, 'none'])
+  expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow', 'think', 'json', 'see'])
+})
+
+test('dialects stand in the order in which they are spoken best, each signed in its way', () => {
+  const rows = [
+    ['openai', { 'openai-responses': 'bearer', 'openai-chat': 'bearer' }],
+    ['google', { 'gemini': 'x-goog-api-key', 'openai-chat': 'bearer' }],
+    ['ark', { 'ark': 'bearer', 'ark-responses': 'bearer', 'openai-chat': 'bearer' }],
+    ['anthropic', { 'anthropic-messages': 'x-api-key' }],
+    ['azure', { 'openai-responses': 'api-key', 'openai-chat': 'api-key' }],
+    ['deepseek', { 'openai-chat': 'bearer', 'anthropic-messages': 'x-api-key' }],
+    ['bedrock', { 'anthropic-messages': 'sigv4:bedrock' }],
+    ['vertex', { gemini: 'google-token' }],
+  ] as const
+  for (const [file, sign] of rows) {
+    const provider = readProvider(`${file}.json`)
+    const count = Object.keys(sign).length // behind these stand dialects that are not translated
+    expect([file, ...Object.entries(provider.sign).slice(0, count)]).toEqual([file, ...Object.entries(sign)])
+    expect(Object.keys(provider.speaks).slice(0, count)).toEqual(Object.keys(sign))
+  }
+})
+
+test('a model may answer in some of the dialects only', () => {
+  expect(readProvider('openai.json').models.get('gpt-audio')!.speaks).toEqual(['openai-chat'])
+  expect(readProvider('openai.json').models.get('gpt-5')!.speaks).toBeUndefined()
+})
+
+test('what another vendor serves of Claude has the quirks of that vendor', () => {
+  const body = Buffer.from('{"model":"m","stream":true,"max_tokens":9}')
+  const request = { url: 'https://x.example/model/a:0/invoke', headers: {}, body }
+  const bedrock = readProvider('bedrock.json')
+  const sent = applyQuirks(bedrock, request)
+  expect(sent.url).toBe('https://x.example/model/a%3A0/invoke')
+  expect(String(sent.body)).toBe('{"max_tokens":9,"anthropic_version":"bedrock-2023-05-31"}')
+  expect(streamFormat(bedrock).contentType).toBe('application/vnd.amazon.eventstream')
+  const vertex = applyQuirks(readProvider('vertex-anthropic.json'), request)
+  expect(String(vertex.body)).toBe('{"stream":true,"max_tokens":9,"anthropic_version":"vertex-2023-10-16"}')
+})
+
+test('what a model does not say of itself its provider says for it', () => {
+  const models = [{ id: 'a', traits: { sampling: false } }, { id: 'b' }]
+  const traits = { sampling: true, thinking: 'none' }
+  const provider = parseProvider(JSON.stringify({ ...good, traits, models }), 'good.json')
+  expect(provider.models.get('a')!.traits).toEqual({ sampling: false, thinking: 'none' })
+  expect(provider.models.get('b')!.traits).toEqual({ sampling: true, thinking: 'none' })
+  expect(provider.traits).toEqual({ sampling: true, thinking: 'none' })
 })
 
 const good = {
@@ -148,6 +203,24 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a path with a space', { speaks: { 'openai-chat': '/chat x' } }, '"speaks.openai-chat"'],
   ['three paths', { speaks: { gemini: ['/a', '/b', '/c'] } }, '"speaks.gemini"'],
   ['no signing', { sign: undefined }, '"sign"'],
+  ['an unknown way to sign', { sign: 'wax' }, '"sign"'],
+  ['a way to sign that every object has', { sign: 'constructor' }, '"sign"'],
+  ['a way to sign without what it needs to know', { sign: 'sigv4' }, '"sign"'],
+  ['a way to sign with more than it needs to know', { sign: 'bearer:x' }, '"sign"'],
+  ['a dialect that is not signed', { speaks: { a: '/a', b: '/b' }, sign: { a: 'bearer' } }, '"sign"'],
+  ['signing of a dialect that is not spoken', { sign: { 'openai-chat': 'bearer', 'b': 'bearer' } }, '"b"'],
+  ['signing by a list', { sign: ['bearer'] }, '"sign"'],
+  ['a model of a dialect that is not spoken', withModel({ speaks: ['gemini'] }), 'model "a": "speaks"'],
+  ['a model of no dialect', withModel({ speaks: [] }), 'model "a": "speaks"'],
+  ['an unknown quirk', { quirks: ['limps'] }, 'limps'],
+  ['a quirk that every object has', { quirks: ['toString'] }, 'toString'],
+  ['a quirk without its argument', { quirks: ['anthropicVersionInBody'] }, 'anthropicVersionInBody'],
+  ['a quirk with an argument too many', { quirks: ['bodyWithoutModel:x'] }, 'bodyWithoutModel:x'],
+  ['quirks that are no list', { quirks: 'bodyWithoutModel' }, '"quirks"'],
+  ['an unknown trait', { traits: { clever: true } }, '"clever"'],
+  ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
+  ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],
+  ['a base URL with an open brace', { baseUrl: 'https://{GOOD.test' }, '"baseUrl"'],
   ['a flag that is a text', { openModels: 'true' }, '"openModels"'],
   ['a flag that is a number', { free: 1 }, '"free"'],
   ['a capability that is a text', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],

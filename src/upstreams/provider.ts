@@ -4,6 +4,11 @@
 import type { Price } from '../base/price.ts'
 import { isOfNothing, parsePrice } from '../base/price.ts'
 import type { Traits } from '../base/traits.ts'
+import { noTraits } from '../base/traits.ts'
+import type { NamedQuirk } from './quirks.ts'
+import { readQuirk } from './quirks.ts'
+import { isWayToSign } from './signing.ts'
+import { parseTraits } from './traits.ts'
 
 export interface Capabilities {
   /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */
@@ -21,9 +26,12 @@ export interface Model {
   readonly outputTokensMax?: number
   /** The dialects in which it answers, of those that its provider speaks; all of them if absent. */
   readonly speaks?: readonly string[]
-  readonly traits?: Traits
+  /** Its provider asks nothing for it, as for a moderation. Default false. */
+  readonly free?: boolean
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
+  /** What it takes: its own, and for what they do not tell its provider's. */
+  readonly traits?: Traits
 }
 
 /** Where calls of one dialect are posted, below the base URL. `{model}` in a path is the model's id. */
@@ -36,14 +44,22 @@ export interface Provider {
   readonly id: string
   readonly name: string
   readonly website?: string
-  /** Where the paths below begin, without a trailing slash. */
+  /**
+   * Where the paths below begin, without a trailing slash. A variable of the environment may stand in it in braces, for
+   * what only the operator knows; without that variable, the address must be moved for a channel to exist.
+   */
   readonly baseUrl: string
   /** The environment variables under which the vendor's users keep the key and move the address. */
   readonly keyEnv: string
   readonly baseUrlEnv: string
   /** The dialects it speaks, those that it speaks best first, each with the paths to post to. */
   readonly speaks: Readonly<Record<string, SpokenAt>>
-  readonly sign: string
+  /** How each of them is signed. */
+  readonly sign: Readonly<Record<string, string>>
+  /** What it does otherwise than its dialects. Default none. */
+  readonly quirks: readonly NamedQuirk[]
+  /** What all its models take where they do not say otherwise, those that are not listed too. */
+  readonly traits: Traits
   readonly can: Capabilities
   /** Serves models that are not listed here (a local server, an aggregator). Default false. */
   readonly openModels: boolean
@@ -61,10 +77,10 @@ export class ProviderFileError extends Error {}
 type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
-  ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'can'],
-  ...['openModels', 'free', 'keyless', 'builtIn', 'models'],
+  ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'quirks', 'can'],
+  ...['traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
-const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'price']
+const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -103,8 +119,36 @@ function readProvider(json: Json, fail: Fail): Provider {
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
-  if (!/^https?:\/\/[^\s?#]+[^/\s?#]$/.test(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
-  const can = record(json.can ?? {}, { what: '"can"', known: ['streamUsage', 'outputCap', 'capsThought'] }, fail)
+  if (!isAddress(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  const free = flag('free')
+  const speaks = parseSpeaks(json.speaks, fail)
+  const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
+  return {
+    id,
+    name: string('name'),
+    ...(json.website !== undefined && { website: string('website') }),
+    baseUrl,
+    keyEnv: string('keyEnv'),
+    baseUrlEnv: string('baseUrlEnv'),
+    speaks,
+    sign: parseSign(json.sign, Object.keys(speaks), fail),
+    quirks: parseQuirks(json.quirks ?? [], fail),
+    can: parseCan(json.can ?? {}, fail),
+    traits,
+    openModels: flag('openModels'),
+    free,
+    keyless: flag('keyless'),
+    builtIn: flag('builtIn'),
+    models: parseModels(json.models, { free, traits, dialects: Object.keys(speaks) }, fail),
+  }
+}
+
+/** Variables may stand in it, in braces. */
+const isAddress = (text: string): boolean =>
+  /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
+
+function parseCan(value: unknown, fail: Fail): Capabilities {
+  const can = record(value, { what: '"can"', known: ['streamUsage', 'outputCap', 'capsThought'] }, fail)
   const streamUsage = can.streamUsage ?? true
   if (typeof streamUsage !== 'boolean') fail('"can.streamUsage" must be true or false')
   const capsThought = can.capsThought ?? true
@@ -113,23 +157,29 @@ function readProvider(json: Json, fail: Fail): Provider {
   if (outputCap !== 'max_tokens' && outputCap !== 'max_completion_tokens') {
     return fail('"can.outputCap" must be "max_tokens" or "max_completion_tokens"')
   }
-  const free = flag('free')
-  return {
-    id,
-    name: string('name'),
-    ...(json.website !== undefined && { website: string('website') }),
-    baseUrl,
-    keyEnv: string('keyEnv'),
-    baseUrlEnv: string('baseUrlEnv'),
-    speaks: parseSpeaks(json.speaks, fail),
-    sign: string('sign'),
-    can: { streamUsage: streamUsage === true, outputCap, capsThought: capsThought === true },
-    openModels: flag('openModels'),
-    free,
-    keyless: flag('keyless'),
-    builtIn: flag('builtIn'),
-    models: parseModels(json.models, free, fail),
-  }
+  return { streamUsage: streamUsage === true, outputCap, capsThought: capsThought === true }
+}
+
+/** One way for all dialects, or each with its own. */
+function parseSign(value: unknown, dialects: readonly string[], fail: Fail): Readonly<Record<string, string>> {
+  const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
+  const given = isMap ? record(value, { what: '"sign"', known: dialects }, fail) : {}
+  return Object.fromEntries(
+    dialects.map(dialect => {
+      const way = isMap ? given[dialect] : value
+      if (typeof way !== 'string' || way === '') return fail('"sign" must be a text, or one for each dialect')
+      if (!isWayToSign(way)) fail(`"sign" is not a way we know: ${way}`)
+      return [dialect, way]
+    }),
+  )
+}
+
+function parseQuirks(value: unknown, fail: Fail): readonly NamedQuirk[] {
+  if (!Array.isArray(value)) return fail('"quirks" must be a list')
+  return value.map((name: unknown) => {
+    const quirk = typeof name === 'string' ? readQuirk(name) : undefined
+    return quirk ?? fail(`"quirks" has one that we do not know: ${String(name)}`)
+  })
 }
 
 /** Each dialect with one path, or with two where streams have their own. */
@@ -149,18 +199,25 @@ function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, Spoken
 const isPath = (path: unknown): boolean =>
   typeof path === 'string' && /^\/[A-Za-z0-9._/:{}-]+(\?[A-Za-z0-9=&._-]+)?$/.test(path)
 
-function parseModels(value: unknown, free: boolean, fail: Fail): ReadonlyMap<string, Model> {
+interface Shared {
+  readonly free: boolean
+  readonly traits: Traits
+  readonly dialects: readonly string[]
+}
+
+function parseModels(value: unknown, shared: Shared, fail: Fail): ReadonlyMap<string, Model> {
   if (!Array.isArray(value)) return fail('"models" must be a list')
   const models = new Map<string, Model>()
   for (const entry of value) {
-    const model = parseModel(record(entry, { what: 'a model', known: MODEL_FIELDS }, fail), free, fail)
+    const json = record(entry, { what: 'a model', known: MODEL_FIELDS }, fail)
+    const model = parseModel(json, shared, fail)
     if (models.has(model.id)) fail(`model "${model.id}" stands twice`)
     models.set(model.id, model)
   }
   return models
 }
 
-function parseModel(entry: Json, free: boolean, fail: Fail): Model {
+function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const { id, name } = entry
   if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of visible characters')
   if (name !== undefined && typeof name !== 'string') fail(`model "${id}": "name" must be a text`)
@@ -171,14 +228,26 @@ function parseModel(entry: Json, free: boolean, fail: Fail): Model {
     return fail(`model "${id}": "${field}" must be a positive integer`)
   }
   const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]
-  const failPrice = (problem: string): never => fail(`model "${id}": ${problem}`)
-  const price = entry.price === undefined ? undefined : parsePrice(entry.price, failPrice)
-  if (price !== undefined && !free && isOfNothing(price)) failPrice('a price of nothing needs "free" on the provider')
+  const failModel = (problem: string): never => fail(`model "${id}": ${problem}`)
+  const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
+  const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
+  const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
+  if (entry.free !== undefined && typeof entry.free !== 'boolean') failModel('"free" must be true or false')
+  const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
+  if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
   return {
     id,
     ...(typeof name === 'string' && { name }),
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
+    ...(speaks !== undefined && { speaks }),
     ...(price !== undefined && { price }),
+    ...(Object.keys(traits).length > 0 && { traits }),
+    ...(entry.free === true && { free: true }),
   }
+}
+
+function parseDialects(value: unknown, spoken: readonly string[], fail: Fail): readonly string[] {
+  const isList = Array.isArray(value) && value.length > 0 && value.every(dialect => spoken.includes(dialect as string))
+  return isList ? (value as string[]) : fail('"speaks" must be a list of dialects of the provider')
 }

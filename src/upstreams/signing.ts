@@ -1,17 +1,180 @@
-// How a provider wants to see its key, one row each.
+// How a provider wants to see that it is us, one row each. A row is named in a provider file, with what it needs to
+// know of the provider behind a colon.
 
-import type { Secret } from '../base/secret.ts'
+import { readFileSync } from 'node:fs'
+import { Secret } from '../base/secret.ts'
+import type { Send } from '../http/outgoing.ts'
+import { GoogleTokens, parseServiceAccount } from './google-tokens.ts'
+import type { Signable } from './sig-v4.ts'
+import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
 
+export type { Signable } from './sig-v4.ts'
+
+type Headers = Readonly<Record<string, string>>
+type Env = Readonly<Record<string, string | undefined>>
+
+/** The headers that sign a request, besides those that it has. */
+export type Sign = (request: Signable) => Headers | Promise<Headers>
+
+/** Ways in which the key itself is sent. */
 export const signers = {
   'bearer': key => ({ authorization: `Bearer ${key.reveal()}` }),
   'api-key': key => ({ 'api-key': key.reveal() }),
   'x-api-key': key => ({ 'x-api-key': key.reveal() }),
   'x-goog-api-key': key => ({ 'x-goog-api-key': key.reveal() }),
   'none': () => ({}),
-} as const satisfies Record<string, (key: Secret) => Record<string, string>>
+} as const satisfies Record<string, (key: Secret) => Headers>
 
-export type Signer = keyof typeof signers
+type Signer = keyof typeof signers
 
-export function isSigner(name: string): name is Signer {
-  return Object.hasOwn(signers, name)
+export interface SigningParts {
+  readonly env: Env
+  readonly send: Send
+  /** Milliseconds since 1970. */
+  dateMs(): number
+}
+
+interface Way {
+  /** Whether a provider file must say more behind a colon. */
+  readonly argued: boolean
+  /** A key that the vendor's tools would find under other names, for where the provider's own variable has none. */
+  found?(env: Env): string | undefined
+  /** Undefined for what is no key of this way. */
+  open(key: Secret, argument: string, parts: SigningParts): Opened | undefined
+}
+
+interface Opened {
+  readonly sign: Sign
+  /** What else must not be shown when an upstream repeats it. */
+  alsoSecret?(): readonly string[]
+}
+
+/** Ways in which something else is sent that the key vouches for. */
+const ways: Readonly<Record<string, Way>> = {
+  'sigv4': {
+    argued: true,
+    found({ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token }) {
+      return id && secret ? [id, secret, ...(token ? [token] : [])].join(':') : undefined
+    },
+    open(key, service, { env, dateMs }) {
+      const credentials = parseAwsCredentials(key.reveal())
+      if (credentials === undefined) return undefined
+      const byRegion = new Map<string, Sign>()
+      const sign: Sign = request => {
+        const region = regionOf(request.url) ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION || 'us-east-1')
+        let signInRegion = byRegion.get(region)
+        if (signInRegion === undefined) {
+          signInRegion = openSigV4({ credentials, service, region, dateMs })
+          byRegion.set(region, signInRegion)
+        }
+        return signInRegion(request)
+      }
+      const { secretAccessKey, sessionToken } = credentials
+      return { sign, alsoSecret: () => [secretAccessKey, ...(sessionToken === undefined ? [] : [sessionToken])] }
+    },
+  },
+  'google-token': {
+    argued: false,
+    found: ({ GOOGLE_APPLICATION_CREDENTIALS: file }) => file,
+    open(key, _argument, parts) {
+      const account = parseServiceAccount(textOrFile(key.reveal()))
+      if (account === undefined) return undefined
+      const tokens = new GoogleTokens(account, parts)
+      const headers = (token: string): Headers => ({ authorization: `Bearer ${token}` })
+      const sign: Sign = () => {
+        const token = tokens.get()
+        return typeof token === 'string' ? headers(token) : token.then(headers)
+      }
+      return { sign, alsoSecret: () => [account.privateKey, tokens.current] }
+    },
+  },
+}
+
+/** The text itself, or what stands in the file that it names. */
+function textOrFile(text: string): string {
+  if (text.startsWith('{')) return text
+  try {
+    return readFileSync(text, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+function readWay(text: string): readonly [way: Way, argument: string] | undefined {
+  const [name = '', ...rest] = text.split(':')
+  const way = Object.hasOwn(ways, name) ? ways[name] : undefined
+  const argument = rest.join(':')
+  return way !== undefined && way.argued === (argument !== '') ? [way, argument] : undefined
+}
+
+/** Whether the key itself is what is sent. */
+function isSigner(text: string): text is Signer {
+  return Object.hasOwn(signers, text)
+}
+
+export function isWayToSign(text: string): boolean {
+  return isSigner(text) || readWay(text) !== undefined
+}
+
+/** A key under the names that the vendor's own tools read. */
+export function foundKey(way: string, env: Env): string | undefined {
+  return readWay(way)?.[0].found?.(env)
+}
+
+/** A key with the ways that it signs in, opened once each. Undefined for what is no key of one of them. */
+export function openKey(
+  key: Secret,
+  waysByDialect: Readonly<Record<string, string>>,
+  parts: SigningParts,
+): { readonly key: Secret; readonly signs: Readonly<Record<string, Sign>> } | undefined {
+  const opened = new Map<string, Opened>()
+  for (const way of new Set(Object.values(waysByDialect))) {
+    const one = isSigner(way) ? { sign: () => signers[way](key) } : openWay(way, key, parts)
+    if (one === undefined) return undefined
+    opened.set(way, one)
+  }
+  const others = [...opened.values()].flatMap(({ alsoSecret }) => alsoSecret ?? [])
+  const signs = Object.entries(waysByDialect).map(([dialect, way]) => [dialect, opened.get(way)!.sign] as const)
+  return {
+    key: others.length === 0 ? key : new SecretWithOthers(key, () => others.flatMap(other => other())),
+    signs: Object.fromEntries(signs),
+  }
+}
+
+function openWay(text: string, key: Secret, parts: SigningParts): Opened | undefined {
+  const [way, argument] = readWay(text) ?? []
+  return way?.open(key, argument!, parts)
+}
+
+/** Also takes out of a text what was made of the secret, and was sent in its place. */
+class SecretWithOthers extends Secret {
+  readonly #others: () => readonly string[]
+
+  constructor(secret: Secret, others: () => readonly string[]) {
+    super(secret.reveal())
+    this.#others = others
+  }
+
+  override scrub(text: string): string {
+    return this.#others().reduce((clean, other) => new Secret(other).scrub(clean), super.scrub(text))
+  }
+}
+
+/** What `signRequest` needs of a channel. */
+export interface SigningChannel {
+  readonly id: string
+  readonly signs: Readonly<Record<string, Sign>>
+}
+
+/**
+ * The headers to add to a request that is otherwise ready: nothing of it may change afterwards. A promise only where
+ * something must be fetched first; it rejects when that fails.
+ */
+export function signRequest(
+  channel: SigningChannel,
+  dialect: string,
+  request: Signable,
+): Headers | Promise<Headers> {
+  if (!Object.hasOwn(channel.signs, dialect)) throw new Error(`${channel.id} does not speak ${dialect}`)
+  return channel.signs[dialect]!(request)
 }

@@ -1,7 +1,7 @@
 // The provider behind the gateway: the fake upstream, which here writes down every request whose bytes reached it,
 // and what it answered. It lives in the harness's process, which is not killed.
 
-import { chatWire } from '../../src/fake-upstream/chat-wire.ts'
+import { chatWire } from '../../src/fake-upstream/openai-chat/wire.ts'
 import type { Reply } from '../../src/fake-upstream/dialect.ts'
 import { sse } from '../../src/fake-upstream/dialect.ts'
 import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'

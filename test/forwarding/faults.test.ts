@@ -2,7 +2,7 @@
 // time, nobody pays for what was not delivered, and nothing is left behind.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chatWire } from '../../src/fake-upstream/chat-wire.ts'
+import { chatWire } from '../../src/fake-upstream/openai-chat/wire.ts'
 import type { Fault } from '../../src/fake-upstream/faults.ts'
 import { buildFaults } from '../../src/fake-upstream/faults.ts'
 import { chunk, end, head, script, scripted, startingAt } from '../../src/fake-upstream/script.ts'

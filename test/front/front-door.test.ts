@@ -54,21 +54,17 @@ describe('each prefix speaks its dialect', () => {
   const gemini = ['gemini', 'UNAUTHENTICATED', 'NOT_FOUND'] as const
   const ark = ['ark', 'authentication_error', 'NotFound'] as const
   const paths = [
-    ['/v1/messages', ...anthropic],
-    ['/v1/messages/count_tokens', ...anthropic],
+    ['/v1/messages/batches', ...anthropic],
     ['/v1/messages/nothing', ...anthropic],
-    ['/v1/responses', ...openai],
-    ['/v1/responses/resp_1', ...openai],
-    ['/v1/embeddings', ...openai],
+    ['/v1/responses/resp_1/nothing', ...openai],
     ['/v1/nothing', ...openai],
     ['/v1', ...openai],
     ['/v1/messagesx', ...openai],
-    ['/v1beta/models/openai%2Fgpt-4o-mini:generateContent', ...gemini],
-    ['/v1beta/demo/echo:generateContent', ...gemini],
+    ['/v1beta/models/openai%2Fgpt-4o-mini:predict', ...gemini],
     ['/v1beta/nothing', ...gemini],
     ['/v1beta/openai/nothing', ...openai],
     ['/api/v3/nothing', ...ark],
-    ['/api/v3/contents/generations/tasks', ...ark],
+    ['/api/v3/contents/nothing', ...ark],
   ] as const
 
   test.each(paths)('%s in that of %s', async (path, dialect, unauthenticated, notFound) => {

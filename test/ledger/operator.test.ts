@@ -124,7 +124,7 @@ const steps: readonly Step[] = [
   ['statement {account} --limit 2', 0, /^time .*\n.* adjustment .*\n.* adjustment .*\n\nmore from \d+\.req_\w{11}\n$/],
   ['statement {account}', 0, /charge +-0\.0000[^]*gift +\+1\.00/],
   ['statement {account} --limit 0', 1, /^weir: --limit must be a whole number from 1 to 1000/],
-  ['records --account {account}', 0, /^time .*\n.*{other} .*\n.*{call} .*\n$/],
+  ['records --account {account}', 0, /^time .* loss *\n.*{other} .*\n.*{call} .* - *\n$/],
   ['records --key {key} --model demo/echo --outcome completed --limit 1', 0, /{other}[^]*more from {other}\n$/],
   ['records --key {key} --before {other}', 0, /^time .*\n.*{call} /],
   [`records --user ${'u'.repeat(256)}`, 0, /^nothing found\n$/],

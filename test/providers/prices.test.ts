@@ -40,6 +40,10 @@ function cost(path: string, usage: Usage, { at = `${PRICES_AS_OF}T12:00Z`, servi
   return formatUsd(billOf(usage, { price, version: 1, perMille: 1000n, serviceClass, atMs: Date.parse(at) }).amount)
 }
 
+/** A dialect of calls that are not chats. */
+const isSide = (dialect: string): boolean =>
+  /-(completions|embeddings|images|image-edits|speech|transcription|moderations)$/.test(dialect)
+
 test('gpt-5.4 costs twice as much from 272,000 input tokens on, cached ones included', () => {
   expect(writtenPrice('openai', 'gpt-5.4')).toEqual({
     ...{ input: '2.50', output: '15.00', cacheRead: '0.25', perSearch: '0.01' },
@@ -67,6 +71,20 @@ test('a Claude model has both ways to write to the cache, and its long prompts',
   expect(cost(path, { input: 0, cacheWrite: 100_000, output: 0 })).toBe('0.375')
   expect(cost(path, { input: 0, cacheWrite1h: 100_000, output: 0 })).toBe('0.60')
   expect(cost(path, { input: 0, cacheWrite: 100_000, cacheWrite1h: 100_001, output: 0 })).toBe('1.950012')
+})
+
+test('Claude costs what its vendor, its region and its place in the cache say', () => {
+  const usage = { input: 1_000_000, cacheRead: 1_000_000, cacheWrite: 1_000_000, cacheWrite1h: 1_000_000, output: 0 }
+  expect(cost('anthropic/claude-opus-5-5', usage)).toBe('17.20')
+  expect(cost('bedrock/global.anthropic.claude-opus-5-5', usage)).toBe('17.20')
+  expect(cost('bedrock/us.anthropic.claude-opus-5-5', usage)).toBe('18.92')
+  // The data has no rate for an hour in the cache here.
+  expect(cost('bedrock/us.anthropic.claude-opus-4-8', { ...usage, output: 1_000_000 })).toBe('51.425')
+  expect(cost('vertex-anthropic/claude-opus-4-8', { input: 0, cacheWrite1h: 1_000_000, output: 0 })).toBe('10.00')
+  expect(cost('anthropic/claude-sonnet-4-5', { input: 200_001, output: 0 })).toBe('1.200006')
+  expect(cost('anthropic/claude-sonnet-5', { input: 0, output: 0, searches: 2 })).toBe('0.02')
+  expect(cost('vertex/gemini-2.5-pro', { input: 200_001, output: 0 })).toBe('0.5000025')
+  expect(written('azure')).toEqual([])
 })
 
 test('DeepSeek is dearer in its two stretches of the day', () => {
@@ -117,7 +135,8 @@ test('what cannot be metered has no price', () => {
 
 test('nothing costs nothing, except on servers of one’s own', () => {
   for (const { id, free, models } of providers) {
-    for (const { id: model, price } of models.values()) {
+    for (const { id: model, price, speaks } of models.values()) {
+      if (speaks?.every(isSide)) continue // it does not chat, and may be counted in something else than tokens
       const stated = price ? [price.rates, ...price.cases.map(one => one.rates)] : []
       const rates = stated.flatMap(one => Object.values(one) as bigint[])
       expect({ id, model, zero: !free && rates.some(rate => rate <= 0n) }).toEqual({ id, model, zero: false })

@@ -33,6 +33,11 @@ afterEach(async () => {
 test('refuses new calls, settles the old ones, and opens again when there is room', async () => {
   const ballast = join(folder, 'ballast')
   await until(() => existsSync(ballast), 'the ballast is there')
+  const kept = { accountId: 11, id: 'resp_1', keyId: 1_011, status: 'queued', model: 'p/m', channel: null } as const
+  const response = { ...kept, upstreamId: null, previousId: null, createdMs: 1, expiresMs: 9e12, sealed: 'AAAA' }
+  await writer.run('keepResponse', response)
+  const task = { callId: 9_000, accountId: 11, id: 't', keyId: 1_011, provider: 'p', model: 'm', channel: 'c' }
+  await writer.run('createTask', { ...task, createdMs: 1, dueMs: 1, expiresMs: 9e12 })
   // Fat drafts, so that few are needed.
   const tags = 'x'.repeat(3_000)
   const draft = { ...holdOf(0, 11, '0').draft, tags }
@@ -62,6 +67,12 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   expect(await codeOf(writer.run('hold', holdOf(20_000, 11, '1')))).toBe('storage_full')
   // Whoever is refused could else take the room of those who are to be settled.
   expect(await codeOf(writer.run('record', { record: recordOf(20_000, 11) }))).toBe('storage_full')
+  expect(await codeOf(writer.run('keepResponse', response))).toBe('storage_full')
+  const change = { accountId: 11, id: 'resp_1', status: 'failed' } as const
+  expect(await codeOf(writer.run('changeResponse', { ...change, sealed: answer }))).toBe('storage_full')
+  expect(await writer.run('changeResponse', { ...change, sealed: null })).toEqual({ done: 'changed' })
+  const over = { callId: 9_000, status: 'failed', dueMs: null, updatedMs: 2, sealed: answer } as const
+  expect(await writer.run('changeTask', over)).toEqual({ done: 'changed' })
 
   const db = new Database(join(folder, 'weir.db'), { safeIntegers: true })
   expect(bookFaults(db)).toEqual([])

@@ -10,10 +10,11 @@ import { isPunct, isWord, literalText } from './tokens.ts'
 const LAYERS: ReadonlyMap<string, number> = new Map([
   ...['base'].map(name => [name, 1] as const),
   ...['store', 'http'].map(name => [name, 2] as const),
-  ...['protocols', 'upstreams', 'routing', 'limits', 'identity', 'billing'].map(name => [name, 3] as const),
+  ...['protocols', 'upstreams', 'routing', 'limits'].map(name => [name, 3] as const),
+  ...['identity', 'billing', 'vault'].map(name => [name, 3] as const),
   ...['pipeline', 'management', 'fake-upstream'].map(name => [name, 4] as const),
   ...['main.ts', 'world.ts', 'open-store.ts', 'build-calls.ts'].map(name => [name, 5] as const),
-  ...['endpoints.ts', 'front-door.ts', 'config.ts', 'cli'].map(name => [name, 5] as const),
+  ...['endpoints.ts', 'side-endpoints.ts', 'front-door.ts', 'config.ts', 'cli'].map(name => [name, 5] as const),
 ])
 const TOP_LAYER = 5
 

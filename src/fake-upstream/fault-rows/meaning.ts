@@ -22,6 +22,11 @@ function usageFaults(kit: FaultKit): readonly FaultRow[] {
   const raw = (input: string, output: string) => told({ input: { json: input }, output: { json: output } })
   const eachPiece = (usageOfPiece: AnswerOptions['usageOfPiece'] & {}) =>
     streamed(pieces, { dialect, usageOfPiece, usage: usageOfPiece(pieces.length) })
+  const early: readonly FaultRow[] = [
+    ['F33', 'usage shrinking', 'stream', eachPiece(piece => ({ input: 5, output: 9 - piece }))],
+    ['F33', 'usage cumulative', 'stream', eachPiece(piece => ({ input: 5, output: piece + 1 }))],
+    ['F33', 'usage as deltas', 'stream', eachPiece(piece => ({ input: piece === 0 ? 5 : 0, output: 1 }))],
+  ]
   return [
     ['F33', 'usage missing', 'either', told('missing')],
     ['F33', 'usage null', 'either', told({ json: 'null' })],
@@ -34,9 +39,7 @@ function usageFaults(kit: FaultKit): readonly FaultRow[] {
     ['F33', 'usage of nulls', 'either', raw('null', 'null')],
     ['F33', 'usage above the cap', 'either', aboveTheCap(kit)],
     ['F33', 'usage of more cached than input', 'either', told({ input: 5, output: 1, cached: 50 })],
-    ['F33', 'usage shrinking', 'stream', eachPiece(piece => ({ input: 5, output: 9 - piece }))],
-    ['F33', 'usage cumulative', 'stream', eachPiece(piece => ({ input: 5, output: piece + 1 }))],
-    ['F33', 'usage as deltas', 'stream', eachPiece(piece => ({ input: piece === 0 ? 5 : 0, output: 1 }))],
+    ...(dialect.traits.earlyUsage ? early : []),
   ]
 }
 

@@ -1,6 +1,6 @@
 // F28 to F32: event streams that are odd but right, far too long, cut short, or mixed up.
 
-import { errorMidStream, framesTo, only, streamed, streamHead, streamThrough } from '../answers.ts'
+import { errorMidStream, framesTo, only, replyTo, streamed, streamHead, streamThrough } from '../answers.ts'
 import { streamWithoutDone, toolCall, truncatedStream } from '../answers.ts'
 import { sse } from '../dialect.ts'
 import type { Frame } from '../dialect.ts'
@@ -35,7 +35,7 @@ function spellingFaults(kit: FaultKit): readonly FaultRow[] {
     ['F28', 'lines end in CR', 'stream', lineEndings('\r')(streamed(pieces, { dialect }))],
     ['F28', 'CRLF cut in two', 'stream', shaped(streamed(pieces, { dialect }), lineEndings('\r\n'), chunkSizes(1))],
     ['F28', 'all line endings in turn', 'stream',
-      spelled(kit, (frame, index) => sse(frame).replaceAll('\n', endings[index % 3]!))],
+      spelled(kit, (frame, index) => sse(frame).replace(/\r?\n/g, endings[index % 3]!))],
     ['F28', 'byte order mark', 'stream', spelled(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame))],
     ['F28', 'comments between events', 'stream', spelled(kit, frame => `: keep-alive\n\n:\n${sse(frame)}`)],
     ['F28', 'data on many lines', 'stream', spelled(kit, onManyLines)],
@@ -93,9 +93,38 @@ function strangersEvents({ dialect }: FaultKit): Script {
   })
 }
 
+/** Those that need an event or a number which not every dialect has. */
+function placeFaults({ dialect }: FaultKit): readonly FaultRow[] {
+  const { traits } = dialect
+  const call = { name: 'clock', arguments: '{}' }
+  const through = (change: (frames: Iterable<Frame>) => Iterable<Frame>) => streamThrough(change, pieces, { dialect })
+  const ofOpening: readonly FaultRow[] = [
+    ['F32', 'text before the role', 'stream', through(frames => {
+      const held = [...frames]
+      return [...only(['piece'], held), ...only(['open', 'finish', 'usage', 'done'], held)]
+    })],
+  ]
+  const ofChoices: readonly FaultRow[] = [
+    ['F32', 'a choice that was not asked for', 'stream', streamed(pieces, { dialect, index: 7 })],
+    ['F32', 'a negative choice', 'stream', streamed(pieces, { dialect, index: -1 })],
+  ]
+  const ofTerminal: readonly FaultRow[] = [
+    ['F32', 'nothing but the terminal event', 'stream', through(frames => only(['done'], frames))],
+  ]
+  const ofPlaces: readonly FaultRow[] = [
+    ['F32', 'a tool call that skips places', 'stream', toolCall({ ...call, index: 7 }, { dialect })],
+    ['F32', 'a tool call at a negative place', 'stream', toolCall({ ...call, index: -1 }, { dialect })],
+  ]
+  return [
+    ...(traits.opening ? ofOpening : []),
+    ...(traits.choices ? ofChoices : []),
+    ...(traits.terminal ? ofTerminal : []),
+    ...(traits.places ? ofPlaces : []),
+  ]
+}
+
 function orderFaults(kit: FaultKit): readonly FaultRow[] {
   const { dialect } = kit
-  const call = { name: 'clock', arguments: '{}' }
   const through = (change: (frames: Iterable<Frame>) => Iterable<Frame>) => streamThrough(change, pieces, { dialect })
   return [
     ['F32', 'events of another response', 'stream', strangersEvents(kit)],
@@ -104,41 +133,55 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
       const held = [...frames]
       return [...only(['open'], held), ...only(['finish', 'usage'], held), ...only(['piece', 'done'], held)]
     })],
-    ['F32', 'text before the role', 'stream', through(frames => {
-      const held = [...frames]
-      return [...only(['piece'], held), ...only(['open', 'finish', 'usage', 'done'], held)]
-    })],
     ['F32', 'events after the terminal one', 'stream', through(frames => {
       const held = [...frames]
       return [...held, ...only(['piece', 'usage'], held)]
     })],
-    ['F32', 'a choice that was not asked for', 'stream', streamed(pieces, { dialect, index: 7 })],
-    ['F32', 'a negative choice', 'stream', streamed(pieces, { dialect, index: -1 })],
-    ['F32', 'nothing but the terminal event', 'stream', through(frames => only(['done'], frames))],
-    ['F32', 'a tool call that skips places', 'stream', toolCall({ ...call, index: 7 }, { dialect })],
-    ['F32', 'a tool call at a negative place', 'stream', toolCall({ ...call, index: -1 }, { dialect })],
+    ...placeFaults(kit),
+  ]
+}
+
+/** Streams that stop before they are over. */
+function endingFaults({ dialect }: FaultKit): readonly FaultRow[] {
+  const unfinished = streamThrough(frames => only(['open', 'piece'], frames), pieces, { dialect })
+  const withoutTerminal: readonly FaultRow[] = [
+    ['F30', 'finished, but without terminal event', 'stream', streamWithoutDone(pieces, { dialect })],
+  ]
+  return [
+    ...(dialect.traits.terminal ? withoutTerminal : []),
+    ['F30', 'neither finished nor terminal event', 'stream', unfinished],
+    ['F30', 'cut off by FIN', 'stream', truncatedStream(pieces, { dialect })],
+  ]
+}
+
+function errorFaults({ dialect }: FaultKit): readonly FaultRow[] {
+  const error = { message: 'The server had an error.', type: 'server_error' }
+  const endsIn = (frame: Frame) =>
+    streamThrough(frames => [...only(['open', 'piece'], frames), frame], pieces, { dialect })
+  const frame = dialect.errorFrame(error)
+  const named: readonly FaultRow[] = [
+    ['F31', 'named error event after text', 'stream', endsIn({ ...frame, event: 'error' })],
+  ]
+  const failed = scripted(function* failing(request) {
+    const reply = replyTo(request, pieces, { dialect })
+    yield* endsIn(dialect.failedFrame!(reply, error)).steps(request)
+  })
+  return [
+    ['F31', 'error event after text', 'stream', errorMidStream(pieces, error, { dialect })],
+    ['F31', 'error event before text', 'stream', errorMidStream([], error, { dialect })],
+    ...(frame.event === undefined ? named : []),
+    ...(dialect.failedFrame ? ([['F31', 'a failed answer after text', 'stream', failed]] as const) : []),
   ]
 }
 
 export function sseFaults(kit: FaultKit): readonly FaultRow[] {
-  const { dialect } = kit
-  const error = { message: 'The server had an error.', type: 'server_error' }
-  const unfinished = streamThrough(frames => only(['open', 'piece'], frames), pieces, { dialect })
   return [
     ...spellingFaults(kit),
     ['F29', 'an event of one huge line', 'stream', longEvent(kit)],
     ['F29', 'a comment of one huge line', 'stream', longComment(kit)],
     ['F29', 'a huge line that never ends', 'stream', lineWithoutEnd(kit)],
-    ['F30', 'finished, but without terminal event', 'stream', streamWithoutDone(pieces, { dialect })],
-    ['F30', 'neither finished nor terminal event', 'stream', unfinished],
-    ['F30', 'cut off by FIN', 'stream', truncatedStream(pieces, { dialect })],
-    ['F31', 'error event after text', 'stream', errorMidStream(pieces, error, { dialect })],
-    ['F31', 'error event before text', 'stream', errorMidStream([], error, { dialect })],
-    ['F31', 'named error event after text', 'stream', streamThrough(
-      frames => [...only(['open', 'piece'], frames), { ...dialect.errorFrame(error), event: 'error' }],
-      pieces,
-      { dialect },
-    )],
+    ...endingFaults(kit),
+    ...errorFaults(kit),
     ...orderFaults(kit),
   ]
 }

@@ -76,6 +76,7 @@ function shortRecord(row: FullRecord): Answer {
     output: Number(row.output_tokens),
     cost: amountIn(row.cost),
     ms: Number(row.duration_ms),
+    loss: row.loss ?? '-',
   }
 }
 
@@ -93,7 +94,7 @@ function showRecord(parts: OperatorParts, callId: number): Answer {
     ...{ held: amountIn(row.held), shortfall: amountIn(row.shortfall) },
     priceVersion: row.price_version === null ? null : Number(row.price_version),
     firstMs: row.first_ms === null ? null : Number(row.first_ms),
-    ...{ endUser: row.end_user, tags: row.tags },
+    ...{ endUser: row.end_user, tags: row.tags, cameHash: row.came_hash, wentHash: row.went_hash },
     lines,
     attempts,
     timings,

@@ -108,7 +108,7 @@ function capSplices(call: Call, tokens: number, field: OutputCapField): readonly
   return given.filter(name => own(name) > tokens).map(name => ({ ...call.fields.get(name)!, text }))
 }
 
-function usageSplice(call: Call): Splice {
+export function usageSplice(call: Call): Splice {
   const given = call.fields.get('stream_options')
   if (given === undefined) return fieldSplice(call, 'stream_options', '{"include_usage":true}')
   const options = scanObject(call.body.subarray(given.start, given.end), scanBounds)
@@ -120,7 +120,7 @@ function usageSplice(call: Call): Splice {
 }
 
 /** The one option that we read must not stand twice either. */
-function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
+export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
   if (typeof scan === 'string') return
   if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return

@@ -1,0 +1,121 @@
+// What models take, by family: rules over their ids, of which the first that fits holds. Where none fits, nothing is
+// said, and the upstream judges.
+//
+// Claude, OpenAI and Gemini: the model catalogues of @ai-sdk/anthropic 4.0.102, @ai-sdk/openai 4.0.114 and
+// @ai-sdk/google 4.0.117 (Apache-2.0), read 2026-11-15, and the vendors' pages on what each model reads.
+
+import type { Effort, Modality, Traits } from '../../src/base/traits.ts'
+
+export type Rule = readonly [family: RegExp, traits: Traits]
+
+const upTo = (last: Effort, ...first: readonly Effort[]): readonly Effort[] => {
+  const words: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
+  return [...first, ...words.slice(0, words.indexOf(last) + 1)]
+}
+
+const documents: readonly Modality[] = ['text', 'image', 'file']
+const everything: readonly Modality[] = ['text', 'image', 'audio', 'file', 'video']
+
+const budgeted: Traits = { reads: documents, thinking: 'budget', budgetMin: 1_024 }
+const adaptive: Traits = { reads: documents, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
+const either: Traits = { reads: documents, thinking: 'either', budgetMin: 1_024 }
+
+/** Some spell versions with dots, and some put a vendor or a region before the name. */
+export const claude: readonly Rule[] = [
+  [/(sonnet|opus)-5[-.]5/, { ...adaptive, stopsThinking: false, forcedTool: false }],
+  [/haiku-5[-.]5/, adaptive],
+  [/opus-5/, { ...either, efforts: upTo('max'), sampling: false }],
+  [/fable-5[-.][12]/, { ...adaptive, stopsThinking: false, forcedTool: false }],
+  [/fable-5/, { ...adaptive, stopsThinking: false }],
+  [/opus-4[-.][78]|sonnet-5/, { ...either, efforts: upTo('max'), sampling: false }],
+  [/(sonnet|opus)-4[-.]6/, { ...either, efforts: upTo('high') }],
+  [/opus-4[-.]5/, { ...budgeted, efforts: upTo('high') }],
+  [/(sonnet|haiku)-4[-.]5|opus-4[-.]1/, budgeted],
+  [/(sonnet|opus)-4/, { ...budgeted, schema: false }],
+]
+
+const reasoning: Traits = { reads: documents, thinking: 'effort' }
+/** Thinks whatever it is told, and then takes no sampling. */
+const always: Traits = { ...reasoning, stopsThinking: false, sampling: false }
+const ifAsked: Traits = { ...reasoning, samplingWithoutThinking: true }
+const plain: Traits = { reads: documents, thinking: 'none' }
+
+/** Marks in a prompt came with GPT-5.6. */
+const unmarked = ([family, traits]: Rule): Rule => [family, { ...traits, cacheMarks: false }]
+
+export const openai: readonly Rule[] = [
+  [/^gpt-6-(luna|sol)/, { ...ifAsked, efforts: upTo('max', 'none') }],
+  [/^gpt-6/, { ...always, efforts: upTo('max') }],
+  [/^gpt-5\.6/, { ...ifAsked, efforts: upTo('max', 'none') }],
+  ...(
+    [
+      [/^gpt-audio/, { reads: ['text', 'audio'], thinking: 'none' }],
+      [/^gpt-5-chat/, { ...plain, schema: false }],
+      // How these are told to think is not published.
+      [/^gpt-5\.\d-chat/, { reads: documents }],
+      [/^gpt-5\.[2-5]/, { ...ifAsked, efforts: upTo('xhigh', 'none') }],
+      [/^gpt-5\.1/, { ...ifAsked, efforts: upTo('high', 'none') }],
+      [/^gpt-5/, { ...always, efforts: upTo('high', 'minimal') }],
+      [/^o3-mini/, { ...always, reads: ['text'], efforts: upTo('high') }],
+      [/^o\d/, { ...always, efforts: upTo('high') }],
+      [/^gpt-4o-2024-05-13$/, { ...plain, schema: false }],
+      [/^gpt-4(\.1|o)/, plain],
+      [/^gpt-4-turbo(-2024|$)/, { reads: ['text', 'image'], thinking: 'none', schema: false }],
+      [/^gpt-(3\.5|4)/, { reads: ['text'], thinking: 'none', schema: false }],
+    ] as const
+  ).map(unmarked),
+]
+
+const older: Traits = { reads: everything, schemaWithTools: false, richResults: false }
+/** The least of its levels is little thought, and not none. */
+const levels: Traits = { reads: everything, thinking: 'level', stopsThinking: false }
+
+export const gemini: readonly Rule[] = [
+  [/^gemma/, { thinking: 'none', system: false }],
+  [/^gemini-2\.0/, { ...older, thinking: 'none' }],
+  [/^gemini-2\.5-pro/, { ...older, thinking: 'budget', stopsThinking: false, budgetMin: 128, budgetMax: 32_768 }],
+  [/^gemini-2\.5/, { ...older, thinking: 'budget', budgetMin: 0, budgetMax: 24_576 }],
+  [/^gemini-[3-9](\.\d)?-pro/, { ...levels, efforts: upTo('high') }],
+  [/^gemini-(3\.[7-9]|[4-9]\.\d)-flash(?!-lite)/, { ...levels, efforts: upTo('high') }],
+  [/^gemini-[3-9]/, { ...levels, efforts: upTo('high', 'minimal') }],
+]
+
+const seen: readonly Modality[] = ['text', 'image', 'video']
+
+export const ark: readonly Rule[] = [
+  [/^doubao-seed-\d-\d-thinking/, { reads: seen, thinking: 'effort', stopsThinking: false }],
+  [/^doubao-seed/, { reads: seen, thinking: 'effort' }],
+  [/^deepseek-v3/, { reads: ['text'], thinking: 'effort' }],
+]
+
+/** An aggregator translates how a model is told to think, so only what a model reads is said of its models. */
+export const aggregated: readonly Rule[] = [
+  [/^anthropic\/claude/, { reads: documents }],
+  [/^openai\/(gpt-oss|o3-mini)/, { reads: ['text'] }],
+  [/^openai\/(gpt-[456]|o\d)/, { reads: documents }],
+  [/^google\/gemini/, { reads: everything }],
+]
+
+const families: Readonly<Record<string, readonly Rule[]>> = {
+  'anthropic': claude,
+  'ark': ark,
+  'bedrock': claude,
+  'google': gemini,
+  'openai': openai,
+  'openrouter': aggregated,
+  'vertex': gemini,
+  'vertex-anthropic': claude,
+}
+
+export function traitsOf(provider: string, model: string): Traits | undefined {
+  return families[provider]?.find(([family]) => family.test(model))?.[1]
+}
+
+/** Models that do not answer in all the dialects of their provider. */
+const inSomeDialects: readonly (readonly [provider: string, family: RegExp, dialects: readonly string[]])[] = [
+  ['openai', /^gpt-audio/, ['openai-chat']],
+]
+
+export function dialectsOf(provider: string, model: string): readonly string[] | undefined {
+  return inSomeDialects.find(([of, family]) => of === provider && family.test(model))?.[2]
+}

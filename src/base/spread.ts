@@ -1,0 +1,30 @@
+// Mean and variance of a stream of numbers, one number at a time (Welford) or one batch at a time (Chan).
+
+export interface Spread {
+  readonly n: number
+  readonly mean: number
+  /** The sum of the squared distances from the mean. */
+  readonly m2: number
+}
+
+export const spreadOf = (value: number): Spread => ({ n: 1, mean: value, m2: 0 })
+
+export function mergeSpreads(one: Spread | undefined, other: Spread): Spread {
+  if (one === undefined) return other
+  const n = one.n + other.n
+  const apart = other.mean - one.mean
+  return {
+    n,
+    mean: one.mean + (apart * other.n) / n,
+    m2: one.m2 + other.m2 + (apart * apart * one.n * other.n) / n,
+  }
+}
+
+/** The same mean and variance as if of half as many, when there are too many: what is new must still count. */
+export function fadeSpread(spread: Spread, nMax: number): Spread {
+  if (spread.n <= nMax) return spread
+  const n = Math.ceil(nMax / 2)
+  return { n, mean: spread.mean, m2: (spread.m2 * n) / spread.n }
+}
+
+export const deviationOf = ({ n, m2 }: Spread): number => (n < 2 ? 0 : Math.sqrt(m2 / (n - 1)))

@@ -1,0 +1,47 @@
+// A stream in another framing than server-sent events: inside the gateway every stream is one of events, and this is
+// the last thing before the caller's socket.
+
+import { bounds } from '../base/bounds.ts'
+import type { Sink } from '../http/event-stream.ts'
+import { frameData, SseSplitter } from '../http/sse.ts'
+import type { Framing } from '../protocols/protocol.ts'
+
+/** White space between values, where events would have a comment. */
+const COMMENT = '\n'
+
+export class FramedSink implements Sink {
+  readonly #sink: Sink
+  readonly #framing: Framing
+  readonly #splitter = new SseSplitter(bounds.answerBytesMax)
+
+  constructor(sink: Sink, framing: Framing) {
+    this.#sink = sink
+    this.#framing = framing
+  }
+
+  write(bytes: Uint8Array | string): Promise<void> | undefined {
+    return this.#sink.write(this.#framed(bytes))
+  }
+
+  end(): Promise<void> | undefined {
+    return this.#sink.write(this.#framing.end())
+  }
+
+  #framed(bytes: Uint8Array | string): string {
+    let text = ''
+    for (const frame of this.#splitter.push(Buffer.from(bytes as Uint8Array))) {
+      const data = frameData(frame)
+      text += data === undefined ? COMMENT : this.#framing.element(data)
+    }
+    return text
+  }
+}
+
+/** All of a stream at once. */
+export function frameWhole(framing: Framing, events: Uint8Array): string {
+  let text = ''
+  const sink = new FramedSink({ write: piece => void (text += String(piece)) }, framing)
+  void sink.write(events)
+  void sink.end()
+  return text
+}

@@ -1,0 +1,214 @@
+// Opens an upstream's answer: a plain one when it is whole, a streamed one when its first content is in hand. What is
+// no answer that a caller could use is an attempt that failed.
+
+import { bounds } from '../base/bounds.ts'
+import type { UpstreamWords } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Incoming } from '../http/outgoing.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import type { Verdict } from '../routing/attempts.ts'
+import { judgeStatus } from '../routing/attempts.ts'
+import type { Channel } from '../upstreams/catalogue.ts'
+import { streamFormat } from '../upstreams/quirks.ts'
+import type { ReadFrame } from './answer-reader.ts'
+import { AnswerReader, eventBytesMax } from './answer-reader.ts'
+import type { Exchange } from './exchange.ts'
+import { noteUsage } from './meter.ts'
+import type { StreamReader } from './raw-reader.ts'
+import { RawReader } from './raw-reader.ts'
+import type { Meeting, Translation } from './translation.ts'
+import { meet, StreamGatherer, StreamTranslator, tellWhole, translateWhole } from './translation.ts'
+import type { Watch } from './watch.ts'
+import { tailMs } from './watch.ts'
+
+const JSON_TYPE = 'application/json'
+const SSE_TYPE = 'text/event-stream; charset=utf-8'
+
+export type Opened = OpenedPlain | OpenedStream
+
+export interface OpenedPlain {
+  readonly kind: 'plain'
+  readonly contentType: string
+  readonly body: Buffer
+}
+
+export interface OpenedStream {
+  readonly kind: 'stream'
+  readonly contentType: string
+  /** Everything up to the first content, which is in hand. */
+  first: readonly ReadFrame[]
+  readonly reader: StreamReader
+  readonly watch: Watch
+  readonly channel: Channel
+}
+
+/** An attempt that came to nothing, and what to tell the caller if it was the last. */
+export class AttemptFailed extends Error {
+  readonly verdict: Verdict
+  readonly refusal: Refusal
+
+  constructor(verdict: Verdict, refusal: Refusal) {
+    super(refusal.message)
+    this.verdict = verdict
+    this.refusal = refusal
+  }
+}
+
+export interface Opening extends Meeting {
+  readonly incoming: Incoming
+  readonly watch: Watch
+  readonly stream: boolean
+  /** The upstream's dialect. */
+  readonly spoken: Protocol
+}
+
+export async function openAnswer(opening: Opening): Promise<Opened> {
+  const { incoming } = opening
+  const encoding = incoming.header('content-encoding')
+  if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
+  if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
+  const contentType = incoming.header('content-type') ?? ''
+  const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
+  const { passesBytes, mayNotStream } = opening.spoken
+  if (passesBytes && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
+  if (streamed === opening.stream || (mayNotStream && !streamed)) {
+    if (!streamed) return await openPlain(opening, contentType)
+    return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
+  }
+  // It answered in the other form than it was asked to. Some do, and the answer is paid for.
+  opening.exchange.translation ??= meet(opening)
+  const { translation } = opening.exchange
+  const isJson = contentType.startsWith('application/json')
+  if (translation === undefined || (!streamed && !isJson)) {
+    throw unusable(opening, `answered with ${contentType || 'no content type'}`)
+  }
+  return streamed ? await gatherStream(opening, translation) : await openPlain(opening, contentType)
+}
+
+/** What is no sound and no picture, though it came where one was asked for. */
+const READABLE = /^(application\/json|text\/|$)/i
+
+/** A stream where a whole answer was asked for. */
+async function gatherStream(opening: Opening, translation: Translation): Promise<Opened> {
+  const { incoming, exchange, watch, spoken } = opening
+  const turner = new StreamGatherer(translation)
+  const reader = new AnswerReader(incoming, exchange, { spoken, turner })
+  const whole = (body: Buffer): Opened => ({ kind: 'plain', contentType: JSON_TYPE, body })
+  for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
+    const piece = await reader.next()
+    bytes += piece.value?.byteLength ?? 0
+    for (const frame of reader.take(piece)) {
+      checkFrame(frame, opening)
+      if (frame.reading.kind !== 'terminal') continue
+      watch.expect(tailMs)
+      void reader.finish().finally(() => watch.end())
+      return whole(frame.bytes)
+    }
+    if (piece.value !== undefined) continue
+    watch.end()
+    if (!exchange.meter.finished) break
+    return whole(reader.unsaidEnd())
+  }
+  throw unusable(opening, 'a stream that is no whole answer')
+}
+
+async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
+  const { incoming, exchange, channel, watch } = opening
+  const body = await incoming.readWhole(bounds.answerBytesMax)
+  watch.end()
+  const reading = body === undefined ? undefined : opening.spoken.readAnswer(body)
+  if (body === undefined || reading === undefined) {
+    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
+  }
+  if (reading.error !== undefined) {
+    const said = scrubbed(reading.error, channel).message.slice(0, 200)
+    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
+  }
+  exchange.meter.content = reading.outputBytes > 0
+  exchange.meter.finished = true
+  exchange.meter.outputBytes = reading.outputBytes
+  exchange.meter.serviceClass = reading.serviceClass
+  if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
+  const { translation } = exchange
+  if (translation === undefined) return { kind: 'plain', contentType, body }
+  const json = reading.json ?? (JSON.parse(body.toString('utf8')) as unknown)
+  if (opening.stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
+  return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json) }
+}
+
+async function openStream(opening: Opening, contentType: string): Promise<Opened> {
+  const { incoming, exchange, channel, watch, spoken } = opening
+  const { translation } = exchange
+  const turner = translation && new StreamTranslator(translation)
+  const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
+  const reader = isRaw ? new RawReader(incoming, exchange) : new AnswerReader(incoming, exchange, { spoken, turner })
+  const first: ReadFrame[] = []
+  for (let bytes = 0; bytes <= eventBytesMax(spoken); ) {
+    const piece = await reader.next()
+    let opened = false
+    for (const frame of reader.take(piece)) {
+      first.push(frame)
+      bytes += frame.bytes.length
+      checkFrame(frame, opening)
+      const { kind } = frame.reading
+      opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
+    }
+    if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
+    if (piece.value === undefined) throw unusable(opening, 'an empty stream')
+  }
+  throw unusable(opening, 'no content in its first bytes')
+}
+
+/** Throws for a frame with which no answer begins. */
+function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): void {
+  if (error !== undefined) {
+    throw unusable(opening, `200 with an error: ${scrubbed(error, opening.channel).message.slice(0, 200)}`)
+  }
+  if (kind === 'garbage') throw unusable(opening, '200 with what is no event of its dialect')
+}
+
+function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed {
+  incoming.discard()
+  return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
+}
+
+async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Promise<AttemptFailed> {
+  const { status } = incoming
+  const verdict = judgeStatus(status)
+  const body = await incoming.readWhole(bounds.errorBodyBytesMax)
+  const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
+  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
+  const upstream = wordsFor(exchange, scrubbed(words, channel))
+  if (verdict === 'caller_at_fault') {
+    return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
+  }
+  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
+  if (verdict === 'rate_limited') {
+    const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
+    return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
+  }
+  return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
+}
+
+/** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
+export function wordsFor({ translation }: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
+  return translation === undefined ? { status, message, ...names } : { status, message }
+}
+
+/** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */
+export function scrubbed(words: UpstreamWords, { key }: Channel): UpstreamWords {
+  const clean = (text: string): string => key.scrub(text).slice(0, 2_000)
+  return {
+    status: words.status,
+    message: clean(words.message),
+    ...(words.type !== undefined && { type: clean(words.type) }),
+    ...(words.code !== undefined && { code: clean(words.code) }),
+    ...(words.param !== undefined && { param: clean(words.param) }),
+  }
+}
+
+/** Seconds only, and never longer than we tell our own callers to wait. */
+function readRetryAfter(value: string | null): number {
+  const seconds = Number(value ?? '1')
+  return (seconds >= 0 && seconds <= bounds.retryAfterSecondsMax ? seconds : bounds.retryAfterSecondsMax) * 1_000
+}

@@ -1,0 +1,76 @@
+// A whole message of an upstream, as a neutral answer.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerPart } from '../answer.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import type { AnswerSource } from '../protocol.ts'
+import { unwrappedInput } from './arguments.ts'
+import { readCitations } from './content-reader.ts'
+import { readFinish } from './finish.ts'
+import { readServedClass, readUsage } from './usage.ts'
+
+export function readWhole(json: unknown, source: AnswerSource): Answer {
+  if (!isObject(json) || !Array.isArray(json.content)) throw new Refusal('upstream_unusable', 'not a message')
+  const parts = json.content.flatMap((block: unknown) => (isObject(block) ? readBlock(block, source) : []))
+  const explanation = readExplanation(json.stop_details)
+  if (explanation !== undefined) parts.push({ kind: 'refusal', text: explanation })
+  const { id, model, usage: report, stop_sequence: stopSequence } = json
+  const usage = readUsage(report)
+  const serviceClass = readServedClass(report)
+  const finish = readFinish(json.stop_reason, parts.some(part => part.kind === 'call'))
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    choices: [{ parts, finish, ...(typeof stopSequence === 'string' && { stopSequence }) }],
+    ...(usage !== undefined && usage !== 'nonsense' && { usage }),
+    ...(serviceClass !== undefined && { serviceClass }),
+  }
+}
+
+/** What the provider says of a refusal. */
+export function readExplanation(details: unknown): string | undefined {
+  const explanation = isObject(details) ? details.explanation : undefined
+  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined
+}
+
+function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
+  const { origin, notes } = source
+  switch (block.type) {
+    case 'text': {
+      const citations = readCitations(block.citations)
+      const text = textOf(block.text)
+      return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }) }]
+    }
+    case 'thinking': {
+      const [text, value] = [textOf(block.thinking), textOf(block.signature)]
+      if (text === '' && value === '') return []
+      return [{ kind: 'reasoning', text, ...(value !== '' && { sealed: { origin, form: 'signature', value } }) }]
+    }
+    case 'redacted_thinking': {
+      const value = textOf(block.data)
+      return value === '' ? [] : [{ kind: 'reasoning', text: '', sealed: { origin, form: 'redacted', value } }]
+    }
+    case 'tool_use': {
+      const name = textOf(block.name)
+      const input = isObject(block.input) ? JSON.stringify(block.input) : '{}'
+      if (name === '') throw new Refusal('upstream_unusable', 'a call without a name')
+      if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
+      return [{ kind: 'call', id: textOf(block.id) || source.mintCallId(), ...calledAs(name, input, source) }]
+    }
+    default:
+      return [{ kind: 'native', dialect: 'anthropic-messages', what: textOf(block.type) || 'block', value: block }]
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** A call as the caller knows its tool. */
+function calledAs(name: string, input: string, { notes }: AnswerSource) {
+  const custom = notes.wrapped?.has(name) === true
+  return {
+    name: notes.renamed.get(name) ?? name,
+    arguments: custom ? unwrappedInput(input) : input,
+    ...(custom && { custom }),
+  }
+}

@@ -1,0 +1,22 @@
+// The Anthropic Messages dialect.
+
+import type { Protocol } from '../protocol.ts'
+import { codec } from './codec.ts'
+import { writeError } from './errors.ts'
+import { passes, readCall, writeCall } from './request.ts'
+import { readAnswer } from './response.ts'
+import { readFrame } from './stream.ts'
+import { defaultVersion } from './versions.ts'
+
+export const anthropicMessages = {
+  name: 'anthropic-messages',
+  lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+  passes,
+  headers: { 'anthropic-version': defaultVersion },
+  readCall,
+  writeCall,
+  readAnswer,
+  readFrame,
+  writeError,
+  codec,
+} as const satisfies Protocol

@@ -1,0 +1,85 @@
+// Every field of this dialect's requests, and whether its meaning reaches an upstream of another dialect.
+
+import type { Json } from '../checks.ts'
+import type { FieldTable } from '../fields.ts'
+import { unreadFields } from '../fields.ts'
+
+export const requestFields: FieldTable = {
+  ...{ model: 'read', max_tokens: 'read', messages: 'read', system: 'read', stream: 'read', stop_sequences: 'read' },
+  ...{ temperature: 'read', top_p: 'read', top_k: 'read', thinking: 'read', output_config: 'read' },
+  ...{ tools: 'read', tool_choice: 'read', metadata: 'read', service_tier: 'read', speed: 'read' },
+  ...{ cache_control: 'read', output_format: 'read', thread: 'read' },
+  /** A header in disguise, and a list that is refused unless it is empty. */
+  ...{ betas: 'moot', fallbacks: 'moot' },
+  ...{ container: 'lost', diagnostics: 'lost', inference_geo: 'lost', user_profile_id: 'lost', workspace_id: 'lost' },
+  ...{ compaction: 'lost', context_management: 'lost', fallback_credit_token: 'lost', mcp_servers: 'lost' },
+}
+
+export const outputFields: FieldTable = { effort: 'read', format: 'read', task_budget: 'lost' }
+export const formatFields: FieldTable = { type: 'read', schema: 'read' }
+export const thinkingFields: FieldTable = { type: 'read', budget_tokens: 'read', display: 'read' }
+export const metadataFields: FieldTable = { user_id: 'read' }
+export const choiceFields: FieldTable = { type: 'read', name: 'read', disable_parallel_tool_use: 'read' }
+export const messageFields: FieldTable = { role: 'read', content: 'read' }
+export const cacheFields: FieldTable = { type: 'read', ttl: 'read' }
+
+export const toolFields: FieldTable = {
+  ...{ name: 'read', type: 'read', description: 'read', input_schema: 'read', strict: 'read', cache_control: 'read' },
+  /** How the arguments are cut on their way. */
+  eager_input_streaming: 'moot',
+  ...{ defer_loading: 'lost', input_examples: 'lost', allowed_callers: 'lost' },
+}
+
+export const searchFields: FieldTable = {
+  ...{ name: 'read', type: 'read', allowed_domains: 'read', max_uses: 'read', user_location: 'read' },
+  cache_control: 'read',
+  ...{ blocked_domains: 'lost', defer_loading: 'lost', strict: 'lost', allowed_callers: 'lost' },
+  ...{ response_inclusion: 'lost' },
+}
+
+export const placeFields: FieldTable = { type: 'read', city: 'read', country: 'read', region: 'read', timezone: 'read' }
+
+/** The blocks whose meaning is carried; others are native to this dialect. */
+export const blockFields: Readonly<Record<string, FieldTable>> = {
+  text: { type: 'read', text: 'read', cache_control: 'read', citations: 'read' },
+  image: { type: 'read', source: 'read', cache_control: 'read', transformations: 'lost' },
+  document: {
+    ...{ type: 'read', source: 'read', title: 'read', cache_control: 'read' },
+    ...{ context: 'lost', citations: 'lost' },
+  },
+  search_result: {
+    ...{ type: 'read', content: 'read', source: 'read', title: 'read', cache_control: 'read' },
+    citations: 'lost',
+  },
+  thinking: { type: 'read', thinking: 'read', signature: 'read' },
+  redacted_thinking: { type: 'read', data: 'read' },
+  tool_use: {
+    ...{ type: 'read', id: 'read', name: 'read', input: 'read', cache_control: 'read', caller: 'read' },
+    toolset_name: 'lost',
+  },
+  tool_result: {
+    ...{ type: 'read', tool_use_id: 'read', content: 'read', is_error: 'read', cache_control: 'read' },
+    toolset_name: 'lost',
+  },
+  compaction: {
+    ...{ type: 'read', content: 'read', cache_control: 'read' },
+    ...{ encrypted_content: 'lost', signature: 'lost', tool_changes: 'lost' },
+  },
+}
+
+/** What was there and is not carried, each once. */
+export class Unread {
+  readonly #paths = new Set<string>()
+
+  note(json: Json, table: FieldTable, path = ''): void {
+    for (const name of unreadFields(json, table, path)) this.#paths.add(name)
+  }
+
+  add(path: string): void {
+    this.#paths.add(path)
+  }
+
+  get paths(): readonly string[] {
+    return [...this.#paths]
+  }
+}

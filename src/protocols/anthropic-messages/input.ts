@@ -1,0 +1,97 @@
+// What a request for a message gives the model to read, as far as a bound and an estimate of it need to know.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Json } from '../checks.ts'
+import { at } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+
+export interface MessageInput {
+  /** All of its input is text in the body. */
+  readonly textOnly: boolean
+  readonly searchesMax: number
+  /** The body's bytes, as if all of it were text. */
+  readonly inputBytes: number
+}
+
+/** The provider reads what is not in the request: servers of tools, its own machine, a conversation that it keeps. */
+export const fetchingFields = ['mcp_servers', 'container', 'thread', 'tools'] as const
+
+/** What a search costs nobody bounds but the caller, by `max_uses`. */
+const SEARCHES_MAX = 10
+const SEARCHES_SAID_MAX = 1_000
+
+/** An image or a page is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
+const PART_BYTES = 4_000
+
+/** Blocks whose bytes bound their tokens; what is encrypted is longer than what it hides. */
+const TEXT_BLOCKS: readonly unknown[] = [
+  ...['text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'search_result', 'compaction'],
+  ...['mcp_tool_use', 'mcp_tool_listing', 'tool_reference', 'fallback'],
+]
+
+/** Blocks that hold blocks. */
+const HOLDING_BLOCKS: readonly unknown[] = ['tool_result', 'mcp_tool_result']
+const HOLDING_DEPTH_MAX = 4
+
+interface Weight {
+  textOnly: boolean
+  inputBytes: number
+}
+
+export function weighInput(json: Json, bodyBytes: number): MessageInput {
+  const tools = weighTools(json.tools)
+  const fetches = tools.serverTools || fetchingFields.some(field => field !== 'tools' && Boolean(json[field]))
+  const weight: Weight = { textOnly: !fetches, inputBytes: bodyBytes }
+  for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
+  return { ...weight, searchesMax: tools.searchesMax }
+}
+
+const objectContent = (value: unknown): unknown => (isObject(value) ? value.content : undefined)
+
+function weighContent(content: unknown, weight: Weight, depth: number): void {
+  if (!Array.isArray(content)) return
+  for (const block of content as readonly unknown[]) {
+    const type = isObject(block) ? block.type : undefined
+    if (TEXT_BLOCKS.includes(type) || isTextDocument(block)) continue
+    if (HOLDING_BLOCKS.includes(type) && depth < HOLDING_DEPTH_MAX) {
+      weighContent(objectContent(block), weight, depth + 1)
+      continue
+    }
+    weight.textOnly = false
+    weight.inputBytes += PART_BYTES - inlineBytes(block)
+  }
+}
+
+function isTextDocument(block: unknown): boolean {
+  return isObject(block) && block.type === 'document' && isObject(block.source) && block.source.type === 'text'
+}
+
+/** The texts of a block, such as the image in its `source.data`. */
+function inlineBytes(block: unknown): number {
+  const source = isObject(block) && isObject(block.source) ? block.source : undefined
+  return typeof source?.data === 'string' ? source.data.length : 0
+}
+
+/** Tools of the caller have no type, or `custom`. All others bring words of the provider, or run there. */
+function weighTools(tools: unknown): { readonly serverTools: boolean; readonly searchesMax: number } {
+  let serverTools = false
+  let searchesMax = 0
+  for (const [index, tool] of (Array.isArray(tools) ? tools : []).entries()) {
+    const type: unknown = isObject(tool) ? (tool.type ?? 'custom') : undefined
+    if (type === 'custom') continue
+    serverTools = true
+    if (typeof type !== 'string') continue
+    if (type.startsWith('web_search_')) searchesMax += usesMax(tool as Json)
+    // It asks a model of its own choice, at a price that is not this call's.
+    if (type.startsWith('advisor_')) {
+      const field = `tools[${index}]`
+      throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
+    }
+  }
+  return { serverTools, searchesMax }
+}
+
+function usesMax({ max_uses: uses }: Json): number {
+  const isBound = Number.isSafeInteger(uses) && (uses as number) >= 0
+  return isBound ? Math.min(uses as number, SEARCHES_SAID_MAX) : SEARCHES_MAX
+}

@@ -1,0 +1,64 @@
+// A plain message: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+
+import type { UpstreamWords } from '../../base/errors.ts'
+import type { AnswerReading } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { readServedClass, readUsage } from './usage.ts'
+
+export function readAnswer(body: Buffer): AnswerReading | undefined {
+  let answer: unknown
+  try {
+    answer = JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+  if (!isObject(answer)) return undefined
+  if (answer.type === 'error' || answer.error) return { outputBytes: 0, error: readError(answer.error ?? answer) }
+  if (!Array.isArray(answer.content)) return undefined
+  let outputBytes = 0
+  for (const block of answer.content) outputBytes += writtenBytes(block)
+  const { usage } = answer
+  return { json: answer, outputBytes, usage: readUsage(usage), serviceClass: readServedClass(usage) }
+}
+
+/** Of a block, as far as its model wrote it: what the provider's tools found is not its work. */
+export function writtenBytes(block: unknown): number {
+  if (!isObject(block)) return 0
+  switch (block.type) {
+    case 'text':
+      return textBytes(block.text)
+    case 'thinking':
+      return textBytes(block.thinking)
+    case 'compaction':
+      return textBytes(block.content)
+    case 'tool_use':
+    case 'server_tool_use':
+    case 'mcp_tool_use':
+      return textBytes(block.name) + inputBytes(block.input)
+    default:
+      return 0
+  }
+}
+
+export const textBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
+
+/** An empty one stands at the start of every streamed block, and nobody wrote it. */
+function inputBytes(input: unknown): number {
+  if (!isObject(input)) return 0
+  const text = JSON.stringify(input)
+  return text === '{}' ? 0 : Buffer.byteLength(text)
+}
+
+/** Failures of which the upstream speaks in an answer that says 200. */
+const STATUS = 502
+
+export function readError(value: unknown): UpstreamWords {
+  const error: Json = isObject(value) ? value : { message: value }
+  const { message, type } = error
+  return {
+    status: STATUS,
+    message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
+    ...(typeof type === 'string' && type !== '' && { type }),
+  }
+}

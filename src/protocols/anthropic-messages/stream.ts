@@ -1,0 +1,83 @@
+// One event of a streamed message, read as it passes.
+
+import type { Usage } from '../../base/usage.ts'
+import type { FrameReading } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { readError, textBytes, writtenBytes } from './response.ts'
+import { readServedClass, readUsage } from './usage.ts'
+
+const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
+const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
+
+/** `earlier` is what the stream last reported: its end repeats only a part of what its start said. */
+export function readFrame(data: string | undefined, earlier?: Usage): FrameReading {
+  // Some put the last word of another dialect behind their own.
+  if (data === undefined || data === '[DONE]') return aside
+  let event: unknown
+  try {
+    event = JSON.parse(data)
+  } catch {
+    return garbage
+  }
+  if (!isObject(event)) return garbage
+  if (event.type === 'error' || event.error) {
+    return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(event.error ?? event) }
+  }
+  return typeof event.type === 'string' ? readEvent(event, earlier) : garbage
+}
+
+function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
+  switch (json.type) {
+    case 'message_start': {
+      const report = isObject(json.message) ? json.message.usage : undefined
+      const [usage, serviceClass] = [readUsage(report, earlier), readServedClass(report)]
+      return { kind: 'opening', outputBytes: 0, finishes: 0, json, usage, serviceClass }
+    }
+    case 'content_block_start':
+      return grown(json, writtenBytes(json.content_block), isWhole(json.content_block))
+    case 'content_block_delta':
+      return grown(json, deltaBytes(json.delta))
+    case 'content_block_stop':
+      return grown(json, 0)
+    case 'message_delta': {
+      const done = isObject(json.delta) && typeof json.delta.stop_reason === 'string'
+      const usage = readUsage(json.usage, earlier)
+      return { kind: done ? 'content' : 'opening', outputBytes: 0, finishes: done ? 1 : 0, json, usage }
+    }
+    case 'message_stop':
+      return { kind: 'terminal', outputBytes: 0, finishes: 0, json }
+    default:
+      // A ping, or an event of a later day, which callers are told to pass over.
+      return { ...aside, json }
+  }
+}
+
+const grown = (json: Json, outputBytes: number, whole = false): FrameReading => ({
+  kind: outputBytes > 0 || whole ? 'content' : 'opening',
+  outputBytes,
+  finishes: 0,
+  json,
+})
+
+/** Blocks that come in one piece: thoughts that are not shown, and what a tool of the provider found. */
+function isWhole(block: unknown): boolean {
+  if (!isObject(block) || typeof block.type !== 'string') return false
+  return block.type === 'redacted_thinking' || block.type.endsWith('_tool_result')
+}
+
+function deltaBytes(delta: unknown): number {
+  if (!isObject(delta)) return 0
+  switch (delta.type) {
+    case 'text_delta':
+      return textBytes(delta.text)
+    case 'thinking_delta':
+      return textBytes(delta.thinking)
+    case 'input_json_delta':
+      return textBytes(delta.partial_json)
+    case 'compaction_delta':
+      return textBytes(delta.content)
+    default:
+      return 0
+  }
+}

@@ -1,0 +1,84 @@
+// The tools that a caller of this dialect offers, and how they may be called.
+
+import type { Json } from '../checks.ts'
+import { invalid, optional } from '../checks.ts'
+import type { Conversation, Place, Tool, ToolChoice } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+import { readCacheMark } from './content-reader.ts'
+import type { Unread } from './fields.ts'
+import { choiceFields, placeFields, searchFields, toolFields } from './fields.ts'
+
+export function readTools(json: Json, unread: Unread): readonly Tool[] {
+  const tools = optional(json, 'tools', 'list') ?? []
+  return tools.map((tool, index): Tool => {
+    const at = `tools[${index}]`
+    if (!isObject(tool)) throw invalid(at, 'must be an object')
+    const type = tool.type ?? 'custom'
+    if (typeof type !== 'string') throw invalid(`${at}.type`, 'must be a text')
+    if (type === 'custom') return readFunction(tool, at, unread)
+    if (type.startsWith('web_search_')) return readSearch(tool, at, unread)
+    return { kind: 'native', dialect: 'anthropic-messages', what: `tools.${type}`, value: tool }
+  })
+}
+
+function readFunction(tool: Json, at: string, unread: Unread): Tool {
+  unread.note(tool, toolFields, 'tools')
+  const { name, description, input_schema: schema, strict } = tool
+  if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'must be a text')
+  if (!isObject(schema)) throw invalid(`${at}.input_schema`, 'must be an object')
+  const cache = readCacheMark(tool.cache_control, `${at}.cache_control`, unread)
+  return {
+    kind: 'function',
+    name,
+    ...(typeof description === 'string' && { description }),
+    schema,
+    ...(typeof strict === 'boolean' && { strict }),
+    ...(cache !== undefined && { cache }),
+  }
+}
+
+function readSearch(tool: Json, at: string, unread: Unread): Tool {
+  unread.note(tool, searchFields, 'tools.web_search')
+  const { allowed_domains: domains, max_uses: uses } = tool
+  const place = readPlace(tool.user_location, unread)
+  const cache = readCacheMark(tool.cache_control, `${at}.cache_control`, unread)
+  const named = Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : []
+  return {
+    kind: 'search',
+    ...(named.length > 0 && { domains: named }),
+    ...(Number.isSafeInteger(uses) && { usesMax: uses as number }),
+    ...(place !== undefined && { place }),
+    ...(cache !== undefined && { cache }),
+  }
+}
+
+function readPlace(location: unknown, unread: Unread): Place | undefined {
+  if (!isObject(location)) return undefined
+  unread.note(location, placeFields, 'tools.web_search.user_location')
+  const { city, country, region, timezone: zone } = location
+  const said = Object.entries({ city, country, region, zone }).filter(([, value]) => typeof value === 'string')
+  return said.length === 0 ? undefined : Object.fromEntries(said)
+}
+
+export function readToolChoice(json: Json, unread: Unread): Pick<Conversation, 'toolChoice' | 'parallelCalls'> {
+  const choice = optional(json, 'tool_choice', 'object')
+  if (choice === undefined) return {}
+  unread.note(choice, choiceFields, 'tool_choice')
+  const parallel = choice.disable_parallel_tool_use === true ? { parallelCalls: false } : {}
+  return { toolChoice: readChoice(choice), ...parallel }
+}
+
+function readChoice({ type, name }: Json): ToolChoice {
+  switch (type) {
+    case 'auto':
+    case 'none':
+      return { mode: type }
+    case 'any':
+      return { mode: 'required' }
+    case 'tool':
+      if (typeof name !== 'string') throw invalid('tool_choice.name', 'must be a text')
+      return { mode: 'required', names: [name] }
+    default:
+      throw invalid('tool_choice.type', 'must be auto, any, tool or none')
+  }
+}

@@ -1,0 +1,154 @@
+// What messages report of usage, as buckets, and back.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Usage } from '../../base/usage.ts'
+import { inputTokens, outputTokens } from '../../base/usage.ts'
+import { readServedClass, readUsage, writeTotals, writeUsage } from './usage.ts'
+
+const plain = { input_tokens: 40, output_tokens: 30 }
+const hour = { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 7 }
+
+describe('a report', () => {
+  test.each<readonly [string, unknown, Usage]>([
+    ['plain', plain, { input: 40, output: 30 }],
+    [
+      'P15: with cache beside its input',
+      { ...plain, cache_read_input_tokens: 60, cache_creation_input_tokens: 5 },
+      { input: 40, cacheRead: 60, cacheWrite: 5, output: 30 },
+    ],
+    [
+      'P16: with writes told twice, which are billed once',
+      { ...plain, cache_creation_input_tokens: 10, cache_creation: hour },
+      { input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30 },
+    ],
+    ['with writes told in parts alone', { ...plain, cache_creation: hour }, {
+      ...{ input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30 },
+    }],
+    [
+      'with writes of which only the sum is told',
+      { ...plain, cache_creation_input_tokens: 9, cache_creation: { ephemeral_5m_input_tokens: 0 } },
+      { input: 40, cacheWrite: 9, output: 30 },
+    ],
+    ['with thoughts inside its output', { ...plain, output_tokens_details: { thinking_tokens: 12 } }, {
+      ...{ input: 40, output: 18, reasoning: 12 },
+    }],
+    ['with searches', { ...plain, server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 } }, {
+      ...{ input: 40, output: 30, searches: 2 },
+    }],
+    ['of nulls', { ...plain, cache_read_input_tokens: null, cache_creation: null, server_tool_use: null }, {
+      ...{ input: 40, output: 30 },
+    }],
+    [
+      'P21: with a summary and an adviser, which its totals leave out',
+      {
+        ...plain,
+        iterations: [
+          { type: 'message', input_tokens: 40, output_tokens: 30 },
+          { type: 'compaction', input_tokens: 100, output_tokens: 20, cache_read_input_tokens: 9 },
+          { type: 'advisor_message', model: 'm', input_tokens: 5, output_tokens: 6, cache_creation: hour },
+        ],
+      },
+      { input: 145, cacheRead: 9, cacheWrite: 3, cacheWrite1h: 7, output: 56 },
+    ],
+    [
+      'P21: of a fallback, which its totals already are',
+      { ...plain, iterations: [{ type: 'fallback_message', model: 'm', input_tokens: 40, output_tokens: 30 }] },
+      { input: 40, output: 30 },
+    ],
+  ])('%s', (_name, report, usage) => {
+    expect(readUsage(report)).toEqual(usage)
+  })
+
+  test.each([undefined, null, {}, { input_tokens: 0, output_tokens: 0 }, { service_tier: 'standard' }])(
+    'that says nothing: %p',
+    report => expect(readUsage(report)).toBeUndefined(),
+  )
+
+  test.each<readonly [string, unknown]>([
+    ['a text', 'x'],
+    ['a list', [1]],
+    ['output without input', { output_tokens: 5 }],
+    ['more thoughts than output', { ...plain, output_tokens_details: { thinking_tokens: 31 } }],
+    ['more writes in parts than in sum', { ...plain, cache_creation_input_tokens: 9, cache_creation: hour }],
+    ...[-1, '6', 1.5, 1e400, true, {}].flatMap(value => [
+      [`${String(value)} read`, { ...plain, input_tokens: value }] as const,
+      [`${String(value)} written`, { ...plain, output_tokens: value }] as const,
+      [`${String(value)} cached`, { ...plain, cache_read_input_tokens: value }] as const,
+      [`${String(value)} summed up`, { ...plain, iterations: [{ type: 'compaction', input_tokens: value }] }] as const,
+    ]),
+  ])('is nonsense: %s', (_name, report) => {
+    expect(readUsage(report)).toBe('nonsense')
+  })
+})
+
+describe('a later report of a stream', () => {
+  const start = readUsage({ ...plain, output_tokens: 1, cache_read_input_tokens: 60, cache_creation: hour }) as Usage
+
+  test('that names only the output keeps the rest', () => {
+    expect(readUsage({ output_tokens: 89 }, start)).toEqual({ ...start, output: 89 })
+  })
+
+  test('P16: that gives the writes without their time keeps the time', () => {
+    const end = { input_tokens: 40, output_tokens: 89, cache_creation_input_tokens: 10, cache_read_input_tokens: 60 }
+    expect(readUsage(end, start)).toEqual({ ...start, output: 89 })
+    const all1h: Usage = { input: 1, output: 1, cacheWrite1h: 7 }
+    expect(readUsage({ output_tokens: 2, cache_creation_input_tokens: 9 }, all1h)).toMatchObject({ cacheWrite1h: 9 })
+  })
+
+  test('that counts on counts', () => {
+    const end = { input_tokens: 50, output_tokens: 89, cache_read_input_tokens: 70, cache_creation_input_tokens: 12 }
+    const read = readUsage({ ...end, output_tokens_details: { thinking_tokens: 9 } }, start)
+    expect(read).toEqual({ input: 50, cacheRead: 70, cacheWrite: 5, cacheWrite1h: 7, output: 80, reasoning: 9 })
+  })
+})
+
+const tokens = fc.nat(1_000)
+const buckets = fc.record({ input: tokens, cacheRead: tokens, cacheWrite: tokens, cacheWrite1h: tokens })
+const written = fc.record({ output: tokens, reasoning: tokens, searches: tokens })
+
+test('the buckets of an honest report come to its totals, and back', () => {
+  fc.assert(
+    fc.property(buckets, written, (read, wrote) => {
+      const usage = { ...read, ...wrote, input: read.input + 1 }
+      const report = writeUsage(usage, undefined) as Record<string, number>
+      expect(report.input_tokens! + report.cache_read_input_tokens! + report.cache_creation_input_tokens!).toBe(
+        inputTokens(usage),
+      )
+      expect(report.output_tokens).toBe(outputTokens(usage))
+      const back = readUsage(report) as Usage
+      expect({ cacheRead: 0, cacheWrite: 0, cacheWrite1h: 0, reasoning: 0, searches: 0, ...back }).toEqual(usage)
+    }),
+  )
+})
+
+test('what other dialects tell apart is input or cache here', () => {
+  const read = { input: 1, inputAudio: 2, inputImage: 3, toolUse: 4, cacheReadAudio: 5, cacheReadImage: 6 }
+  expect(writeTotals({ ...read, output: 7 })).toMatchObject({ input_tokens: 10, cache_read_input_tokens: 11, output_tokens: 7 })
+})
+
+test('any report at all is nonsense, nothing, or adds up', () => {
+  const value = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
+  const report = fc.dictionary(
+    fc.constantFrom(...Object.keys(writeUsage({ input: 1, output: 1 }, undefined)), 'iterations'),
+    value,
+  )
+  fc.assert(
+    fc.property(report, json => {
+      const usage = readUsage(json)
+      if (usage === 'nonsense' || usage === undefined) return
+      for (const count of Object.values(usage)) expect(Number.isSafeInteger(count) && count >= 0).toBe(true)
+      expect(outputTokens(usage)).toBe((json.output_tokens as number) ?? 0)
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('the class that was served', () => {
+  expect(readServedClass({ service_tier: 'standard', speed: 'fast' })).toBe('fast')
+  expect(readServedClass({ service_tier: 'priority', speed: 'standard' })).toBe('priority')
+  expect(readServedClass({ service_tier: null })).toBeUndefined()
+  expect(readServedClass(5)).toBeUndefined()
+  expect(writeUsage({ input: 1, output: 1 }, 'default')).toMatchObject({ service_tier: 'standard', speed: null })
+  expect(writeUsage({ input: 1, output: 1 }, 'constructor')).toMatchObject({ service_tier: null })
+})

@@ -1,0 +1,33 @@
+// The Gemini dialect.
+
+import type { Protocol } from '../protocol.ts'
+import { writeError } from './errors.ts'
+import { openFraming } from './framing.ts'
+import { needsInline } from './media.ts'
+import { openReader, readWhole } from './read-answer.ts'
+import { readConversation } from './read-request.ts'
+import { readCall, writeCall } from './request.ts'
+import { readAnswer } from './response.ts'
+import { readFrame } from './stream.ts'
+import { openWriter, writeWhole } from './write-answer.ts'
+import { writeConversation } from './write-request.ts'
+
+export const gemini = {
+  name: 'gemini',
+  lastEvent: '',
+  readCall,
+  writeCall,
+  readAnswer,
+  openFraming,
+  readFrame,
+  writeError,
+  codec: {
+    readConversation,
+    writeConversation,
+    readWhole,
+    openReader,
+    writeWhole,
+    openWriter,
+    mustHold: needsInline,
+  },
+} as const satisfies Protocol

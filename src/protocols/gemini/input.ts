@@ -1,0 +1,73 @@
+// What a request gives the model to read, as far as a bound and an estimate of it need to know.
+
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { camel, camelFields } from './spelling.ts'
+
+export interface GeminiInput {
+  /** All of its input is text in the body. */
+  readonly textOnly: boolean
+  readonly searchesMax: number
+  /** The body's bytes, as if all of it were text. */
+  readonly inputBytes: number
+}
+
+/** Nobody says how often a model may search in one answer; the provider bills each. */
+const SEARCHES_MAX = 10
+
+/** An image or a minute of sound is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
+const PART_BYTES = 4_000
+
+/** Fields of a part whose texts are all that the model reads of it. */
+const textFields = new Set([
+  ...['text', 'thought', 'thoughtSignature', 'functionCall', 'executableCode', 'codeExecutionResult'],
+  ...['toolCall', 'partMetadata', 'speechMetadata'],
+])
+
+/** One or a list of them: where Google takes a list it takes a single one, too. */
+export const asList = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+
+/** `json` is in camelCase at its top. */
+export function weighInput(json: Json, bodyBytes: number): GeminiInput {
+  const searches = asList(json.tools).some(isServerTool)
+  const weight = { media: 0, inline: 0 }
+  for (const content of [...asList(json.contents), json.systemInstruction]) {
+    if (isObject(content)) for (const part of asList(content.parts)) weighPart(part, weight)
+  }
+  return {
+    textOnly: !searches && weight.media === 0 && !json.cachedContent && !json.continuationToken,
+    searchesMax: searches ? SEARCHES_MAX : 0,
+    inputBytes: bodyBytes + weight.media * PART_BYTES - weight.inline,
+  }
+}
+
+interface Weight {
+  media: number
+  inline: number
+}
+
+function weighPart(part: unknown, weight: Weight): void {
+  if (!isObject(part)) return
+  for (const name in part) {
+    const field = camel(name)
+    if (field === 'functionResponse') weighResponse(part[name], weight)
+    else if (!textFields.has(field)) weighMedia(part[name], weight)
+  }
+}
+
+/** A result is text, but for what may lie beside it. */
+function weighResponse(response: unknown, weight: Weight): void {
+  if (isObject(response)) for (const part of asList(response.parts)) weighPart(part, weight)
+}
+
+function weighMedia(media: unknown, weight: Weight): void {
+  weight.media++
+  if (isObject(media) && typeof media.data === 'string') weight.inline += media.data.length
+}
+
+/** Functions run at the caller's. Whatever else is a tool runs at the provider's, and adds what it finds. */
+function isServerTool(tool: unknown): boolean {
+  if (!isObject(tool)) return false
+  return Object.keys(camelFields(tool)).some(name => name !== 'functionDeclarations')
+}

@@ -1,0 +1,34 @@
+// How likely each token was, both ways.
+
+import type { TokenProb } from '../answer.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+
+function readToken(value: unknown): Omit<TokenProb, 'top'> | undefined {
+  if (!isObject(value) || typeof value.token !== 'string' || typeof value.logProbability !== 'number') return undefined
+  return { token: value.token, logprob: value.logProbability }
+}
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : [])
+
+/** Undefined where none are told. */
+export function readLogprobs(result: unknown): readonly TokenProb[] | undefined {
+  if (!isObject(result) || !Array.isArray(result.chosenCandidates)) return undefined
+  const tops = listOf(result.topCandidates)
+  return (result.chosenCandidates as readonly unknown[]).flatMap((chosen, index) => {
+    const token = readToken(chosen)
+    const others = tops[index]
+    const top = listOf(isObject(others) ? others.candidates : undefined).flatMap(other => readToken(other) ?? [])
+    return token === undefined ? [] : [top.length === 0 ? token : { ...token, top }]
+  })
+}
+
+const writeToken = ({ token, logprob }: Omit<TokenProb, 'top'>): Json => ({ token, logProbability: logprob })
+
+export function writeLogprobs(tokens: readonly TokenProb[]): Json {
+  const tops = tokens.some(({ top }) => top !== undefined && top.length > 0)
+  return {
+    chosenCandidates: tokens.map(writeToken),
+    ...(tops && { topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(writeToken) })) }),
+  }
+}

@@ -1,0 +1,38 @@
+// Takes out of a native request what we packed into it: reasoning state of another provider, carried through this
+// dialect. Google would refuse it.
+
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { packedMark, unpackSealed } from '../sealed.ts'
+import { asList } from './input.ts'
+import { camelFields } from './spelling.ts'
+
+/** What Google documents for a call whose signature is lost. */
+export const LOST_SIGNATURE = 'skip_thought_signature_validator'
+
+/** Other words that stand for a signature and are none. */
+export const noSignatures: readonly unknown[] = [LOST_SIGNATURE, 'context_engineering_is_the_way_to_go', '']
+
+/** `json` is in camelCase at its top. What was packed for this very origin is given back to it. */
+export function withoutPacked(json: Json, origin: string | undefined): Json {
+  const contents = asList(json.contents).flatMap((content): readonly unknown[] => {
+    if (!isObject(content)) return [content]
+    const parts = asList(content.parts)
+    const kept = parts.flatMap(part => cleanPart(part, origin))
+    return kept.length > 0 || parts.length === 0 ? [{ ...content, parts: kept }] : []
+  })
+  return { ...json, contents }
+}
+
+function cleanPart(given: unknown, origin: string | undefined): readonly unknown[] {
+  if (!isObject(given)) return [given]
+  const part = camelFields(given)
+  const { thoughtSignature: signature, ...rest } = part
+  if (typeof signature !== 'string' || !signature.startsWith(packedMark)) return [given]
+  const sealed = unpackSealed(signature)
+  const isOwn = sealed?.form === 'thought' && origin !== undefined && sealed.origin === origin
+  if (isOwn) return [{ ...rest, thoughtSignature: sealed.value }]
+  if (part.functionCall !== undefined) return [{ ...rest, thoughtSignature: LOST_SIGNATURE }]
+  const isEmpty = part.text === '' || Object.keys(rest).every(name => name === 'thought')
+  return isEmpty ? [] : [rest]
+}

@@ -1,0 +1,219 @@
+// An answer's meaning. A stream's chunks are answers themselves, each with the next parts; a whole answer is read as a
+// stream of one.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerEvent, EventReader, Opening, TokenProb } from '../answer.ts'
+import { collectAnswer } from '../answer-collector.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import type { AnswerSource } from '../protocol.ts'
+import type { Sealed } from '../sealed.ts'
+import { CitedText, readCitations } from './citations.ts'
+import { readFinish } from './finish.ts'
+import { readLogprobs } from './logprobs.ts'
+import { readFile, readInline } from './media.ts'
+import { noSignatures } from './packed.ts'
+import { blockReason, readServiceClass, unwrapped } from './response.ts'
+import { partKinds, partTable } from './tables.ts'
+import { readUsage, withSearches } from './usage.ts'
+
+const CHOICES_MAX = 128
+
+interface Choice {
+  readonly number: number
+  /** The part that grows. */
+  open: { readonly index: number; readonly part: 'text' | 'reasoning' } | undefined
+  cited: CitedText
+  readonly seen: Set<string>
+  hasCalls: boolean
+  reason: unknown
+  /** For the next text. */
+  logprobs: readonly TokenProb[] | undefined
+}
+
+const unusable = (detail: string): Refusal => new Refusal('upstream_failed', detail)
+
+export function openReader(source: AnswerSource): EventReader {
+  return new AnswerReader(source)
+}
+
+export function readWhole(json: unknown, source: AnswerSource): Answer {
+  const reader = new AnswerReader(source)
+  return collectAnswer([...reader.read(json), ...reader.end()])
+}
+
+class AnswerReader implements EventReader {
+  readonly #source: AnswerSource
+  readonly #choices = new Map<number, Choice>()
+  readonly #ids = new Set<string>()
+  #events: AnswerEvent[] = []
+  #started = false
+  #parts = 0
+  #usage: unknown
+  #searched: unknown
+  #blocked = false
+
+  constructor(source: AnswerSource) {
+    this.#source = source
+  }
+
+  read(json: unknown): readonly AnswerEvent[] {
+    const chunk = unwrapped(json)
+    if (!isObject(chunk)) throw unusable('an answer that is no object')
+    this.#events = []
+    if (!this.#started) this.#start(chunk)
+    if (blockReason(chunk) !== undefined) this.#blocked = true
+    this.#usage = chunk.usageMetadata ?? this.#usage
+    const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
+    candidates.forEach((candidate, position) => {
+      if (isObject(candidate)) this.#readCandidate(candidate, position)
+    })
+    return this.#events
+  }
+
+  /** The law puts all reasons behind all parts, so they wait until no part can come. */
+  end(): readonly AnswerEvent[] {
+    this.#events = []
+    if (!this.#started) this.#start({})
+    if (this.#blocked && this.#choices.size === 0) this.#choice(0).reason = 'SAFETY'
+    for (const choice of this.#choices.values()) this.#close(choice)
+    const count = Math.max(-1, ...this.#choices.keys()) + 1
+    for (let choice = 0; choice < count; choice++) {
+      const { number, reason, hasCalls } = this.#choice(choice)
+      if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
+      this.#events.push({ kind: 'finish', choice: number, finish: readFinish(reason, hasCalls) })
+    }
+    const usage = withSearches(readUsage(this.#usage), this.#searched)
+    if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
+    const serviceClass = readServiceClass(this.#usage)
+    if (serviceClass !== undefined) this.#events.push({ kind: 'class', serviceClass })
+    return this.#events
+  }
+
+  #start({ responseId: id, modelVersion: model, createTime }: Json): void {
+    this.#started = true
+    const createdMs = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN
+    this.#events.push({
+      kind: 'start',
+      ...(typeof id === 'string' && { id }),
+      ...(typeof model === 'string' && { model }),
+      ...(!Number.isNaN(createdMs) && { createdS: Math.floor(createdMs / 1000) }),
+    })
+  }
+
+  #choice(number: number): Choice {
+    const known = this.#choices.get(number)
+    if (known !== undefined) return known
+    const isOne = Number.isSafeInteger(number) && number >= 0 && number < CHOICES_MAX
+    if (!isOne) throw unusable('a candidate with an impossible index')
+    const base = { open: undefined, hasCalls: false, reason: undefined, logprobs: undefined }
+    const choice: Choice = { ...base, number, cited: new CitedText(), seen: new Set() }
+    this.#choices.set(number, choice)
+    return choice
+  }
+
+  #readCandidate(candidate: Json, position: number): void {
+    const choice = this.#choice((candidate.index ?? position) as number)
+    const { content, finishReason } = candidate
+    choice.logprobs = readLogprobs(candidate.logprobsResult)
+    const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
+    for (const part of parts) if (isObject(part)) this.#readPart(choice, part)
+    this.#cite(choice, candidate)
+    if (typeof finishReason === 'string' && finishReason !== '') choice.reason = finishReason
+  }
+
+  #readPart(choice: Choice, part: Json): void {
+    const { text, thought, thoughtSignature, functionCall } = part
+    const isSigned = typeof thoughtSignature === 'string' && !noSignatures.includes(thoughtSignature)
+    const sealed: Sealed | undefined = isSigned
+      ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }
+      : undefined
+    if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
+    const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
+    if (kind !== undefined) return this.#readOther(choice, part, kind)
+    const isText = typeof text === 'string' && text !== ''
+    const what = Object.keys(part).find(name => !Object.hasOwn(partTable, name))
+    if (!isText && !isSigned && what !== undefined) return this.#readOther(choice, part, what)
+    if (isText) this.#grow(choice, thought === true ? 'reasoning' : 'text', text)
+    if (sealed === undefined) return
+    // A text has no place for a seal of its own.
+    if (choice.open?.part !== 'reasoning') this.#openPart(choice, { part: 'reasoning' })
+    this.#close(choice, sealed)
+  }
+
+  #grow(choice: Choice, part: 'text' | 'reasoning', text: string): void {
+    if (choice.open?.part !== part) this.#openPart(choice, { part })
+    const { logprobs } = choice
+    const told = part === 'text' && logprobs !== undefined && logprobs.length > 0 ? { logprobs } : {}
+    this.#events.push({ kind: 'delta', index: choice.open!.index, text, ...told })
+    if (part !== 'text') return
+    choice.logprobs = undefined
+    choice.cited.add(text)
+  }
+
+  #openPart(choice: Choice, opening: Opening & { part: 'text' | 'reasoning' }): void {
+    this.#close(choice)
+    const index = this.#parts++
+    choice.open = { index, part: opening.part }
+    choice.cited = new CitedText()
+    this.#events.push({ kind: 'open', index, choice: choice.number, ...opening })
+  }
+
+  #close(choice: Choice, sealed?: Sealed): void {
+    if (choice.open === undefined) return
+    this.#events.push({ kind: 'close', index: choice.open.index, ...(sealed !== undefined && { sealed }) })
+    choice.open = undefined
+  }
+
+  #readCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
+    if (typeof call.name !== 'string' || call.name === '') throw unusable('a call without a name')
+    if (call.willContinue === true || call.partialArgs !== undefined) throw unusable('a call in pieces')
+    const { schemaTool, renamed, wrapped } = this.#source.notes
+    const given = isObject(call.args) ? call.args : {}
+    if (call.name === schemaTool) return this.#grow(choice, 'text', JSON.stringify(given))
+    const isCustom = wrapped?.has(call.name) === true && typeof given.input === 'string'
+    const text = isCustom ? (given.input as string) : JSON.stringify(given)
+    const name = renamed.get(call.name) ?? call.name
+    const isNamed = typeof call.id === 'string' && call.id !== '' && !this.#ids.has(call.id)
+    const id = isNamed ? (call.id as string) : this.#source.mintCallId()
+    this.#ids.add(id)
+    this.#close(choice)
+    choice.hasCalls = true
+    const index = this.#parts++
+    const extras = { ...(isCustom && { custom: true }), ...(sealed !== undefined && { sealed }) }
+    this.#events.push({ kind: 'open', index, choice: choice.number, part: 'call', id, name, ...extras })
+    this.#events.push({ kind: 'delta', index, text })
+    this.#events.push({ kind: 'close', index })
+  }
+
+  /** Comes in one piece. */
+  #readOther(choice: Choice, part: Json, kind: string): void {
+    this.#close(choice)
+    const [index, value] = [this.#parts++, part[kind]]
+    const head = { kind: 'whole', index, choice: choice.number } as const
+    if ((kind === 'inlineData' || kind === 'fileData') && isObject(value)) {
+      this.#events.push({ ...head, part: this.#readMedia(kind, value) })
+    } else this.#events.push({ ...head, part: { kind: 'native', dialect: 'gemini', what: kind, value: part } })
+  }
+
+  #readMedia(kind: 'inlineData' | 'fileData', value: Json) {
+    try {
+      return (kind === 'inlineData' ? readInline : readFile)(value, kind)
+    } catch {
+      throw unusable('a picture that is none')
+    }
+  }
+
+  /** To the text that grows: one that is closed can be told of nothing. */
+  #cite(choice: Choice, candidate: Json): void {
+    if (candidate.groundingMetadata !== undefined) this.#searched = [candidate]
+    if (choice.open?.part !== 'text') return
+    if (candidate.groundingMetadata === undefined && candidate.citationMetadata === undefined) return
+    for (const citation of readCitations(candidate, choice.cited)) {
+      const key = JSON.stringify(citation)
+      if (choice.seen.has(key)) continue
+      choice.seen.add(key)
+      this.#events.push({ kind: 'cite', index: choice.open.index, citation })
+    }
+  }
+}

@@ -1,0 +1,203 @@
+// The turns of a request. Google pairs a result with its call by the tool's name where neither has an id, so calls are
+// given ids here, the same ones for the same request: a provider's prompt cache must see the same text again.
+
+import type { Json } from '../checks.ts'
+import { invalid, optional } from '../checks.ts'
+import type { MediaPart, Part, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
+import { unreadFields } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+import type { Sealed } from '../sealed.ts'
+import { unpackSealed } from '../sealed.ts'
+import { asList } from './input.ts'
+import { readFile, readInline } from './media.ts'
+import { noSignatures } from './packed.ts'
+import { camelFields } from './spelling.ts'
+import type { PartKind } from './tables.ts'
+import { callTable, partKinds, partTable, resultTable } from './tables.ts'
+
+const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
+  [undefined, 'user'],
+  ['user', 'user'],
+  ['function', 'user'],
+  ['model', 'assistant'],
+])
+
+type Detail = NonNullable<MediaPart['detail']>
+
+const details: ReadonlyMap<unknown, Detail> = new Map<unknown, Detail>([
+  ['MEDIA_RESOLUTION_LOW', 'low'],
+  ['MEDIA_RESOLUTION_MEDIUM', 'auto'],
+  ['MEDIA_RESOLUTION_HIGH', 'high'],
+  ['MEDIA_RESOLUTION_ULTRA_HIGH', 'original'],
+])
+
+export const readDetail = (resolution: unknown): Detail | undefined => details.get(resolution)
+
+export class ContentsReader {
+  /** Fields that are not carried. */
+  readonly unread = new Set<string>()
+  /** For images that say nothing of it themselves. */
+  readonly #detail: Detail | undefined
+  readonly #ids = new Set<string>()
+  /** Calls that wait for their results, by the name of their tool. */
+  readonly #waiting = new Map<string, Set<string>>()
+  #minted = 0
+
+  constructor(detail: Detail | undefined) {
+    this.#detail = detail
+  }
+
+  readSystem(instruction: unknown): Turn | undefined {
+    if (instruction === undefined || instruction === null) return undefined
+    if (typeof instruction === 'string') return { role: 'system', parts: [{ kind: 'text', text: instruction }] }
+    if (!isObject(instruction)) throw invalid('systemInstruction', 'must be an object with parts')
+    const parts = asList(instruction.parts).flatMap((part, index) =>
+      this.#readPart(part, `systemInstruction.parts[${index}]`),
+    )
+    return parts.length === 0 ? undefined : { role: 'system', parts }
+  }
+
+  readContents(contents: readonly unknown[]): readonly Turn[] {
+    for (const content of contents) if (isObject(content)) this.#noteIds(content)
+    return contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`))
+  }
+
+  /** So that no id that is made here is one that stands there. */
+  #noteIds(content: Json): void {
+    for (const part of asList(content.parts)) {
+      const call = isObject(part) ? (part.functionCall ?? part.function_call) : undefined
+      if (isObject(call) && typeof call.id === 'string') this.#ids.add(call.id)
+    }
+  }
+
+  #mintId(): string {
+    for (;;) {
+      const id = `call_${++this.#minted}`
+      if (!this.#ids.has(id)) return id
+    }
+  }
+
+  #readContent(content: unknown, path: string): readonly Turn[] {
+    if (!isObject(content)) throw invalid(path, 'must be an object with parts')
+    const role = roles.get(content.role ?? undefined)
+    if (role === undefined) throw invalid(`${path}.role`, 'must be "user" or "model"')
+    const parts = asList(content.parts).flatMap((part, index) => this.#readPart(part, `${path}.parts[${index}]`))
+    return role === 'assistant' ? whole([{ role, parts: joined(parts) }]) : whole(splitResults(parts))
+  }
+
+  #readPart(given: unknown, path: string): readonly Part[] {
+    if (!isObject(given)) throw invalid(path, 'must be an object')
+    const part = camelFields(given, path)
+    for (const field of unreadFields(part, partTable, 'contents.parts')) this.unread.add(field)
+    const kinds = (Object.keys(partKinds) as PartKind[]).filter(name => (part[name] ?? undefined) !== undefined)
+    if (kinds.length > 1) throw invalid(path, 'must hold one kind of content')
+    const sealed = readSeal(part.thoughtSignature)
+    const [kind] = kinds
+    if (kind === undefined || kind === 'text') return readText(part, sealed, path)
+    if (kind === 'functionCall') return [this.#readCall(part, sealed, path)]
+    if (kind === 'functionResponse') return [this.#readResult(part, path)]
+    if (kind === 'inlineData' || kind === 'fileData') return [this.#readMedia(part, kind, path)]
+    return [{ kind: 'native', dialect: 'gemini', what: kind, value: given }]
+  }
+
+  #readMedia(part: Json, kind: 'inlineData' | 'fileData', path: string): MediaPart {
+    const data = camelFields(optional(part, kind, 'object')!, `${path}.${kind}`)
+    const media = (kind === 'inlineData' ? readInline : readFile)(data, `${path}.${kind}`)
+    const resolution = part.mediaResolution
+    const own = isObject(resolution) ? readDetail(resolution.level) : readDetail(resolution)
+    const detail = own ?? this.#detail
+    return media.kind === 'image' && detail !== undefined ? { ...media, detail } : media
+  }
+
+  #readCall(part: Json, sealed: Sealed | undefined, path: string): Part {
+    const call = camelFields(optional(part, 'functionCall', 'object')!, `${path}.functionCall`)
+    for (const field of unreadFields(call, callTable, 'contents.parts.functionCall')) this.unread.add(field)
+    const name = requireName(call, `${path}.functionCall.name`)
+    const args = optional(call, 'args', 'object') ?? {}
+    const id = optional(call, 'id', 'text') || this.#mintId()
+    const waiting = this.#waiting.get(name)
+    if (waiting === undefined) this.#waiting.set(name, new Set([id]))
+    else waiting.add(id)
+    return { kind: 'call', id, name, arguments: JSON.stringify(args), ...(sealed !== undefined && { sealed }) }
+  }
+
+  #readResult(part: Json, path: string): ResultPart {
+    const result = camelFields(optional(part, 'functionResponse', 'object')!, `${path}.functionResponse`)
+    for (const field of unreadFields(result, resultTable, 'contents.parts.functionResponse')) this.unread.add(field)
+    const name = requireName(result, `${path}.functionResponse.name`)
+    const callId = this.#answered(name, optional(result, 'id', 'text'))
+    const { text, failed } = readResponse(optional(result, 'response', 'object') ?? {})
+    const beside = asList(result.parts).flatMap((inner, index) =>
+      this.#readPart(inner, `${path}.functionResponse.parts[${index}]`),
+    )
+    const media = beside.filter((inner): inner is MediaPart | TextPart => inner.kind === 'text' || 'source' in inner)
+    const parts = text === '' && media.length > 0 ? media : [{ kind: 'text', text } as const, ...media]
+    return { kind: 'result', callId, name, parts, ...(failed && { failed }) }
+  }
+
+  /** By the id if it is one of a call that waits, else the first call of that tool that does. */
+  #answered(name: string, id: string | undefined): string {
+    const waiting = this.#waiting.get(name)
+    const callId = id !== undefined && waiting?.has(id) ? id : waiting?.values().next().value
+    if (callId === undefined) return id || this.#mintId()
+    waiting!.delete(callId)
+    return callId
+  }
+}
+
+function requireName(json: Json, path: string): string {
+  if (typeof json.name !== 'string' || json.name === '') throw invalid(path, 'must be the name of a function')
+  return json.name
+}
+
+function readText(part: Json, sealed: Sealed | undefined, path: string): readonly Part[] {
+  const text = optional(part, 'text', 'text')
+  if (text === undefined && part.thoughtSignature === undefined) throw invalid(path, 'must hold some content')
+  if (part.thought === true) return [{ kind: 'reasoning', text: text ?? '', ...(sealed !== undefined && { sealed }) }]
+  const said: readonly Part[] = text ? [{ kind: 'text', text }] : []
+  // A text has no place for a seal of its own.
+  return sealed === undefined ? said : [...said, { kind: 'reasoning', text: '', sealed }]
+}
+
+export function readSeal(signature: unknown): Sealed | undefined {
+  if (typeof signature !== 'string' || noSignatures.includes(signature)) return undefined
+  return unpackSealed(signature) ?? { form: 'thought', value: signature }
+}
+
+/** A result that is one text is told as such; anything else as JSON. */
+function readResponse(response: Json): { readonly text: string; readonly failed: boolean } {
+  const [name, ...others] = Object.keys(response)
+  const value = name === undefined ? undefined : response[name]
+  const failed = others.length === 0 && name === 'error'
+  const isPlain = others.length === 0 && (name === 'output' || name === 'result' || failed)
+  if (isPlain && typeof value === 'string') return { text: value, failed }
+  return { text: JSON.stringify(isPlain && failed ? value : response), failed }
+}
+
+/** What came in crumbs, as the parts of a stream do, is one again: a signature signs all that was thought before it. */
+function joined(parts: readonly Part[]): readonly Part[] {
+  const whole: Part[] = []
+  for (const part of parts) {
+    const last = whole.at(-1)
+    if (part.kind === 'text' && last?.kind === 'text') {
+      whole[whole.length - 1] = { ...last, text: last.text + part.text }
+    } else if (part.kind === 'reasoning' && last?.kind === 'reasoning' && last.sealed === undefined) {
+      whole[whole.length - 1] = { ...part, text: last.text + part.text }
+    } else whole.push(part)
+  }
+  return whole
+}
+
+/** Results are turns of their own. */
+function splitResults(parts: readonly Part[]): readonly Turn[] {
+  const turns: { role: Role; parts: Part[] }[] = []
+  for (const part of parts) {
+    const role = part.kind === 'result' ? 'tool' : 'user'
+    const last = turns.at(-1)
+    if (last?.role === role) last.parts.push(part)
+    else turns.push({ role, parts: [part] })
+  }
+  return turns
+}
+
+const whole = (turns: readonly Turn[]): readonly Turn[] => turns.filter(turn => turn.parts.length > 0)

@@ -1,0 +1,81 @@
+// Tools and how they are to be used, as a request tells them.
+
+import type { Json } from '../checks.ts'
+import { invalid, optional } from '../checks.ts'
+import type { FunctionTool, Tool, ToolChoice } from '../conversation.ts'
+import { unreadFields } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+import { asList } from './input.ts'
+import { fromOpenApi } from './schema.ts'
+import { camelFields } from './spelling.ts'
+import { callingTable, functionTable, searchTable, toolConfigTable } from './tables.ts'
+
+const searches = new Set(['googleSearch', 'googleSearchRetrieval'])
+
+export function readTools(tools: unknown, unread: Set<string>): readonly Tool[] {
+  return asList(tools).flatMap((given, index) => {
+    if (!isObject(given)) throw invalid(`tools[${index}]`, 'must be an object')
+    const tool = camelFields(given, `tools[${index}]`)
+    return Object.keys(tool).flatMap(name => readTool(name, tool[name], unread))
+  })
+}
+
+function readTool(name: string, value: unknown, unread: Set<string>): readonly Tool[] {
+  if (value === undefined || value === null) return []
+  if (name === 'functionDeclarations') return asList(value).map(declared => readFunction(declared, unread))
+  if (!searches.has(name)) return [{ kind: 'native', dialect: 'gemini', what: name, value: { [name]: value } }]
+  const options = isObject(value) ? camelFields(value, `tools.${name}`) : {}
+  for (const field of unreadFields(options, searchTable, `tools.${name}`)) unread.add(field)
+  return [{ kind: 'search' }]
+}
+
+function readFunction(declared: unknown, unread: Set<string>): FunctionTool {
+  const path = 'tools.functionDeclarations'
+  if (!isObject(declared)) throw invalid(path, 'must be a list of objects')
+  const json = camelFields(declared, path)
+  for (const field of unreadFields(json, functionTable, path)) unread.add(field)
+  if (typeof json.name !== 'string' || json.name === '') throw invalid(`${path}.name`, 'must be a name')
+  const description = optional(json, 'description', 'text')
+  const [own, subset] = [optional(json, 'parametersJsonSchema', 'object'), optional(json, 'parameters', 'object')]
+  const schema = own ?? (subset === undefined ? undefined : fromOpenApi(subset))
+  return {
+    kind: 'function',
+    name: json.name,
+    ...(description !== undefined && { description }),
+    ...(schema !== undefined && { schema }),
+  }
+}
+
+export function readToolChoice(given: unknown, unread: Set<string>): ToolChoice | undefined {
+  if (given === undefined || given === null) return undefined
+  if (!isObject(given)) throw invalid('toolConfig', 'must be an object')
+  const config = camelFields(given, 'toolConfig')
+  for (const field of unreadFields(config, toolConfigTable, 'toolConfig')) unread.add(field)
+  const path = 'toolConfig.functionCallingConfig'
+  const calling = camelFields(optional(config, 'functionCallingConfig', 'object') ?? {}, path)
+  for (const field of unreadFields(calling, callingTable, path)) unread.add(field)
+  return readMode(calling, path, unread)
+}
+
+function readMode(calling: Json, path: string, unread: Set<string>): ToolChoice | undefined {
+  const mode = optional(calling, 'mode', 'word')?.toUpperCase()
+  const names = optional(calling, 'allowedFunctionNames', 'list') ?? []
+  if (names.some(name => typeof name !== 'string')) throw invalid(`${path}.allowedFunctionNames`, 'must be names')
+  const only = names.length === 0 ? {} : { names: names as readonly string[] }
+  switch (mode) {
+    case undefined:
+    case 'MODE_UNSPECIFIED':
+      return names.length === 0 ? undefined : { mode: 'auto', ...only }
+    case 'AUTO':
+      return { mode: 'auto', ...only }
+    case 'VALIDATED':
+      unread.add(`${path}.validated`)
+      return { mode: 'auto', ...only }
+    case 'ANY':
+      return { mode: 'required', ...only }
+    case 'NONE':
+      return { mode: 'none' }
+    default:
+      throw invalid(`${path}.mode`, 'must be AUTO, ANY, NONE or VALIDATED')
+  }
+}

@@ -1,0 +1,124 @@
+// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we replace
+// in the body for an upstream.
+
+import { Refusal } from '../../base/errors.ts'
+import { scanObject } from '../../base/json.ts'
+import type { Call, CallTarget } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { isObject, readJsonObject, scanBounds } from '../json-object.ts'
+import type { Asked } from '../protocol.ts'
+import { packedMark } from '../sealed.ts'
+import type { Splice } from '../splice.ts'
+import { spliced } from '../splice.ts'
+import { readTags } from '../tags.ts'
+import { asList, weighInput } from './input.ts'
+import type { Verb } from './path.ts'
+import { readPath } from './path.ts'
+import { withoutPacked } from './packed.ts'
+import type { Spans } from './spelling.ts'
+import { camel, camelFields, spansOf, twice } from './spelling.ts'
+
+/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+const READ_FIELDS = [
+  ...['model', 'contents', 'systemInstruction', 'tools', 'generationConfig', 'serviceTier', 'cachedContent'],
+  ...['continuationToken'],
+]
+const READ_CONFIG = ['candidateCount', 'maxOutputTokens']
+
+const generating: readonly Verb[] = ['generateContent', 'streamGenerateContent']
+
+export function readCall(body: Buffer, asked: Asked): Call {
+  const { model, verb } = requirePath(asked, generating)
+  const stream = verb === 'streamGenerateContent'
+  const isArray = stream && (asked.query('alt') ?? asked.query('$alt')) !== 'sse'
+  const call = { ...readBody(body), model, stream }
+  return isArray ? { ...call, framing: 'array' } : call
+}
+
+/** Throws a Refusal for what is another method, or none. */
+export function requirePath(asked: Asked, allowed: readonly Verb[]): { readonly model: string; readonly verb: Verb } {
+  const path = readPath(asked.path)
+  if (path === undefined || !allowed.includes(path.verb)) throw new Refusal('path_unknown', 'no such method of a model')
+  return path
+}
+
+/** The body of a call, without what its path says. */
+export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
+  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const spans = spansOf(fields, READ_FIELDS)
+  const own = camelFields(json)
+  checkContents(own.contents)
+  const config = camelFields(optional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
+  checkConfigOnce(body, spans)
+  const choices = optional(config, 'candidateCount', 'choices')
+  const cap = optional(config, 'maxOutputTokens', 'count')
+  const serviceClass = optional(own, 'serviceTier', 'word')
+  const tags = readTags(own.labels)
+  return {
+    dialect: 'gemini',
+    body,
+    fields,
+    json,
+    bodyBytes: body.byteLength,
+    ...weighInput(own, body.byteLength),
+    wantsUsage: true,
+    choices: choices ?? 1,
+    ...(cap !== undefined && { outputTokensMax: cap }),
+    ...(serviceClass !== undefined && { serviceClass }),
+    ...(tags !== undefined && { tags }),
+  }
+}
+
+function checkContents(contents: unknown): void {
+  if (contents === undefined || contents === null) throw missing('contents')
+  const list = asList(contents)
+  if (list.length === 0) throw invalid('contents', 'must be a list with at least one content')
+  list.forEach((content, index) => {
+    if (!isObject(content)) throw invalid(`contents[${index}]`, 'must be an object with parts')
+  })
+}
+
+/** What we read inside of it must not stand twice either. */
+function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void {
+  const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
+  if (typeof scan === 'string') return
+  for (const name of scan.duplicates) {
+    if (READ_CONFIG.includes(camel(name))) throw twice(`generationConfig.${camel(name)}`)
+  }
+  spansOf(scan.fields, READ_CONFIG, 'generationConfig')
+}
+
+/** Its bytes, but for a model in the body, a cap that we impose, and reasoning state that is not Google's. */
+export function writeCall(call: Call, target: CallTarget): Uint8Array {
+  if (call.body.indexOf(packedMark) >= 0) {
+    return Buffer.from(JSON.stringify(withoutPacked(wishOf(call, target), target.origin)))
+  }
+  const spans = spansOf(call.fields, ['model', 'generationConfig'])
+  const splices: Splice[] = []
+  if (spans.model !== undefined) splices.push({ ...spans.model, text: JSON.stringify(`models/${target.model}`) })
+  if (target.cap !== undefined) splices.push(...capSplices(call, spans, target.cap))
+  return splices.length === 0 ? call.body : spliced(call.body, splices)
+}
+
+function capSplices(call: Call, { generationConfig: given }: Spans, cap: number): readonly Splice[] {
+  if (call.outputTokensMax !== undefined && call.outputTokensMax <= cap) return []
+  const text = `"maxOutputTokens":${cap}`
+  if (given === undefined) return [fieldSplice(call, 'generationConfig', `{${text}}`)]
+  const scan = scanObject(call.body.subarray(given.start, given.end), scanBounds)
+  if (typeof scan === 'string') return [{ ...given, text: `{${text}}` }] // it is null
+  const own = spansOf(scan.fields, READ_CONFIG).maxOutputTokens
+  if (own !== undefined) return [{ start: given.start + own.start, end: given.start + own.end, text: String(cap) }]
+  const open = given.start + 1
+  return [{ start: open, end: open, text: scan.fields.size === 0 ? text : `${text},` }]
+}
+
+/** The same, parsed: for a body that has to be written anew. */
+function wishOf(call: Call, { model, cap }: CallTarget): Json {
+  const json: Record<string, unknown> = { ...camelFields(call.json) }
+  if (json.model !== undefined) json.model = `models/${model}`
+  const imposes = cap !== undefined && (call.outputTokensMax === undefined || call.outputTokensMax > cap)
+  const config = camelFields((json.generationConfig ?? {}) as Json)
+  if (imposes) json.generationConfig = { ...config, maxOutputTokens: cap }
+  return json
+}

@@ -1,0 +1,87 @@
+// A plain answer: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+
+import type { UpstreamWords } from '../../base/errors.ts'
+import type { AnswerReading } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { readUsage, withSearches } from './usage.ts'
+
+export function readAnswer(body: Buffer): AnswerReading | undefined {
+  let json: unknown
+  try {
+    json = JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+  const answer = unwrapped(json)
+  if (!isObject(answer)) return undefined
+  if (answer.error) return { outputBytes: 0, error: readError(answer.error, 502) }
+  if (!Array.isArray(answer.candidates) && blockReason(answer) === undefined) return undefined
+  return { json: answer, ...readChunk(answer) }
+}
+
+/** Google wraps errors into a list where a list was asked for, and sometimes where it was not. */
+export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && json.length === 1 ? json[0] : json)
+
+/** What both a whole answer and a chunk of one say. */
+export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
+  const { candidates, usageMetadata } = answer
+  let outputBytes = 0
+  if (Array.isArray(candidates)) for (const candidate of candidates as readonly unknown[]) {
+    outputBytes += writtenBytes(candidate)
+  }
+  const usage = withSearches(readUsage(usageMetadata), candidates)
+  return { outputBytes, usage, serviceClass: readServiceClass(usageMetadata) }
+}
+
+/** A prompt that was blocked has no candidates, and is an answer nevertheless. */
+export function blockReason({ promptFeedback }: Json): string | undefined {
+  const reason = isObject(promptFeedback) ? promptFeedback.blockReason : undefined
+  return typeof reason === 'string' && reason !== '' ? reason : undefined
+}
+
+const trafficClasses: ReadonlyMap<unknown, string> = new Map([
+  ['ON_DEMAND_PRIORITY', 'priority'],
+  ['ON_DEMAND_FLEX', 'flex'],
+])
+
+export function readServiceClass(usage: unknown): string | undefined {
+  if (!isObject(usage)) return undefined
+  const { serviceTier: tier, trafficType } = usage
+  return typeof tier === 'string' ? tier.toLowerCase() : trafficClasses.get(trafficType)
+}
+
+function writtenBytes(candidate: unknown): number {
+  const content = isObject(candidate) ? candidate.content : undefined
+  const parts = isObject(content) ? content.parts : undefined
+  if (!Array.isArray(parts)) return 0
+  let bytes = 0
+  for (const part of parts as readonly unknown[]) {
+    if (!isObject(part)) continue
+    bytes += textBytes(part.text)
+    if (isObject(part.functionCall)) bytes += callBytes(part.functionCall)
+    if (isObject(part.executableCode)) bytes += textBytes(part.executableCode.code)
+  }
+  return bytes
+}
+
+const textBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
+
+function callBytes({ name, args, partialArgs }: Json): number {
+  const written = args ?? partialArgs
+  return textBytes(name) + (written === undefined || written === null ? 0 : textBytes(JSON.stringify(written)))
+}
+
+/** The error object of this dialect, as far as it has one. */
+export function readError(value: unknown, status: number): UpstreamWords {
+  const error: Json = isObject(value) ? value : { message: value }
+  const { message, status: type, details } = error
+  const reasons = Array.isArray(details) ? (details as readonly unknown[]) : []
+  const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
+  return {
+    status,
+    message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
+    ...(typeof type === 'string' && type !== '' && { type }),
+    ...(info !== undefined && { code: info.reason as string }),
+  }
+}

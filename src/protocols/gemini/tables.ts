@@ -1,0 +1,140 @@
+// Every field that Google's own types have, and whether other dialects can be told of it.
+
+import type { FieldTable } from '../fields.ts'
+
+export const requestTable: FieldTable = {
+  model: 'moot', // it is in the path
+  contents: 'read',
+  systemInstruction: 'read',
+  tools: 'read',
+  toolConfig: 'read',
+  generationConfig: 'read',
+  serviceTier: 'read',
+  labels: 'read',
+  safetySettings: 'lost',
+  cachedContent: 'lost',
+  continuationToken: 'lost',
+  modelArmorConfig: 'lost',
+  outputConfig: 'lost',
+  store: 'lost',
+}
+
+export const configTable: FieldTable = {
+  temperature: 'read',
+  topP: 'read',
+  topK: 'read',
+  candidateCount: 'read',
+  maxOutputTokens: 'read',
+  stopSequences: 'read',
+  presencePenalty: 'read',
+  frequencyPenalty: 'read',
+  seed: 'read',
+  responseMimeType: 'read',
+  responseSchema: 'read',
+  responseJsonSchema: 'read',
+  responseLogprobs: 'read',
+  logprobs: 'read',
+  responseModalities: 'read',
+  mediaResolution: 'read',
+  thinkingConfig: 'read',
+  speechConfig: 'lost',
+  imageConfig: 'lost',
+  audioTimestamp: 'lost',
+  audioTranscriptionConfig: 'lost',
+  enableAffectiveDialog: 'lost',
+  enableEnhancedCivicAnswers: 'lost',
+  modelConfig: 'lost',
+  modelSelectionConfig: 'lost',
+  responseFormat: 'lost',
+  routingConfig: 'lost',
+  translationConfig: 'lost',
+}
+
+export const thinkingTable: FieldTable = {
+  includeThoughts: 'read',
+  thinkingBudget: 'read',
+  thinkingLevel: 'read',
+}
+
+export const toolConfigTable: FieldTable = {
+  functionCallingConfig: 'read',
+  retrievalConfig: 'lost',
+  includeServerSideToolInvocations: 'lost',
+}
+
+export const callingTable: FieldTable = {
+  mode: 'read',
+  allowedFunctionNames: 'read',
+  streamFunctionCallArguments: 'moot', // only how they arrive
+}
+
+export const functionTable: FieldTable = {
+  name: 'read',
+  description: 'read',
+  parameters: 'read',
+  parametersJsonSchema: 'read',
+  behavior: 'lost',
+  response: 'lost',
+  responseJsonSchema: 'lost',
+}
+
+export const searchTable: FieldTable = {
+  blockingConfidence: 'lost',
+  excludeDomains: 'lost',
+  searchTypes: 'lost',
+  timeRangeFilter: 'lost',
+  dynamicRetrievalConfig: 'lost',
+}
+
+/** Kinds of content: a part holds one of them. Those that are `native` nobody else knows. */
+export const partKinds = {
+  text: 'read',
+  inlineData: 'read',
+  fileData: 'read',
+  functionCall: 'read',
+  functionResponse: 'read',
+  executableCode: 'native',
+  codeExecutionResult: 'native',
+  toolCall: 'native',
+  toolResponse: 'native',
+  audioTranscription: 'native',
+} as const
+
+export type PartKind = keyof typeof partKinds
+
+export const partTable: FieldTable = {
+  text: 'read',
+  inlineData: 'read',
+  fileData: 'read',
+  functionCall: 'read',
+  functionResponse: 'read',
+  executableCode: 'read',
+  codeExecutionResult: 'read',
+  toolCall: 'read',
+  toolResponse: 'read',
+  audioTranscription: 'read',
+  thought: 'read',
+  thoughtSignature: 'read',
+  mediaResolution: 'read',
+  videoMetadata: 'lost',
+  partMetadata: 'lost',
+  mediaProcessing: 'lost',
+  speechMetadata: 'lost',
+}
+
+export const callTable: FieldTable = {
+  id: 'read',
+  name: 'read',
+  args: 'read',
+  partialArgs: 'lost',
+  willContinue: 'lost',
+}
+
+export const resultTable: FieldTable = {
+  id: 'read',
+  name: 'read',
+  response: 'read',
+  parts: 'read',
+  scheduling: 'lost',
+  willContinue: 'lost',
+}

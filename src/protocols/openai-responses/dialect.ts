@@ -1,0 +1,50 @@
+// The dialect behind the seam, in each of its flavours.
+
+import type { SpokenError } from '../../base/errors.ts'
+import type { Codec, Protocol, WrittenError } from '../protocol.ts'
+import { openReader } from './event-reader.ts'
+import { openWriter } from './event-writer.ts'
+import type { Flavour } from './flavour.ts'
+import { readConversation } from './read-conversation.ts'
+import { readWhole } from './read-whole.ts'
+import { readCall, writeCall } from './request.ts'
+import { readAnswer } from './response.ts'
+import { readFrame } from './stream.ts'
+import { writeConversation } from './write-conversation.ts'
+import { writeWhole } from './write-whole.ts'
+
+interface Speech {
+  readonly passes: readonly string[]
+  writeError(error: SpokenError): WrittenError
+}
+
+export function responsesProtocol(flavour: Flavour, { passes, writeError }: Speech): Protocol & { codec: Codec } {
+  return {
+    name: flavour.name,
+    // Its last event is the end.
+    lastEvent: '',
+    passes,
+    readCall: body => readCall(body, flavour),
+    writeCall,
+    readAnswer,
+    readFrame,
+    writeError,
+    codec: {
+      readConversation: call => readConversation(call, flavour),
+      writeConversation: (conversation, target) => writeConversation(conversation, { flavour, target }),
+      readWhole: (json, source) => readWhole(json, { flavour, source }),
+      openReader: source => openReader({ flavour, source }),
+      writeWhole: (answer, to) => writeWhole(answer, to, flavour),
+      openWriter: to => openWriter(to, flavour),
+    },
+  }
+}
+
+/** Betas of Ark are asked for tool by tool. */
+export const arkHeaders: readonly string[] = [
+  'ark-beta-web-search',
+  'ark-beta-mcp',
+  'ark-beta-knowledge-search',
+  'ark-beta-doubao-app',
+  'ark-beta-image-process',
+]

@@ -1,0 +1,132 @@
+// A request of this dialect, read into the neutral conversation.
+
+import type { Effort } from '../../base/traits.ts'
+import { efforts } from '../../base/traits.ts'
+import type { Call } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { invalid, missing, optional } from '../checks.ts'
+import type { Conversation, ReasoningWish, Settings, Turn } from '../conversation.ts'
+import { unreadFields } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+import { arkFields, cacheOptionFields, openaiFields, reasoningFields, textFields } from './fields.ts'
+import type { Flavour } from './flavour.ts'
+import { storedFields } from './input.ts'
+import { readItems } from './read-items.ts'
+import type { Reading } from './read-parts.ts'
+import { readCacheMark } from './read-parts.ts'
+import { readFormat, readToolChoice, readTools } from './read-tools.ts'
+
+const LOGPROBS = 'message.output_text.logprobs'
+
+/** Change what an answer holds, not what it says: another upstream's answers hold it always, or never had it. */
+const MOOT_INCLUDES: readonly unknown[] = [
+  ...[LOGPROBS, 'reasoning.encrypted_content', 'message.input_image.image_url', 'message.input_audio.audio_url'],
+  'computer_call_output.output.image_url',
+]
+
+export function readConversation({ json, stream }: Call, flavour: Flavour): Conversation {
+  const table = flavour.thinkingSwitch ? arkFields : openaiFields
+  const reading: Reading = { flavour, unread: new Set(unreadFields(json, table)) }
+  const tools = readTools(json.tools, reading)
+  const toolChoice = readToolChoice(json.tool_choice, reading)
+  const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
+  const words = optional(json, 'text', 'object') ?? {}
+  for (const path of unreadFields(words, textFields, 'text')) reading.unread.add(path)
+  const format = readFormat(words.format)
+  const reasoning = readReasoning(json, reading)
+  if (json.truncation === 'auto') reading.unread.add('truncation')
+  return {
+    turns: readTurns(json, reading),
+    tools,
+    ...(toolChoice !== undefined && { toolChoice }),
+    ...(parallelCalls !== undefined && { parallelCalls }),
+    ...(format !== undefined && { format }),
+    ...(reasoning !== undefined && { reasoning }),
+    settings: { ...readSettings(json, words), ...readProbs(json, reading), ...readCache(json, reading), stream },
+    unread: [...reading.unread],
+  }
+}
+
+/** What it builds on by name is not seen here, so that a result may belong to a call of which nothing is known. */
+function readTurns(json: Json, reading: Reading): readonly Turn[] {
+  const input = json.input ?? undefined
+  const isPartial = storedFields.some(field => (json[field] ?? undefined) !== undefined)
+  if (input === undefined) throw missing('input')
+  const turns = readItems(input, reading, isPartial)
+  const instructions = optional(json, 'instructions', 'text')
+  if (instructions === undefined || instructions === '') return turns
+  return [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
+}
+
+function readSettings(json: Json, words: Json): Omit<Settings, 'stream'> {
+  const given = {
+    outputTokensMax: optional(json, 'max_output_tokens', 'count'),
+    temperature: optional(json, 'temperature', 'number'),
+    topP: optional(json, 'top_p', 'number'),
+    verbosity: ['low', 'medium', 'high'].includes(words.verbosity as string) ? (words.verbosity as 'low') : undefined,
+    serviceClass: optional(json, 'service_tier', 'word'),
+    endUser: optional(json, 'safety_identifier', 'text') ?? optional(json, 'user', 'text'),
+    cacheKey: optional(json, 'prompt_cache_key', 'text'),
+    metadata: readMetadata(json),
+  }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}
+
+function readMetadata(json: Json): Readonly<Record<string, string>> | undefined {
+  const metadata = optional(json, 'metadata', 'object')
+  if (metadata === undefined) return undefined
+  for (const name in metadata) {
+    if (typeof metadata[name] !== 'string') throw invalid(`metadata.${name}`, 'must be a text')
+  }
+  const isEmpty = Object.keys(metadata).length === 0
+  return isEmpty ? undefined : (metadata as Readonly<Record<string, string>>)
+}
+
+/** A number asks for as many others with each token; the wish alone for the tokens' own. */
+function readProbs(json: Json, reading: Reading): Pick<Settings, 'logprobs'> {
+  const includes = optional(json, 'include', 'list') ?? []
+  for (const wish of includes) {
+    if (!MOOT_INCLUDES.includes(wish)) reading.unread.add(typeof wish === 'string' ? `include.${wish}` : 'include')
+  }
+  const top = optional(json, 'top_logprobs', 'number')
+  if (top !== undefined && !(Number.isInteger(top) && top >= 0 && top <= 20)) {
+    throw invalid('top_logprobs', 'must be an integer from 0 to 20')
+  }
+  return top !== undefined && top > 0 ? { logprobs: top } : includes.includes(LOGPROBS) ? { logprobs: top ?? 0 } : {}
+}
+
+/** How long all of the prompt is to be kept, where that is said. */
+function readCache(json: Json, reading: Reading): Pick<Settings, 'cache'> {
+  const options = optional(json, 'prompt_cache_options', 'object')
+  if (options === undefined) return {}
+  for (const path of unreadFields(options, cacheOptionFields, 'prompt_cache_options')) reading.unread.add(path)
+  const cache = readCacheMark(options)
+  return options.mode === 'explicit' || cache?.ttl === undefined ? {} : { cache }
+}
+
+const shows: readonly unknown[] = ['auto', 'concise', 'detailed']
+
+function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
+  const given = optional(json, 'reasoning', 'object') ?? {}
+  for (const path of unreadFields(given, reasoningFields, 'reasoning')) reading.unread.add(path)
+  const effort = given.effort ?? undefined
+  if (effort !== undefined && !efforts.includes(effort as Effort)) {
+    throw invalid('reasoning.effort', `must be one of ${efforts.join(', ')}`)
+  }
+  const show = given.summary ?? given.generate_summary
+  const wish: ReasoningWish = {
+    ...(reading.flavour.thinkingSwitch && readSwitch(json, effort)),
+    ...(effort !== undefined && { effort: effort as Effort }),
+    ...(shows.includes(show) && { show: show as 'auto' }),
+  }
+  return Object.keys(wish).length === 0 ? undefined : wish
+}
+
+/** Here thoughts are shown unasked. */
+function readSwitch(json: Json, effort: unknown): ReasoningWish {
+  const { thinking } = json
+  const type = isObject(thinking) ? thinking.type : undefined
+  if (type === 'disabled') return { effort: 'none' }
+  if (type === 'enabled' || type === 'auto') return { adaptive: true, show: 'auto' }
+  return effort === undefined || effort === 'none' ? {} : { show: 'auto' }
+}

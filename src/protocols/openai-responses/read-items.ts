@@ -1,0 +1,142 @@
+// The items of a request's input, gathered into turns: what the model said, thought and called one after another is
+// one turn, and so are the results of several calls.
+
+import type { Json } from '../checks.ts'
+import { invalid } from '../checks.ts'
+import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
+import { unreadFields } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+import type { Sealed } from '../sealed.ts'
+import { unpackSealed } from '../sealed.ts'
+import { itemFields } from './fields.ts'
+import type { Reading } from './read-parts.ts'
+import { nativePart, readContent, text } from './read-parts.ts'
+
+const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'developer'])
+
+interface ItemReading extends Reading {
+  readonly turns: { role: Role; parts: Part[] }[]
+  /** By id, for their results. */
+  readonly calls: Map<string, CallPart>
+  /** Something stands for items that we do not see, so that a result may belong to a call that we do not know. */
+  partial: boolean
+}
+
+export function readItems(input: unknown, reading: Reading, partial = false): readonly Turn[] {
+  if (typeof input === 'string') return [{ role: 'user', parts: [{ kind: 'text', text: input }] }]
+  if (!Array.isArray(input)) throw invalid('input', 'must be a text or a list of items')
+  const items: ItemReading = { ...reading, turns: [], calls: new Map(), partial }
+  input.forEach((item: unknown, index) => readItem(item, `input[${index}]`, items))
+  return items.turns.map(({ role, parts }) => ({ role, parts: signed(parts) }))
+}
+
+function readItem(item: unknown, at: string, items: ItemReading): void {
+  if (!isObject(item)) throw invalid(at, 'must be an object')
+  const type = item.type ?? (typeof item.role === 'string' ? 'message' : undefined)
+  if (typeof type !== 'string') throw invalid(`${at}.type`, 'must be a text')
+  const table = Object.hasOwn(itemFields, type) ? itemFields[type] : undefined
+  if (table !== undefined) for (const path of unreadFields(item, table, type)) items.unread.add(path)
+  switch (type) {
+    case 'message':
+      return readMessage(item, at, items)
+    case 'reasoning':
+      return add(items, 'assistant', readReasoning(item, at))
+    case 'function_call':
+      return addCall(items, readCall(item, at, 'arguments'))
+    case 'custom_tool_call':
+      return addCall(items, { ...readCall(item, at, 'input'), custom: true })
+    case 'function_call_output':
+      return add(items, 'tool', [readResult(item, at, items)])
+    case 'custom_tool_call_output':
+      return add(items, 'tool', [{ ...readResult(item, at, items), custom: true }])
+    default:
+      items.partial = true
+      add(items, /_(output|response)$/.test(type) ? 'tool' : 'assistant', [nativePart(type, item, items)])
+  }
+}
+
+/** To the turn under way, if it is of this role; each message of another role than the model's is its own. */
+function add({ turns }: ItemReading, role: Role, parts: readonly Part[]): void {
+  const last = turns.at(-1)
+  const joins = last?.role === role && (role === 'assistant' || role === 'tool')
+  if (joins) last.parts.push(...parts)
+  else if (parts.length > 0) turns.push({ role, parts: [...parts] })
+}
+
+function readMessage(item: Json, at: string, items: ItemReading): void {
+  const { role } = item
+  if (!roles.has(role)) throw invalid(`${at}.role`, 'must be user, assistant, system or developer')
+  if (item.content === undefined || item.content === null) throw invalid(`${at}.content`, 'is required')
+  add(items, role as Role, readContent(item.content, `${at}.content`, items))
+}
+
+function readCall(item: Json, at: string, field: 'arguments' | 'input'): CallPart {
+  return { kind: 'call', id: text(item, 'call_id', at), name: text(item, 'name', at), arguments: text(item, field, at) }
+}
+
+function addCall(items: ItemReading, call: CallPart): void {
+  items.calls.set(call.id, call)
+  add(items, 'assistant', [call])
+}
+
+function readResult(item: Json, at: string, items: ItemReading): ResultPart {
+  const callId = text(item, 'call_id', at)
+  const call = items.calls.get(callId)
+  if (call === undefined && !items.partial) throw invalid(`${at}.call_id`, 'names no call that came before it')
+  const name = call?.name ?? (typeof item.name === 'string' ? item.name : undefined)
+  const parts = readContent(item.output, `${at}.output`, items)
+  const said = parts.filter((part): part is TextPart | MediaPart => isSaid(part))
+  for (const part of parts) if (part.kind === 'native') items.unread.add(`function_call_output.${part.what}`)
+  return { kind: 'result', callId, parts: said, ...(name !== undefined && { name }) }
+}
+
+const isSaid = ({ kind }: Part): boolean => ['text', 'image', 'audio', 'video', 'file'].includes(kind)
+
+/** Thoughts themselves and a summary of them may both be there; what seals them stands with the last. */
+function readReasoning(item: Json, at: string): readonly ReasoningPart[] {
+  return reasoningParts(item, sealedOf(item, at))
+}
+
+export function reasoningParts(item: Json, sealed: Sealed | undefined): readonly ReasoningPart[] {
+  const [raw, summary] = [joinTexts(item.content), joinTexts(item.summary)]
+  const parts: ReasoningPart[] = []
+  if (raw !== '') parts.push({ kind: 'reasoning', text: raw, raw: true })
+  if (summary !== '') parts.push({ kind: 'reasoning', text: summary })
+  if (sealed === undefined || (sealed.form === 'shown' && parts.length === 0)) return parts
+  const last = parts.pop() ?? { kind: 'reasoning', text: '' }
+  return [...parts, { ...last, sealed }]
+}
+
+/** One that we packed says where it is from; any other is of this dialect, from a place that nobody has told us. */
+function sealedOf(item: Json, at: string): Sealed | undefined {
+  const { encrypted_content: value, id } = item
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value !== 'string') throw invalid(`${at}.encrypted_content`, 'must be a text')
+  return unpackSealed(value) ?? { form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
+}
+
+/** Paragraphs, as they are shown. */
+export function joinTexts(parts: unknown): string {
+  if (!Array.isArray(parts)) return ''
+  const texts = parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
+  return texts.filter(part => part !== '').join(PARAGRAPH)
+}
+
+export const PARAGRAPH = '\n\n'
+
+/** What signs a call has no place in its item, so it stands in one of its own that names the call. */
+function signed(parts: readonly Part[]): readonly Part[] {
+  const calls = new Set(parts.flatMap(part => (part.kind === 'call' ? [part.id] : [])))
+  const signatures = new Map<string, Sealed>()
+  const rest = parts.filter(part => {
+    const sealed = part.kind === 'reasoning' && part.text === '' ? part.sealed : undefined
+    if (sealed?.id === undefined || !calls.has(sealed.id)) return true
+    signatures.set(sealed.id, sealed)
+    return false
+  })
+  if (signatures.size === 0) return parts
+  return rest.map(part => {
+    const sealed = part.kind === 'call' ? signatures.get(part.id) : undefined
+    return sealed === undefined ? part : { ...part, sealed }
+  })
+}

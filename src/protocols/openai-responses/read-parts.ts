@@ -1,0 +1,141 @@
+// Parts of messages and of the results of tools, as the caller wrote them.
+
+import type { Json } from '../checks.ts'
+import { invalid } from '../checks.ts'
+import type { CacheMark, MediaPart, NativePart, Part, RefusalPart, Source, TextPart } from '../conversation.ts'
+import { unreadFields } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+import { readCitations } from './citations.ts'
+import { partFields } from './fields.ts'
+import type { Flavour } from './flavour.ts'
+
+/** What is noticed on the way: fields that nobody else could be told of, each by its path once. */
+export interface Reading {
+  readonly flavour: Flavour
+  readonly unread: Set<string>
+}
+
+/** A text, or a list of parts. `at` is where it stands in the request. */
+export function readContent(content: unknown, at: string, reading: Reading): readonly Part[] {
+  if (content === undefined || content === null) return []
+  if (typeof content === 'string') return [{ kind: 'text', text: content }]
+  if (!Array.isArray(content)) throw invalid(at, 'must be a text or a list of parts')
+  return content.map((part: unknown, index) => readPart(part, `${at}[${index}]`, reading))
+}
+
+function readPart(part: unknown, at: string, reading: Reading): Part {
+  if (!isObject(part) || typeof part.type !== 'string') throw invalid(at, 'must be an object with a type')
+  const type = part.type === 'text' ? 'input_text' : part.type
+  const table = Object.hasOwn(partFields, type) ? partFields[type] : undefined
+  if (table === undefined) return nativePart(type, part, reading)
+  for (const path of unreadFields(part, table, type)) reading.unread.add(path)
+  const cache = readCacheMark(part.prompt_cache_breakpoint)
+  const marked = cache === undefined ? undefined : { cache }
+  switch (type) {
+    case 'input_text':
+    case 'output_text':
+      return { ...readText(part, at), ...marked }
+    case 'refusal':
+      return { kind: 'refusal', text: text(part, 'refusal', at) } satisfies RefusalPart
+    case 'input_image':
+      return { ...readImage(part, at), ...marked }
+    case 'input_file':
+      return { ...readFile(part, at), ...marked }
+    case 'input_audio':
+      return { ...readAudio(part, at), ...marked }
+    default:
+      return { kind: 'video', source: readSource(part, 'video_url', at), ...marked } satisfies MediaPart
+  }
+}
+
+export const nativePart = (what: string, value: unknown, { flavour }: Reading): NativePart => ({
+  kind: 'native',
+  dialect: flavour.name,
+  what,
+  value,
+})
+
+export function text(json: Json, field: string, at: string): string {
+  const value = json[field]
+  if (typeof value !== 'string') throw invalid(`${at}.${field}`, 'must be a text')
+  return value
+}
+
+function readText(part: Json, at: string): TextPart {
+  const citations = readCitations(part.annotations)
+  return { kind: 'text', text: text(part, 'text', at), ...(citations.length > 0 && { citations }) }
+}
+
+const ttls: readonly unknown[] = ['30m', '12h']
+
+export function readCacheMark(mark: unknown): CacheMark | undefined {
+  if (!isObject(mark)) return undefined
+  return ttls.includes(mark.ttl) ? { ttl: mark.ttl as '30m' } : {}
+}
+
+const details: Readonly<Record<string, MediaPart['detail']>> = {
+  auto: 'auto',
+  low: 'low',
+  high: 'high',
+  xhigh: 'high',
+  original: 'original',
+}
+
+function readDetail(detail: unknown): Pick<MediaPart, 'detail'> {
+  const known = typeof detail === 'string' && Object.hasOwn(details, detail) ? details[detail] : undefined
+  return known === undefined ? {} : { detail: known }
+}
+
+function readImage(part: Json, at: string): MediaPart {
+  return { kind: 'image', source: readSource(part, 'image_url', at), ...readDetail(part.detail) }
+}
+
+function readFile(part: Json, at: string): MediaPart {
+  const { file_data: data, filename } = part
+  const name = typeof filename === 'string' ? filename : undefined
+  const isData = typeof data === 'string' && data !== ''
+  const source = isData ? readFileData(data, name, `${at}.file_data`) : readSource(part, 'file_url', at)
+  return { kind: 'file', source, ...(name !== undefined && { name }), ...readDetail(part.detail) }
+}
+
+/** A data URL, or the bare base64 of a file whose name says what it is. */
+function readFileData(data: string, name: string | undefined, at: string): Source {
+  if (data.startsWith('data:')) return readDataUrl(data, at)
+  const mime = name?.toLowerCase().endsWith('.pdf') === false ? 'application/octet-stream' : 'application/pdf'
+  return { at: 'inline', base64: checkBase64(data, at), mime }
+}
+
+const soundTypes: ReadonlyMap<string, string> = new Map([['wav', 'audio/wav'], ['mp3', 'audio/mpeg']])
+
+function readAudio(part: Json, at: string): MediaPart {
+  const sound = part.input_audio
+  if (!isObject(sound)) return { kind: 'audio', source: readSource(part, 'audio_url', at) }
+  const format = text(sound, 'format', `${at}.input_audio`)
+  const base64 = checkBase64(text(sound, 'data', `${at}.input_audio`), `${at}.input_audio.data`)
+  return { kind: 'audio', source: { at: 'inline', base64, mime: soundTypes.get(format) ?? `audio/${format}` } }
+}
+
+/** By its address, in a data URL, or by the name that the provider gave it. */
+function readSource(part: Json, field: string, at: string): Source {
+  const { [field]: url, file_id: id } = part
+  if (typeof url === 'string' && url !== '') {
+    return url.startsWith('data:') ? readDataUrl(url, `${at}.${field}`) : { at: 'url', url }
+  }
+  if (typeof id === 'string' && id !== '') return { at: 'provider', id }
+  throw invalid(`${at}.${field}`, 'must be an address or a data URL')
+}
+
+const DATA_HEAD_CHARS_MAX = 256
+
+function readDataUrl(url: string, at: string): Source {
+  const comma = url.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
+  const head = url.slice('data:'.length, Math.max(comma, 0))
+  if (comma < 0 || !head.endsWith(';base64')) throw invalid(at, 'must hold its data in base64')
+  const mime = head.slice(0, head.indexOf(';')).toLowerCase()
+  return { at: 'inline', base64: checkBase64(url.slice(comma + 1), at), mime: mime || 'application/octet-stream' }
+}
+
+function checkBase64(data: string, at: string): string {
+  if (data === '' || !/^[A-Za-z0-9+/_-]+={0,2}$/.test(data)) throw invalid(at, 'is not valid base64')
+  return data
+}

@@ -1,0 +1,154 @@
+// A whole answer of an upstream, read into the neutral answer.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerPart, Finish, TokenProb } from '../answer.ts'
+import type { Json } from '../checks.ts'
+import type { MediaPart, NativePart } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+import type { AnswerSource } from '../protocol.ts'
+import type { Sealed } from '../sealed.ts'
+import { readCitations } from './citations.ts'
+import type { Flavour } from './flavour.ts'
+import { reasoningParts } from './read-items.ts'
+import { failureOf } from './response.ts'
+import { readUsage } from './usage.ts'
+
+export interface Source {
+  readonly flavour: Flavour
+  readonly source: AnswerSource
+}
+
+export function readWhole(json: unknown, from: Source): Answer {
+  if (!isObject(json)) throw broken('no object')
+  const failure = failureOf(json)
+  if (failure !== undefined) throw new Refusal('upstream_failed', 'a failed answer', { upstream: failure })
+  const output = Array.isArray(json.output) ? json.output : []
+  const parts = output.flatMap(item => readOutputItem(item, from))
+  const usage = readUsage(json)
+  const { service_tier: tier } = json
+  return {
+    ...readHead(json),
+    choices: [{ parts, finish: finishOf(json, parts.map(({ kind }) => kind)) }],
+    ...(usage !== undefined && usage !== 'nonsense' && { usage }),
+    ...(typeof tier === 'string' && { serviceClass: tier }),
+  }
+}
+
+export const broken = (detail: string): Refusal => new Refusal('upstream_failed', detail)
+
+export function readHead({ id, model, created_at: createdS }: Json): Pick<Answer, 'id' | 'model' | 'createdS'> {
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    ...(typeof createdS === 'number' && { createdS }),
+  }
+}
+
+/** Nothing says why it stopped but what is there. */
+export function finishOf({ status, incomplete_details: details }: Json, kinds: readonly AnswerPart['kind'][]): Finish {
+  if (status === 'incomplete') {
+    const reason = isObject(details) ? details.reason : undefined
+    return reason === 'max_output_tokens' ? 'length' : reason === 'content_filter' ? 'filtered' : 'other'
+  }
+  if (status !== 'completed' && status !== undefined && status !== null) return 'other'
+  if (kinds.includes('call')) return 'calls'
+  return kinds.includes('refusal') ? 'filtered' : 'stop'
+}
+
+export function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
+  if (!isObject(item) || typeof item.type !== 'string') return []
+  switch (item.type) {
+    case 'message':
+      return Array.isArray(item.content) ? item.content.flatMap(part => readSpoken(part) ?? []) : []
+    case 'reasoning':
+      return reasoningParts(item, sealedOf(item, from))
+    case 'function_call':
+    case 'custom_tool_call':
+      return [readOutputCall(item, from)]
+    default:
+      return [readOther(item, item.type, from)]
+  }
+}
+
+/** Byte for byte what the upstream wants to see again, and whose it is; or only the latter, where it wants no proof. */
+export function sealedOf(item: Json, { flavour, source }: Source): Sealed | undefined {
+  const { encrypted_content: value, id } = item
+  if (typeof value !== 'string' || value === '') {
+    return flavour.plainThoughts ? { origin: source.origin, form: 'shown', value: '' } : undefined
+  }
+  return { origin: source.origin, form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
+}
+
+function readSpoken(part: unknown): AnswerPart | undefined {
+  if (!isObject(part)) return undefined
+  if (part.type === 'refusal') return part.refusal ? { kind: 'refusal', text: wordsOf(part.refusal) } : undefined
+  if (typeof part.text !== 'string' || part.text === '') return undefined
+  const [citations, logprobs] = [readCitations(part.annotations), readLogprobs(part.logprobs)]
+  return {
+    kind: 'text',
+    text: part.text,
+    ...(citations.length > 0 && { citations }),
+    ...(logprobs.length > 0 && { logprobs }),
+  }
+}
+
+export const wordsOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export function readLogprobs(logprobs: unknown): readonly TokenProb[] {
+  return Array.isArray(logprobs) ? logprobs.flatMap(prob => readProb(prob) ?? []) : []
+}
+
+function readProb(prob: unknown): TokenProb | undefined {
+  if (!isObject(prob) || typeof prob.token !== 'string' || typeof prob.logprob !== 'number') return undefined
+  const { token, logprob, bytes, top_logprobs: others } = prob
+  return {
+    token,
+    logprob,
+    ...(Array.isArray(bytes) && { bytes: bytes.filter(byte => typeof byte === 'number') }),
+    ...(Array.isArray(others) && { top: others.flatMap(other => readProb(other) ?? []) }),
+  }
+}
+
+/** A custom tool that was given as a function answers with its text as the one argument. */
+export function readOutputCall(item: Json, from: Source): Extract<AnswerPart, { kind: 'call' }> {
+  const head = callHead(item, from)
+  const isCustom = item.type === 'custom_tool_call'
+  const given = wordsOf(isCustom ? item.input : item.arguments)
+  return { kind: 'call', ...head, arguments: head.custom && !isCustom ? unwrapped(given) : given }
+}
+
+export interface CallHead {
+  readonly id: string
+  readonly name: string
+  readonly custom?: boolean
+}
+
+export function callHead(item: Json, { source }: Source): CallHead {
+  const name = wordsOf(item.name)
+  if (name === '') throw broken('a call without a name')
+  const isCustom = item.type === 'custom_tool_call' || source.notes.wrapped?.has(name) === true
+  return {
+    id: wordsOf(item.call_id) || source.mintCallId(),
+    name: source.notes.renamed.get(name) ?? name,
+    ...(isCustom && { custom: true }),
+  }
+}
+
+export function unwrapped(given: string): string {
+  try {
+    const { input } = JSON.parse(given) as { input?: unknown }
+    return typeof input === 'string' ? input : given
+  } catch {
+    return given
+  }
+}
+
+/** A picture is one for everybody; what else the provider's own tools did means something only here. */
+export function readOther(item: Json, type: string, { flavour }: Source): MediaPart | NativePart {
+  const { result, output_format: format } = item
+  if (type === 'image_generation_call' && typeof result === 'string' && result !== '') {
+    const mime = `image/${format === 'jpeg' || format === 'webp' ? format : 'png'}`
+    return { kind: 'image', source: { at: 'inline', base64: result, mime } }
+  }
+  return { kind: 'native', dialect: flavour.name, what: type, value: item }
+}

@@ -1,0 +1,122 @@
+// POST /v1/responses: what we read of the body, and what we replace in it for an upstream.
+
+import type { Call, CallState, CallTarget } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { fieldSplice, invalid, missing, optional, refuseFields, requireModel } from '../checks.ts'
+import { isObject, readJsonObject } from '../json-object.ts'
+import { packedMark, unpackSealed } from '../sealed.ts'
+import type { Splice } from '../splice.ts'
+import { spliced } from '../splice.ts'
+import { readEndUser, readTags } from '../tags.ts'
+import type { Flavour } from './flavour.ts'
+import { storedFields, weighInput } from './input.ts'
+
+/** Name models that an upstream may serve instead: at the price of the one that was asked for, a dearer one. */
+const OTHER_MODELS = ['models', 'fallbacks', 'preset'] as const
+
+const CAP = 'max_output_tokens'
+
+/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+const READ_FIELDS: readonly string[] = [
+  ...['model', 'input', 'stream', 'service_tier', 'tools', 'max_tool_calls', 'store', 'background', CAP],
+  ...OTHER_MODELS,
+  ...storedFields,
+]
+
+export function readCall(body: Buffer, flavour: Flavour): Call {
+  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const model = requireModel(json)
+  refuseFields(json, OTHER_MODELS)
+  const state = readState(json)
+  checkInput(json, state)
+  optional(json, 'tools', 'list')
+  const cap = optional(json, CAP, 'count')
+  const serviceClass = optional(json, 'service_tier', 'word')
+  const endUser = readEndUser(json.safety_identifier, json.user)
+  const tags = readTags(json.metadata)
+  return {
+    dialect: flavour.name,
+    body,
+    fields,
+    json,
+    bodyBytes: body.byteLength,
+    ...weighInput(json, body.byteLength),
+    model,
+    stream: optional(json, 'stream', 'boolean') ?? false,
+    wantsUsage: true, // it is part of the last event
+    choices: 1,
+    state,
+    ...(cap !== undefined && { outputTokensMax: cap }),
+    ...(serviceClass !== undefined && { serviceClass }),
+    ...(endUser !== undefined && { endUser }),
+    ...(tags !== undefined && { tags }),
+  }
+}
+
+function readState(json: Json): CallState {
+  const previous = optional(json, 'previous_response_id', 'text')
+  const { conversation } = json
+  const id = isObject(conversation) ? conversation.id : (conversation ?? undefined)
+  if (id !== undefined && typeof id !== 'string') throw invalid('conversation', 'must be an id, or an object with one')
+  if (previous !== undefined && id !== undefined) throw invalid('conversation', 'excludes previous_response_id')
+  return {
+    store: optional(json, 'store', 'boolean') ?? true,
+    background: optional(json, 'background', 'boolean') ?? false,
+    ...(previous !== undefined && { previous }),
+    ...(id !== undefined && { conversation: id }),
+  }
+}
+
+function checkInput(json: Json, state: CallState): void {
+  const { input } = json
+  if (input === undefined || input === null) {
+    const stored = optional(json, 'prompt', 'object') ?? state.previous ?? state.conversation
+    if (stored === undefined) throw missing('input')
+    return
+  }
+  if (typeof input === 'string') return
+  if (!Array.isArray(input)) throw invalid('input', 'must be a text or a list of items')
+  input.forEach((item: unknown, index) => {
+    const ok = isObject(item) && (typeof item.type === 'string' || typeof item.role === 'string')
+    if (!ok) throw invalid(`input[${index}]`, 'must be an object with a type or a role')
+  })
+}
+
+export function writeCall(call: Call, target: CallTarget): Uint8Array {
+  const model = call.fields.get('model')!
+  const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
+  if (target.cap !== undefined) splices.push(...capSplice(call, target.cap))
+  if (target.previous !== undefined) {
+    const span = call.fields.get('previous_response_id')
+    const text = JSON.stringify(target.previous)
+    splices.push(span === undefined ? fieldSplice(call, 'previous_response_id', text) : { ...span, text })
+  }
+  const input = call.fields.get('input')
+  if (input !== undefined && call.body.includes(packedMark)) {
+    splices.push({ ...input, text: JSON.stringify(unsealedInput(call.json.input, target.origin)) })
+  }
+  return spliced(call.body, splices)
+}
+
+function capSplice(call: Call, tokens: number): readonly Splice[] {
+  const text = String(tokens)
+  const span = call.fields.get(CAP)
+  if (span === undefined) return [fieldSplice(call, CAP, text)]
+  const own = call.outputTokensMax
+  return own !== undefined && own <= tokens ? [] : [{ ...span, text }]
+}
+
+/**
+ * The input as the upstream knows it: state that we packed is unpacked for the one that made it, and taken away before
+ * it could reach any other. An item without it is one that the upstream has never seen.
+ */
+function unsealedInput(input: unknown, origin: string | undefined): unknown {
+  if (!Array.isArray(input)) return input
+  return (input as readonly unknown[]).flatMap(item => {
+    const packed = isObject(item) ? item.encrypted_content : undefined
+    if (typeof packed !== 'string' || !packed.startsWith(packedMark)) return [item]
+    const sealed = unpackSealed(packed)
+    if (sealed?.form !== 'encrypted' || sealed.origin === undefined || sealed.origin !== origin) return []
+    return [{ ...(item as Json), ...(sealed.id !== undefined && { id: sealed.id }), encrypted_content: sealed.value }]
+  })
+}

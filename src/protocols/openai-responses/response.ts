@@ -1,0 +1,62 @@
+// A plain answer: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+
+import type { UpstreamWords } from '../../base/errors.ts'
+import type { AnswerReading } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { readError } from '../openai-chat/response.ts'
+import { readUsage } from './usage.ts'
+
+export function readAnswer(body: Buffer): AnswerReading | undefined {
+  let answer: unknown
+  try {
+    answer = JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+  if (!isObject(answer)) return undefined
+  const error = failureOf(answer)
+  const usage = readUsage(answer)
+  if (error !== undefined) return { outputBytes: 0, usage, error }
+  if (!Array.isArray(answer.output)) return undefined
+  let outputBytes = 0
+  for (const item of answer.output) outputBytes += itemBytes(item)
+  return { json: answer, outputBytes, usage, serviceClass: readServiceClass(answer) }
+}
+
+export const readServiceClass = ({ service_tier: tier }: Json): string | undefined =>
+  typeof tier === 'string' ? tier : undefined
+
+/** Codes of a failed answer that are the caller's doing; any other is the upstream's. */
+const CALLERS_FAULT = /^(invalid_|bio_policy|misalignment_|image_|empty_image|unsupported_image|failed_to_download_)/
+
+/** The error of an answer or of a body that is nothing else; undefined where there is none. */
+export function failureOf(answer: Json): UpstreamWords | undefined {
+  const error = answer.error ?? (answer.output === undefined && answer.message !== undefined ? answer : undefined)
+  const failed = answer.status === 'failed'
+  return error || failed ? readFailure(error) : undefined
+}
+
+export function readFailure(error: unknown): UpstreamWords {
+  const code = isObject(error) ? error.code : undefined
+  const status = code === 'rate_limit_exceeded' ? 429 : typeof code === 'string' && CALLERS_FAULT.test(code) ? 400 : 502
+  return readError(error, status)
+}
+
+const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
+
+/** What the model wrote: words, thoughts that are shown, and calls. */
+export function itemBytes(item: unknown): number {
+  if (!isObject(item)) return 0
+  let bytes = 0
+  if (item.type === 'function_call' || item.type === 'custom_tool_call') {
+    bytes += bytesOf(item.name) + bytesOf(item.arguments) + bytesOf(item.input)
+  }
+  for (const parts of [item.content, item.summary]) {
+    if (!Array.isArray(parts)) continue
+    for (const part of parts as readonly unknown[]) {
+      if (isObject(part)) bytes += bytesOf(part.text) + bytesOf(part.refusal)
+    }
+  }
+  return bytes
+}

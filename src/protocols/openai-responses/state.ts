@@ -1,0 +1,137 @@
+// Bodies around kept answers, for those who keep them: the input of a call as named items, what was kept as input
+// again, and the answers of the endpoints that list, delete, count and compact.
+
+import type { Usage } from '../../base/usage.ts'
+import type { Answer } from '../answer.ts'
+import type { Json } from '../checks.ts'
+import { invalid } from '../checks.ts'
+import type { Turn } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+import { Losses } from '../losses.ts'
+import type { Flavour } from './flavour.ts'
+import { readItems } from './read-items.ts'
+import { itemId, responseId } from './response-body.ts'
+import { writeUsage } from './usage.ts'
+import { OutputItems, writeOutput } from './write-output.ts'
+
+const prefixes: ReadonlyMap<unknown, string> = new Map([
+  ['message', 'msg'],
+  ['reasoning', 'rs'],
+  ['function_call', 'fc'],
+  ['function_call_output', 'fco'],
+  ['custom_tool_call', 'ctc'],
+  ['custom_tool_call_output', 'ctco'],
+])
+
+/**
+ * The input of a request as its items, each with a name and in its long form: a text is a message of the user, and a
+ * message without a type has one. Names that the caller gave stay.
+ */
+export function itemsOfInput(json: Json, requestId: string): readonly Json[] {
+  const { input } = json
+  if (input === undefined || input === null) return []
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+  if (!Array.isArray(items)) throw invalid('input', 'must be a text or a list of items')
+  return items.map((item: unknown, index) => {
+    if (!isObject(item)) throw invalid(`input[${index}]`, 'must be an object')
+    const type = item.type ?? 'message'
+    const id = typeof item.id === 'string' ? item.id : itemId(prefixes.get(type) ?? 'item', `in_${requestId}`, index)
+    if (type !== 'message') return { ...item, id }
+    const isModels = item.role === 'assistant'
+    const form = isModels ? { type: 'output_text', annotations: [] } : { type: 'input_text' }
+    const content = typeof item.content === 'string' ? [{ ...form, text: item.content }] : item.content
+    return { ...item, type, id, content, status: item.status ?? 'completed' }
+  })
+}
+
+/** What an answer added to the conversation, as the items that its caller was given. */
+export function itemsOfAnswer(answer: Answer, requestId: string, flavour: Flavour): readonly Json[] {
+  const items = new OutputItems(requestId, new Losses(), flavour)
+  return writeOutput(answer.choices[0]?.parts ?? [], items)
+}
+
+/** Kept items as turns, with what of them only this dialect knows as native parts. */
+export function conversationOfItems(items: readonly Json[], flavour: Flavour): readonly Turn[] {
+  return readItems(items, { flavour, unread: new Set() }, true)
+}
+
+/**
+ * A request that follows kept ones: all items before its own, and no name of what it followed. Instructions are not
+ * inherited.
+ */
+export function withHistory(json: Json, history: readonly Json[], requestId: string): Json {
+  const { previous_response_id: _previous, conversation: _conversation, ...rest } = json
+  return { ...rest, input: [...history, ...itemsOfInput(json, requestId)] }
+}
+
+export const deletedBody = (id: string): string => JSON.stringify({ id, object: 'response', deleted: true })
+
+/** One page of a list; items know their own names. */
+export function listBody(items: readonly Json[], hasMore: boolean): string {
+  return JSON.stringify({
+    object: 'list',
+    data: items,
+    first_id: items[0]?.id ?? null,
+    last_id: items.at(-1)?.id ?? null,
+    has_more: hasMore,
+  })
+}
+
+export interface PageAsk {
+  readonly after: string | undefined
+  readonly limit: number
+  readonly order: 'asc' | 'desc'
+}
+
+/** The page of these items (in the order in which they came) that a caller asks for. */
+export function pageOf(items: readonly Json[], { after, limit, order }: PageAsk): string {
+  const ordered = order === 'asc' ? items : [...items].reverse()
+  const from = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
+  if (after !== undefined && from === 0) throw invalid('after', 'names no item of this list')
+  const page = ordered.slice(from, from + limit)
+  return listBody(page, from + page.length < ordered.length)
+}
+
+export const inputTokensBody = (tokens: number): string =>
+  JSON.stringify({ object: 'response.input_tokens', input_tokens: tokens })
+
+/** Of an upstream's own count; undefined for what is none. */
+export function readInputTokens(json: unknown): number | undefined {
+  const tokens = isObject(json) ? json.input_tokens : undefined
+  return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
+}
+
+export interface Compaction {
+  readonly requestId: string
+  readonly createdS: number
+  /** Messages of the user that stay as they are. */
+  readonly kept: readonly Json[]
+  /** What stands for all the rest, opaque to its caller. */
+  readonly content: string
+  readonly usage: Usage
+}
+
+export function compactionBody({ requestId, createdS, kept, content, usage }: Compaction): string {
+  const item = { id: itemId('cmp', requestId, 0), type: 'compaction', encrypted_content: content }
+  return JSON.stringify({
+    id: responseId(requestId),
+    object: 'response.compaction',
+    created_at: createdS,
+    output: [...kept, item],
+    usage: writeUsage(usage),
+  })
+}
+
+export interface Compacted {
+  readonly content: string
+  readonly rest: readonly Json[]
+}
+
+/** What stands for earlier items, in an input or in a compacted answer; undefined where nothing does. */
+export function readCompaction(items: unknown): Compacted | undefined {
+  if (!Array.isArray(items)) return undefined
+  const all = items.filter(isObject)
+  const at = all.findLastIndex(({ type }) => type === 'compaction')
+  const content = at < 0 ? undefined : all[at]!.encrypted_content
+  return typeof content === 'string' ? { content, rest: all.filter((_, index) => index !== at) } : undefined
+}

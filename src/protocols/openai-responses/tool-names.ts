@@ -1,0 +1,30 @@
+// Names of tools as this dialect allows them. One that had to be changed is noted, so that the answer can name the tool
+// as its caller does.
+
+import type { TranslationNotes } from '../protocol.ts'
+
+const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/
+const NAME_CHARS_MAX = 64
+
+export class ToolNames {
+  readonly #notes: TranslationNotes
+  readonly #written = new Map<string, string>()
+
+  /** `known` are names that stay as they are, so that no other is changed into one of them. */
+  constructor(notes: TranslationNotes, known: readonly string[]) {
+    this.#notes = notes
+    for (const name of known) if (ALLOWED.test(name)) this.#written.set(name, name)
+  }
+
+  write(name: string): string {
+    const known = this.#written.get(name)
+    if (known !== undefined) return known
+    const clean = name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, NAME_CHARS_MAX) || 'tool'
+    const taken = new Set(this.#written.values())
+    let written = clean
+    for (let n = 2; taken.has(written); n++) written = `${clean.slice(0, NAME_CHARS_MAX - 5)}_${n}`
+    this.#written.set(name, written)
+    if (written !== name) this.#notes.renamed.set(written, name)
+    return written
+  }
+}

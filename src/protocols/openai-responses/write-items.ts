@@ -1,0 +1,239 @@
+// Turns of a conversation as items of a request.
+
+import type { Json } from '../checks.ts'
+import type { CacheMark, CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart } from '../conversation.ts'
+import type { Turn } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import { writeAnnotation } from './citations.ts'
+import type { Flavour } from './flavour.ts'
+import type { ToolNames } from './tool-names.ts'
+
+export interface Writing {
+  readonly flavour: Flavour
+  readonly target: ConversationTarget
+  readonly names: ToolNames
+}
+
+export function writeItems(turns: readonly Turn[], writing: Writing): readonly Json[] {
+  const items: Json[] = []
+  for (const turn of turns) {
+    if (turn.name !== undefined) writing.target.notes.losses.add('name')
+    if (turn.role === 'assistant') items.push(...writeAssistant(turn.parts, writing))
+    else items.push(...writeOther(turn, writing))
+  }
+  return items
+}
+
+/** Results are items of their own; what stands beside them is said by the user. */
+function writeOther({ role, parts }: Turn, writing: Writing): readonly Json[] {
+  const items: Json[] = []
+  let content: Json[] = []
+  const spoken = role === 'tool' ? 'user' : role === 'developer' && !writing.flavour.developers ? 'system' : role
+  const flush = (): void => {
+    if (content.length > 0) items.push({ type: 'message', role: spoken, content })
+    content = []
+  }
+  for (const part of parts) {
+    const isItem = part.kind === 'result' || (part.kind === 'native' && isOwnItem(part.value))
+    const written = part.kind === 'result' ? writeResult(part, writing) : writeInputPart(part, writing)
+    if (written === undefined) continue
+    if (!isItem) content.push(written)
+    else {
+      flush()
+      items.push(written)
+    }
+  }
+  flush()
+  return items
+}
+
+function isOwnItem(value: unknown): boolean {
+  const type = isObject(value) ? value.type : undefined
+  return typeof type !== 'string' || !type.startsWith('input_')
+}
+
+function writeInputPart(part: Part, writing: Writing): Json | undefined {
+  const { losses } = writing.target.notes
+  switch (part.kind) {
+    case 'text':
+      // An empty text says nothing, and some refuse it.
+      return part.text === '' ? undefined : { type: 'input_text', text: part.text, ...mark(part.cache, writing) }
+    case 'image':
+    case 'audio':
+    case 'video':
+    case 'file':
+      return writeMedia(part, writing)
+    case 'native':
+      if (part.dialect === writing.flavour.name) return part.value as Json
+      losses.add(part.what)
+      return undefined
+    case 'refusal':
+      return { type: 'input_text', text: part.text }
+    default:
+      losses.add(part.kind)
+      return undefined
+  }
+}
+
+/** The dialect knows two; the shorter is its own default. */
+export const keptFor = (ttl: NonNullable<CacheMark['ttl']>): string => (ttl === '1h' || ttl === '12h' ? '12h' : '30m')
+
+export function mark(cache: CacheMark | undefined, { flavour, target }: Writing): Json {
+  if (cache === undefined) return {}
+  if (!flavour.cacheMarks || target.traits.cacheMarks === false) {
+    target.notes.losses.add('cache')
+    return {}
+  }
+  const ttl = cache.ttl === undefined ? undefined : keptFor(cache.ttl)
+  return { prompt_cache_breakpoint: { mode: 'explicit', ...(ttl !== undefined && { ttl }) } }
+}
+
+function writeMedia(part: MediaPart, writing: Writing): Json | undefined {
+  const { losses } = writing.target.notes
+  const { source } = part
+  if (source.at === 'provider') {
+    losses.add(`${part.kind}.id`)
+    return undefined
+  }
+  if (source.at === 'text') {
+    const name = part.name === undefined ? '' : `${part.name}:\n`
+    return { type: 'input_text', text: `${name}${source.text}`, ...mark(part.cache, writing) }
+  }
+  const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
+  const marked = mark(part.cache, writing)
+  if (part.kind === 'image') {
+    return { type: 'input_image', image_url: url, detail: imageDetail(part, writing), ...marked }
+  }
+  if (part.kind === 'audio') return writeAudio(part, url, writing)
+  if (part.kind === 'file') {
+    const place = source.at === 'url' ? { file_url: url } : { file_data: url }
+    const filename = part.name ?? (source.at === 'url' ? undefined : fileName(source.mime))
+    return { type: 'input_file', ...place, ...(filename !== undefined && { filename }), ...marked }
+  }
+  if (writing.flavour.films) return { type: 'input_video', video_url: url, ...marked }
+  losses.add('video')
+  return undefined
+}
+
+const imageDetail = ({ detail = 'auto' }: MediaPart, { flavour }: Writing): string =>
+  detail === 'original' && flavour.films ? 'high' : detail
+
+const formats: ReadonlyMap<string, string> = new Map([
+  ...['audio/wav', 'audio/x-wav', 'audio/wave'].map(mime => [mime, 'wav'] as const),
+  ...['audio/mpeg', 'audio/mp3'].map(mime => [mime, 'mp3'] as const),
+])
+
+function writeAudio({ source }: MediaPart, url: string, { flavour, target }: Writing): Json | undefined {
+  if (flavour.films) return { type: 'input_audio', audio_url: url }
+  const format = source.at === 'inline' ? formats.get(source.mime) : undefined
+  if (source.at === 'inline' && format !== undefined) {
+    return { type: 'input_audio', input_audio: { data: source.base64, format } }
+  }
+  target.notes.losses.add('audio')
+  return undefined
+}
+
+/** A file without a name is refused. */
+const fileName = (mime: string): string => `file.${/^[a-z]+\/([a-z0-9]{1,8})$/.exec(mime)?.[1] ?? 'bin'}`
+
+/** Nothing says that a tool failed but its words. */
+const FAILED = 'The tool failed:'
+
+function writeResult({ callId, parts, failed, custom, cache }: ResultPart, writing: Writing): Json {
+  const type = custom && writing.flavour.customTools ? 'custom_tool_call_output' : 'function_call_output'
+  const marked = mark(cache, writing)
+  const [first] = parts
+  if (parts.length <= 1 && (first === undefined || isPlain(first)) && Object.keys(marked).length === 0) {
+    return { type, call_id: callId, output: `${failed ? `${FAILED}\n` : ''}${first?.text ?? ''}` }
+  }
+  const rich = writing.target.traits.richResults !== false
+  const output: Json[] = failed ? [{ type: 'input_text', text: FAILED }] : []
+  for (const part of parts) {
+    const written = rich || part.kind === 'text' ? writeInputPart(part, writing) : undefined
+    if (written !== undefined) output.push(written)
+    else if (part.kind !== 'text') writing.target.notes.losses.add(`result.${part.kind}`)
+  }
+  const last = output.pop() ?? { type: 'input_text', text: ' ' }
+  return { type, call_id: callId, output: [...output, { ...last, ...marked }] }
+}
+
+const isPlain = (part: TextPart | MediaPart): part is TextPart => part.kind === 'text' && part.cache === undefined
+
+function writeAssistant(parts: readonly Part[], writing: Writing): readonly Json[] {
+  const items: Json[] = []
+  let content: Json[] = []
+  const flush = (): void => {
+    if (content.length > 0) items.push({ type: 'message', role: 'assistant', content })
+    content = []
+  }
+  for (const part of parts) {
+    if (part.kind === 'text' || part.kind === 'refusal') {
+      if (part.text !== '') content.push(writeSpoken(part, writing))
+      continue
+    }
+    const item = writeOwnItem(part, writing)
+    if (item === undefined) continue
+    flush()
+    items.push(item)
+  }
+  flush()
+  return items
+}
+
+function writeSpoken(part: Extract<Part, { kind: 'text' | 'refusal' }>, { target }: Writing): Json {
+  if (part.kind === 'refusal') return { type: 'refusal', refusal: part.text }
+  const { text, citations = [], cache } = part
+  // Marks of the cache stand only in what the model reads, not in what it said.
+  if (cache !== undefined) target.notes.losses.add('cache')
+  const annotations = citations.flatMap(citation => writeAnnotation(citation, text.length) ?? [])
+  if (annotations.length < citations.length) target.notes.losses.add('citations')
+  return { type: 'output_text', text, annotations }
+}
+
+function writeOwnItem(part: Part, writing: Writing): Json | undefined {
+  const { losses } = writing.target.notes
+  switch (part.kind) {
+    case 'reasoning':
+      return writeReasoning(part, writing)
+    case 'call':
+      return writeCall(part, writing)
+    case 'native':
+      if (part.dialect === writing.flavour.name) return part.value as Json
+      losses.add(part.what)
+      return undefined
+    default:
+      // What a model drew or spoke cannot be given back to it as its own.
+      losses.add(`assistant.${part.kind}`)
+      return undefined
+  }
+}
+
+/** Only thoughts that this very upstream sealed are known to it; those of another would be refused. */
+function writeReasoning({ text, raw, sealed }: ReasoningPart, { flavour, target }: Writing): Json | undefined {
+  const isOurs = sealed?.origin !== undefined && sealed.origin === target.origin
+  const isOwn = isOurs && sealed.form === 'encrypted'
+  const isPlain = flavour.plainThoughts && text !== '' && (sealed === undefined || (isOurs && sealed.form === 'shown'))
+  if (!isOwn && !isPlain) {
+    target.notes.losses.add(sealed === undefined ? 'reasoning' : 'reasoning_state')
+    return undefined
+  }
+  const shown = text === '' ? [] : [{ type: raw ? 'reasoning_text' : 'summary_text', text }]
+  return {
+    type: 'reasoning',
+    ...(isOwn && sealed.id !== undefined && { id: sealed.id }),
+    summary: raw && !flavour.plainThoughts ? [] : shown.map(part => ({ ...part, type: 'summary_text' })),
+    ...(raw && !flavour.plainThoughts && shown.length > 0 && { content: shown }),
+    ...(isOwn && { encrypted_content: sealed.value }),
+  }
+}
+
+function writeCall({ id, name, arguments: given, custom, sealed, cache }: CallPart, writing: Writing): Json {
+  const { losses } = writing.target.notes
+  if (sealed !== undefined) losses.add('reasoning_state')
+  if (cache !== undefined) losses.add('cache')
+  const written = writing.names.write(name)
+  if (!custom) return { type: 'function_call', call_id: id, name: written, arguments: given === '' ? '{}' : given }
+  if (writing.flavour.customTools) return { type: 'custom_tool_call', call_id: id, name: written, input: given }
+  return { type: 'function_call', call_id: id, name: written, arguments: JSON.stringify({ input: given }) }
+}

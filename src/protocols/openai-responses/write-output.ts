@@ -1,0 +1,187 @@
+// The parts of an answer as items of its output: one for each thought and each call, and one message for what is said
+// without anything between.
+
+import type { AnswerPart, TokenProb } from '../answer.ts'
+import type { Json } from '../checks.ts'
+import type { Citation, MediaPart, NativePart } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+import type { Losses } from '../losses.ts'
+import type { Sealed } from '../sealed.ts'
+import { packSealed } from '../sealed.ts'
+import { writeAnnotation } from './citations.ts'
+import type { Flavour } from './flavour.ts'
+import { itemId } from './response-body.ts'
+
+/** Gives items their names, in the order in which they begin. */
+export class OutputItems {
+  readonly #requestId: string
+  readonly #losses: Losses
+  readonly #flavour: Flavour
+  readonly #callIds = new Set<string>()
+  #count = 0
+
+  constructor(requestId: string, losses: Losses, flavour: Flavour) {
+    this.#requestId = requestId
+    this.#losses = losses
+    this.#flavour = flavour
+  }
+
+  mint(prefix: string): string {
+    return itemId(prefix, this.#requestId, this.#count++)
+  }
+
+  /** Readers refuse two calls of the same name in one answer, which some upstreams give. */
+  callId(id: string): string {
+    let unique = id
+    for (let n = 2; this.#callIds.has(unique); n++) unique = `${id}_${n}`
+    this.#callIds.add(unique)
+    return unique
+  }
+
+  lose(code: string): void {
+    this.#losses.add(code)
+  }
+
+  /** Undefined for what has no form here. */
+  whole(part: MediaPart | NativePart): Json | undefined {
+    if (part.kind === 'native') {
+      if (part.dialect === this.#flavour.name && isObject(part.value)) return { id: this.mint('item'), ...part.value }
+      this.lose(part.what)
+      return undefined
+    }
+    if (part.kind === 'image' && part.source.at === 'inline') {
+      const id = this.mint('ig')
+      return { id, type: 'image_generation_call', status: 'completed', result: part.source.base64 }
+    }
+    this.lose(part.kind)
+    return undefined
+  }
+
+  annotation(citation: Citation, textLength: number): Json | undefined {
+    const annotation = writeAnnotation(citation, textLength)
+    if (annotation === undefined) this.lose('citations')
+    return annotation
+  }
+}
+
+export const messageItem = (id: string, status: string, content: readonly Json[]): Json => ({
+  id,
+  type: 'message',
+  status,
+  role: 'assistant',
+  content,
+})
+
+export const textPart = (text: string, annotations: readonly Json[], logprobs: readonly Json[]): Json => ({
+  type: 'output_text',
+  text,
+  annotations,
+  logprobs,
+})
+
+export const refusalPart = (refusal: string): Json => ({ type: 'refusal', refusal })
+
+export interface Thought {
+  readonly text: string
+  readonly raw: boolean
+  readonly sealed?: Sealed | undefined
+}
+
+/** What seals it travels with its origin, so that it finds back. */
+export function reasoningItem(id: string, { text, raw, sealed }: Thought): Json {
+  return {
+    id,
+    type: 'reasoning',
+    summary: raw || text === '' ? [] : [{ type: 'summary_text', text }],
+    ...(raw && text !== '' && { content: [{ type: 'reasoning_text', text }] }),
+    ...(sealed !== undefined && { encrypted_content: packSealed(sealed) }),
+  }
+}
+
+export interface WrittenCall {
+  readonly callId: string
+  readonly name: string
+  readonly custom: boolean
+}
+
+export const callPrefix = (custom: boolean): string => (custom ? 'ctc' : 'fc')
+
+export function callItem(id: string, { callId, name, custom }: WrittenCall, written: string | undefined): Json {
+  const status = written === undefined ? 'in_progress' : 'completed'
+  const text = written ?? ''
+  return custom
+    ? { id, type: 'custom_tool_call', status, call_id: callId, name, input: text }
+    : { id, type: 'function_call', status, call_id: callId, name, arguments: text }
+}
+
+/** What signs a call has no place in its item, so it stands behind it in one of its own that names the call. */
+export const signatureItem = (id: string, sealed: Sealed, callId: string): Json =>
+  reasoningItem(id, { text: '', raw: false, sealed: { ...sealed, id: callId } })
+
+export function writeProbs(probs: readonly TokenProb[] | undefined): readonly Json[] {
+  return (probs ?? []).map(prob => ({
+    ...writeProb(prob),
+    top_logprobs: (prob.top ?? []).map(writeProb),
+  }))
+}
+
+const writeProb = ({ token, logprob, bytes }: TokenProb): Json => ({
+  token,
+  logprob,
+  bytes: bytes ?? [...Buffer.from(token)],
+})
+
+/** An empty call has no arguments, which is an object as well. */
+export const argumentsOf = (text: string, custom: boolean): string => (text === '' && !custom ? '{}' : text)
+
+export function writeOutput(parts: readonly AnswerPart[], items: OutputItems): readonly Json[] {
+  const output: Json[] = []
+  let message: { readonly id: string; readonly content: Json[] } | undefined
+  for (const part of parts) {
+    if (part.kind === 'text' || part.kind === 'refusal') {
+      const spoken = writeSpoken(part, items)
+      if (spoken === undefined) continue
+      if (message === undefined) {
+        message = { id: items.mint('msg'), content: [] }
+        output.push(messageItem(message.id, 'completed', message.content))
+      }
+      message.content.push(spoken)
+      continue
+    }
+    const written = writeItem(part, items)
+    if (written.length > 0) message = undefined
+    output.push(...written)
+  }
+  return output
+}
+
+function writeSpoken(part: Extract<AnswerPart, { kind: 'text' | 'refusal' }>, items: OutputItems): Json | undefined {
+  if (part.text === '') return undefined
+  if (part.kind === 'refusal') return refusalPart(part.text)
+  const { text, citations = [], logprobs } = part
+  const annotations = citations.flatMap((citation): Json[] => {
+    const annotation = items.annotation(citation, text.length)
+    return annotation === undefined ? [] : [annotation]
+  })
+  return textPart(text, annotations, writeProbs(logprobs))
+}
+
+function writeItem(part: Exclude<AnswerPart, { kind: 'text' | 'refusal' }>, items: OutputItems): readonly Json[] {
+  switch (part.kind) {
+    case 'reasoning': {
+      const { text, raw = false, sealed } = part
+      return text === '' && sealed === undefined ? [] : [reasoningItem(items.mint('rs'), { text, raw, sealed })]
+    }
+    case 'call': {
+      const { name, custom = false, sealed } = part
+      const callId = items.callId(part.id)
+      const call = { callId, name, custom }
+      const item = callItem(items.mint(callPrefix(custom)), call, argumentsOf(part.arguments, custom))
+      return sealed === undefined ? [item] : [item, signatureItem(items.mint('rs'), sealed, callId)]
+    }
+    default: {
+      const item = items.whole(part)
+      return item === undefined ? [] : [item]
+    }
+  }
+}

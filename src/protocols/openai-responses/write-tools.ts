@@ -1,0 +1,117 @@
+// Tools, the choice among them, and the form of the answer, as fields of a request.
+
+import type { Json } from '../checks.ts'
+import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../conversation.ts'
+import type { Writing } from './write-items.ts'
+
+const emptySchema: Json = { type: 'object', properties: {} }
+
+export function writeTools({ tools, toolChoice }: Conversation, writing: Writing): Json {
+  if (tools.length === 0) return {}
+  const { flavour, target } = writing
+  const only = flavour.allowedTools ? undefined : toolChoice?.names
+  const offered = only === undefined ? tools : tools.filter(tool => !isNamed(tool) || only.includes(tool.name))
+  const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
+  if (written.length === 0) return {}
+  const choice = toolChoice && writeChoice(toolChoice, tools, writing)
+  const uses = offered.flatMap(tool => (tool.kind === 'search' && tool.usesMax !== undefined ? [tool.usesMax] : []))
+  const isAlone = offered.every(tool => tool.kind !== 'native')
+  if (uses.length > 0 && !isAlone) target.notes.losses.add('tools.search.uses')
+  return {
+    tools: written,
+    ...(choice !== undefined && { tool_choice: choice }),
+    // It counts all calls of the provider's own tools, which is the same where searching is the only one.
+    ...(uses.length > 0 && isAlone && { max_tool_calls: Math.min(...uses) }),
+  }
+}
+
+const isNamed = (tool: Tool): tool is Extract<Tool, { name: string }> =>
+  tool.kind === 'function' || tool.kind === 'custom'
+
+function writeTool(tool: Tool, writing: Writing): Json | undefined {
+  const { flavour, names, target } = writing
+  const { losses } = target.notes
+  if (tool.kind !== 'native' && tool.cache !== undefined) losses.add('cache')
+  switch (tool.kind) {
+    case 'function':
+      return writeFunction(tool, names.write(tool.name))
+    case 'search':
+      return writeSearch(tool, writing)
+    case 'native':
+      if (tool.dialect === flavour.name) return tool.value as Json
+      losses.add(`tools.${tool.what}`)
+      return undefined
+    case 'custom': {
+      const name = names.write(tool.name)
+      const described = tool.description === undefined ? undefined : { description: tool.description }
+      if (flavour.customTools) {
+        const format = tool.grammar && { type: 'grammar', ...tool.grammar }
+        return { type: 'custom', name, ...described, ...(format && { format }) }
+      }
+      if (tool.grammar !== undefined) losses.add('tools.custom.format')
+      target.notes.wrapped ??= new Set()
+      target.notes.wrapped.add(name)
+      const schema = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
+      return writeFunction({ kind: 'function', name, schema, ...described }, name)
+    }
+  }
+}
+
+/** Here a function is strict unless it is said not to be. */
+function writeFunction({ description, schema, strict }: FunctionTool, name: string): Json {
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    parameters: schema ?? emptySchema,
+    strict: strict ?? false,
+  }
+}
+
+function writeSearch(tool: SearchTool, { flavour, target }: Writing): Json {
+  const { domains, contextSize, place } = tool
+  const location = place && { type: 'approximate', city: place.city, country: place.country, region: place.region }
+  const where = location && { user_location: { ...location, timezone: place.zone } }
+  if (!flavour.searchOptions) {
+    if (domains !== undefined) target.notes.losses.add('tools.search.domains')
+    if (contextSize !== undefined) target.notes.losses.add('tools.search.context_size')
+    return { type: 'web_search', ...where }
+  }
+  return {
+    type: 'web_search',
+    ...(domains !== undefined && { filters: { allowed_domains: domains } }),
+    ...(contextSize !== undefined && { search_context_size: contextSize }),
+    ...where,
+  }
+}
+
+function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writing: Writing): unknown {
+  const { flavour, target } = writing
+  const forced = mode === 'required' && target.traits.forcedTool === false
+  if (forced) target.notes.losses.add('tool_choice')
+  const asked = forced ? 'auto' : mode
+  if (names === undefined || names.length === 0 || asked === 'none') return asked
+  const named = names.map(name => {
+    const isCustom = flavour.customTools && tools.some(tool => tool.kind === 'custom' && tool.name === name)
+    return { type: isCustom ? 'custom' : 'function', name: writing.names.write(name) }
+  })
+  if (named.length === 1 && asked === 'required') return named[0]
+  return flavour.allowedTools ? { type: 'allowed_tools', mode: asked, tools: named } : asked
+}
+
+/** Held to a schema, or at least to JSON where the model knows no schemas. */
+export function writeFormat(format: OutputFormat, { target }: Writing, hasTools: boolean): Json {
+  if (format.kind === 'json') return { type: 'json_object' }
+  const { traits, notes } = target
+  if (traits.schema === false || (traits.schemaWithTools === false && hasTools)) {
+    notes.losses.add('format.schema')
+    return { type: 'json_object' }
+  }
+  return {
+    type: 'json_schema',
+    name: format.name?.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'answer',
+    ...(format.description !== undefined && { description: format.description }),
+    schema: format.schema,
+    strict: format.strict ?? false,
+  }
+}

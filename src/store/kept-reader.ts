@@ -1,0 +1,138 @@
+// Reads what is kept between calls, always for the account that asks. What has had its time is not there, whether or
+// not it has been swept away.
+
+import type { Database } from 'bun:sqlite'
+import type { Spread } from '../base/spread.ts'
+import type { KeptId, ResponseFacts, ResponseStatus, TaskFacts, TaskStatus } from './kept.ts'
+
+export interface ResponseRow extends ResponseFacts {
+  readonly expiresMs: number
+  /** Of its envelope. */
+  readonly bytes: number
+  readonly sealed: Uint8Array | null
+}
+
+export interface TaskRow extends TaskFacts {
+  readonly upstreamId: string | null
+  readonly status: TaskStatus
+  readonly updatedMs: number
+  readonly polledMs: number | null
+  /** Null when it is over. */
+  readonly dueMs: number | null
+  readonly sealed: Uint8Array | null
+}
+
+export interface TaskFilter {
+  readonly status?: TaskStatus | undefined
+  readonly model?: string | undefined
+  readonly ids?: readonly string[] | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
+type Raw = Record<string, bigint | string | Uint8Array | null>
+type Value = string | number | null
+
+const TASK = 'SELECT * FROM task WHERE '
+// One whose creation nobody has answered for yet is nobody's to see.
+const LISTED = `account_id = ?1 AND upstream_id IS NOT NULL AND (?2 IS NULL OR status = ?2)
+  AND (?3 IS NULL OR model = ?3) AND (?4 IS NULL OR id IN (SELECT value FROM json_each(?4)))`
+
+export class KeptReader {
+  readonly #response
+  readonly #reasoning
+  readonly #file
+  readonly #task
+  readonly #listTasks
+  readonly #countTasks
+  readonly #dueTasks
+  readonly #factors
+
+  constructor(db: Database) {
+    const query = (sql: string) => db.query<Raw, Value[]>(sql)
+    const owned = 'account_id = ?1 AND id = ?2 AND expires_ms > ?3'
+    this.#response = query('SELECT * FROM kept_response WHERE '.concat(owned))
+    this.#reasoning = query('SELECT sealed FROM kept_reasoning WHERE '.concat(owned))
+    this.#file = query('SELECT channel FROM kept_file WHERE '.concat(owned))
+    this.#task = query(TASK.concat('account_id = ?1 AND id = ?2'))
+    this.#listTasks = query(TASK.concat(LISTED, ' ORDER BY call_id DESC LIMIT ?5 OFFSET ?6'))
+    this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(LISTED))
+    this.#dueTasks = query(TASK.concat('due_ms <= ?1 ORDER BY due_ms LIMIT ?2'))
+    this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
+  }
+
+  response({ accountId, id }: KeptId, nowMs: number): ResponseRow | undefined {
+    const row = this.#response.get(accountId, id, nowMs)
+    return row === null ? undefined : responseOf(row)
+  }
+
+  reasoning({ accountId, id }: KeptId, nowMs: number): Uint8Array | undefined {
+    return this.#reasoning.get(accountId, id, nowMs)?.sealed as Uint8Array | undefined
+  }
+
+  /** The channel that it lies at. */
+  file({ accountId, id }: KeptId, nowMs: number): string | undefined {
+    return this.#file.get(accountId, id, nowMs)?.channel as string | undefined
+  }
+
+  task({ accountId, id }: KeptId): TaskRow | undefined {
+    const row = this.#task.get(accountId, id)
+    return row === null ? undefined : taskOf(row)
+  }
+
+  /** Newest first, and how many there are in all. */
+  tasks(accountId: number, { status, model, ids, limit, offset }: TaskFilter): [readonly TaskRow[], number] {
+    const named = [accountId, status ?? null, model ?? null, ids === undefined ? null : JSON.stringify(ids)]
+    const rows = this.#listTasks.all(...named, limit, offset)
+    return [rows.map(taskOf), Number(this.#countTasks.get(...named)!.n)]
+  }
+
+  /** Of all accounts, the longest due first. */
+  dueTasks(nowMs: number, limit: number): readonly TaskRow[] {
+    return this.#dueTasks.all(nowMs, limit).map(taskOf)
+  }
+
+  /** All of them. For the start. */
+  factors(): ReadonlyMap<string, Spread> {
+    const rows = this.#factors.all() as unknown as { model: string; n: bigint; mean: number; m2: number }[]
+    return new Map(rows.map(({ model, n, mean, m2 }) => [model, { n: Number(n), mean, m2 }]))
+  }
+}
+
+const optional = (value: Raw[string] | undefined): number | null => (value === null ? null : Number(value))
+
+function responseOf(row: Raw): ResponseRow {
+  return {
+    accountId: Number(row.account_id),
+    id: row.id as string,
+    keyId: Number(row.key_id),
+    status: row.status as ResponseStatus,
+    model: row.model as string,
+    channel: row.channel as string | null,
+    upstreamId: row.upstream_id as string | null,
+    previousId: row.previous_id as string | null,
+    createdMs: Number(row.created_ms),
+    expiresMs: Number(row.expires_ms),
+    bytes: Number(row.bytes),
+    sealed: row.sealed as Uint8Array | null,
+  }
+}
+
+function taskOf(row: Raw): TaskRow {
+  return {
+    callId: Number(row.call_id),
+    accountId: Number(row.account_id),
+    id: row.id as string,
+    keyId: Number(row.key_id),
+    provider: row.provider as string,
+    model: row.model as string,
+    channel: row.channel as string,
+    upstreamId: row.upstream_id as string | null,
+    status: row.status as TaskStatus,
+    createdMs: Number(row.created_ms),
+    updatedMs: Number(row.updated_ms),
+    polledMs: optional(row.polled_ms),
+    dueMs: optional(row.due_ms),
+    sealed: row.sealed as Uint8Array | null,
+  }
+}

@@ -1,0 +1,96 @@
+// Each quirk on a request, and what none of them may do: change a byte of what it does not concern.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { applyQuirks, quirks, readQuirk, streamFormat } from './quirks.ts'
+
+const body = '{ "model" : "m","stream":true, "max_tokens":1.50, "messages":[ {"role":"user"} ]}'
+const request = {
+  url: 'https://host.example:8080/a/b:c?x=1:2',
+  headers: { 'accept': 'text/event-stream', 'anthropic-version': '2023-06-01', 'anthropic-beta': 'one, two,' },
+  body: Buffer.from(body),
+}
+
+function sent(names: readonly string[], from = request) {
+  const provider = { quirks: names.map(name => readQuirk(name)!) }
+  const { url, headers, body } = applyQuirks(provider, from)
+  return { url, headers: headers as Record<string, string>, body: Buffer.from(body).toString('utf8') }
+}
+
+test('every quirk is named here', () => {
+  expect(Object.keys(quirks)).toEqual([
+    ...['bodyWithoutModel', 'bodyWithoutStream', 'anthropicVersionInBody', 'anthropicBetaInBody', 'colonsEscaped'],
+    'awsEventStream',
+  ])
+})
+
+test('a provider without quirks gets the very same request', () => {
+  expect(applyQuirks({ quirks: [] }, request)).toBe(request)
+})
+
+describe('a quirk', () => {
+  test('bodyWithoutModel takes the model out', () => {
+    expect(sent(['bodyWithoutModel']).body).toBe('{"stream":true,"max_tokens":1.50,"messages":[ {"role":"user"} ]}')
+  })
+
+  test('bodyWithoutStream takes the flag out', () => {
+    expect(sent(['bodyWithoutStream']).body).toBe('{"model":"m","max_tokens":1.50,"messages":[ {"role":"user"} ]}')
+  })
+
+  test('anthropicVersionInBody moves the version, and is the only one to say it', () => {
+    const twice = { ...request, body: Buffer.from('{"anthropic_version":"x","a":1}') }
+    const { headers, body } = sent(['anthropicVersionInBody:v-1'], twice)
+    expect(body).toBe('{"a":1,"anthropic_version":"v-1"}')
+    expect(headers['anthropic-version']).toBeUndefined()
+  })
+
+  test('anthropicBetaInBody moves the features, if there are any', () => {
+    const { headers, body } = sent(['anthropicBetaInBody'], { ...request, body: Buffer.from('{"a":1}') })
+    expect(body).toBe('{"a":1,"anthropic_beta":["one","two"]}')
+    expect(headers['anthropic-beta']).toBeUndefined()
+    const without = { ...request, headers: { ...request.headers, 'anthropic-beta': ' ' }, body: Buffer.from('{"a":1}') }
+    expect(sent(['anthropicBetaInBody'], without).body).toBe('{"a":1}')
+  })
+
+  test('colonsEscaped escapes those of the path only', () => {
+    expect(sent(['colonsEscaped']).url).toBe('https://host.example:8080/a/b%3Ac?x=1:2')
+  })
+
+  test('awsEventStream asks for binary messages where it streams, and reads them', () => {
+    expect(sent(['awsEventStream']).headers.accept).toBe('application/vnd.amazon.eventstream')
+    const plain = { ...request, headers: { ...request.headers, accept: 'application/json' } }
+    expect(sent(['awsEventStream'], plain).headers.accept).toBe('application/json')
+    const format = streamFormat({ quirks: [readQuirk('awsEventStream')!] })
+    expect(format.contentType).toBe('application/vnd.amazon.eventstream')
+    expect(() => format.open(1024).push(Buffer.alloc(64, 1))).toThrow()
+  })
+})
+
+test('streams are server-sent events where no quirk says otherwise', () => {
+  const format = streamFormat({ quirks: [readQuirk('bodyWithoutModel')!] })
+  expect(format.contentType).toBe('text/event-stream')
+  expect(format.open(1024).push(Buffer.from('data: 1\n\n')).map(String)).toEqual(['data: 1\n\n'])
+})
+
+test('the request itself is left alone', () => {
+  sent(Object.entries(quirks).map(([name, { argued }]) => (argued ? `${name}:x` : name)))
+  expect(String(request.body)).toBe(body)
+  expect(request.headers['anthropic-version']).toBe('2023-06-01')
+})
+
+test.each(['{}', '{"model":1}', ' { } '])('a body of %s stays an object', text => {
+  expect(sent(['bodyWithoutModel'], { ...request, body: Buffer.from(text) }).body).toBe('{}')
+  expect(sent(['anthropicVersionInBody:x'], { ...request, body: Buffer.from('{}') }).body).toInclude('{"anthropic')
+})
+
+test('all other fields keep their meaning, whatever they are', () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 8 }), fields => {
+      const all = { ...fields, model: 'm', stream: true }
+      const from = { ...request, body: Buffer.from(JSON.stringify(all)) }
+      const { model, stream, anthropic_version, ...rest } = JSON.parse(JSON.stringify(all)) as Record<string, unknown>
+      const changed = sent(['bodyWithoutModel', 'bodyWithoutStream', 'anthropicVersionInBody:v'], from).body
+      expect(JSON.parse(changed)).toEqual({ ...rest, anthropic_version: 'v' })
+    }),
+  )
+})

@@ -1,0 +1,81 @@
+// Our signatures are those that the vendor's own signer makes.
+
+import { describe, expect, test } from 'bun:test'
+import { Sha256 } from '@aws-crypto/sha256-js'
+import { SignatureV4 } from '@smithy/signature-v4'
+import fc from 'fast-check'
+import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
+
+const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
+
+// Few signs and short words, so that one name often begins with another.
+const signs = fc.constantFrom(...'ab', '=', '-', ...'zA9._~:%+/ *()!\'@,é')
+const word = fc.string({ unit: signs, minLength: 1, maxLength: 4 })
+const segment = fc.string({ unit: fc.constantFrom(...'abzAZ019_-~:@é%'), minLength: 1, maxLength: 9 })
+const asked = fc.record({
+  method: fc.constantFrom('POST', 'GET', undefined),
+  path: fc.array(segment, { maxLength: 5 }),
+  query: fc.dictionary(word, word, { maxKeys: 4 }),
+  body: fc.uint8Array({ maxLength: 200 }),
+  type: fc.option(fc.constantFrom('application/json', 'a  b', ' x/y ')),
+  token: fc.option(fc.constantFrom('tok/en+1==', 'T')),
+  region: fc.constantFrom('us-east-1', 'eu-central-2'),
+  service: fc.constantFrom('bedrock', 'sagemaker'),
+  host: fc.constantFrom('runtime.us-east-1.amazonaws.com', '127.0.0.1:8080'),
+  dateMs: fc.integer({ min: Date.parse('2020-01-01'), max: Date.parse('2040-01-01') }),
+})
+
+test('any request is signed as the vendor signs it', async () => {
+  await fc.assert(
+    fc.asyncProperty(asked, async ({ method, path, query, body, type, token, region, service, host, dateMs }) => {
+      const mine = { ...credentials, ...(token !== null && { sessionToken: token }) }
+      const encodedPath = `/${path.map(encodeURIComponent).join('/')}`
+      const search = Object.entries(query).map(pair => pair.map(encodeURIComponent).join('='))
+      const url = `https://${host}${encodedPath}${search.length > 0 ? `?${search.join('&')}` : ''}`
+      const headers = type === null ? {} : { 'content-type': type }
+      const ours = openSigV4({ credentials: mine, region, service, dateMs: () => dateMs })(
+        { ...(method && { method }), url, headers, body },
+      )
+      const theirs = await new SignatureV4({ credentials: mine, region, service, sha256: Sha256 }).sign(
+        {
+          ...{ method: method ?? 'POST', protocol: 'https:', hostname: host, path: encodedPath, query, body },
+          headers: { ...headers, host },
+        },
+        { signingDate: new Date(dateMs) },
+      )
+      expect({ ...headers, host, ...ours }).toEqual(theirs.headers as never)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('the key of a day is not used on the next', () => {
+  let dateMs = Date.parse('2026-11-15T23:59:59Z')
+  const parts = { credentials, region: 'us-east-1', service: 'bedrock' }
+  const kept = openSigV4({ ...parts, dateMs: () => dateMs })
+  const request = { url: 'https://a.example/b', headers: {}, body: new Uint8Array() }
+  kept(request)
+  dateMs += 2_000
+  expect(kept(request)).toEqual(openSigV4({ ...parts, dateMs: () => dateMs })(request))
+})
+
+describe('credentials', () => {
+  test('are two or three parts', () => {
+    expect(parseAwsCredentials('AK:s/e+c=')).toEqual({ accessKeyId: 'AK', secretAccessKey: 's/e+c=' })
+    expect(parseAwsCredentials('AK:s:t==')).toEqual({ accessKeyId: 'AK', secretAccessKey: 's', sessionToken: 't==' })
+  })
+
+  test.each(['', 'AK', 'AK:', ':s', 'AK:s:', 'AK:s:t:u', 'A K:s', 'AK:s s'])('are not %p', text => {
+    expect(parseAwsCredentials(text)).toBeUndefined()
+  })
+})
+
+test.each([
+  ['https://bedrock-runtime.us-east-1.amazonaws.com', 'us-east-1'],
+  ['https://bedrock-runtime.us-gov-west-1.amazonaws.com/x', 'us-gov-west-1'],
+  ['https://bedrock-runtime.cn-north-1.amazonaws.com.cn', 'cn-north-1'],
+  ['https://bedrock-runtime.us-east-1.amazonaws.com.evil.example', undefined],
+  ['http://127.0.0.1:8080', undefined],
+])('the region of %s is %p', (url, region) => {
+  expect(regionOf(url)).toBe(region as never)
+})

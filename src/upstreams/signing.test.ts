@@ -1,0 +1,223 @@
+// The ways to sign, with real keys of a test's own and a token endpoint on loopback.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
+import { Secret } from '../base/secret.ts'
+import { openClient } from '../http/outgoing.ts'
+import { buildCatalogue } from './catalogue.ts'
+import { ProviderFileError } from './provider.ts'
+import { openSigV4 } from './sig-v4.ts'
+import { isWayToSign, signers, signRequest } from './signing.ts'
+
+const START_MS = Date.parse('2026-11-15T12:00:00Z')
+const request = { url: 'https://x.us-west-2.amazonaws.com/a', headers: {}, body: Buffer.from('{}') }
+
+const client = openClient()
+const folder = mkdtempSync(join(tmpdir(), 'weir-signing-'))
+let keys: Awaited<ReturnType<typeof generateKeyPair>>
+let privateKey = ''
+/** What the endpoint was asked, and how it answers. */
+const asked: URLSearchParams[] = []
+let answer = (): Response | Promise<Response> => new Response('{}', { status: 500 })
+const endpoint = Bun.serve({
+  port: 0,
+  hostname: '127.0.0.1',
+  async fetch(received) {
+    asked.push(new URLSearchParams(await received.text()))
+    return await answer()
+  },
+})
+const tokenUri = `http://127.0.0.1:${endpoint.port}/token`
+
+beforeAll(async () => {
+  keys = await generateKeyPair('RS256', { extractable: true })
+  privateKey = await exportPKCS8(keys.privateKey)
+})
+
+afterAll(async () => {
+  client.close()
+  await endpoint.stop(true)
+  rmSync(folder, { recursive: true })
+})
+
+function channels(sign: string, env: Record<string, string>, dateMs: () => number = () => START_MS) {
+  const head = { id: 'acme', name: 'Acme', baseUrl: 'https://acme.example', keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' }
+  const text = JSON.stringify({ ...head, speaks: { chat: '/chat' }, sign, models: [] })
+  const signing = { send: client.send, dateMs }
+  const files = [{ name: 'acme.json', text }]
+  return buildCatalogue({ files, env, builtInUrl: undefined, signing }).channelsOf('acme')
+}
+
+test('each way that sends the key sends it in one header', () => {
+  expect(Object.values(signers).map(sign => sign(new Secret('k')))).toEqual([
+    { 'authorization': 'Bearer k' },
+    { 'api-key': 'k' },
+    { 'x-api-key': 'k' },
+    { 'x-goog-api-key': 'k' },
+    {},
+  ] as never)
+})
+
+test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])('%p is no way to sign', way => {
+  expect(isWayToSign(way)).toBe(false)
+})
+
+describe('sigv4', () => {
+  const credentials = { accessKeyId: 'AK', secretAccessKey: 'very/secret', sessionToken: 'session' }
+  const expected = (region: string) =>
+    openSigV4({ credentials, service: 'river', region, dateMs: () => START_MS })(request)
+
+  test('signs with the key of its variable, for the service of the file and the region of the address', async () => {
+    const [channel] = channels('sigv4:river', { ACME_KEY: 'AK:very/secret:session' })
+    expect(await signRequest(channel!, 'chat', request)).toEqual(expected('us-west-2'))
+  })
+
+  test('signs with the keys of the vendor’s own variables, where its own has none', async () => {
+    const own = { AWS_ACCESS_KEY_ID: 'AK', AWS_SECRET_ACCESS_KEY: 'very/secret', AWS_SESSION_TOKEN: 'session' }
+    const [channel] = channels('sigv4:river', own)
+    expect(await signRequest(channel!, 'chat', request)).toEqual(expected('us-west-2'))
+    expect(channels('sigv4:river', { AWS_ACCESS_KEY_ID: 'AK' })).toEqual([])
+    expect(channels('bearer', own)).toEqual([])
+  })
+
+  test('takes the region from a variable where the address has none', async () => {
+    const [channel] = channels('sigv4:river', { ACME_KEY: 'AK:very/secret:session', AWS_REGION: 'eu-north-1' })
+    const local = { ...request, url: 'http://127.0.0.1:9/a' }
+    const { authorization } = await signRequest(channel!, 'chat', local)
+    expect(authorization).toInclude('/20261115/eu-north-1/river/aws4_request'.slice(1))
+  })
+
+  test('does not repeat what it was signed with', () => {
+    const [channel] = channels('sigv4:river', { ACME_KEY: 'AK:very/secret:session' })
+    expect(channel!.key.scrub('AK very/secret session')).toBe('AK [secret] [secret]')
+    expect(Bun.inspect(channel)).not.toMatch(/very|session/)
+  })
+
+  test('refuses what is no pair of keys when it starts, and does not say it', () => {
+    expect(() => channels('sigv4:river', { ACME_KEY: 'only-one' })).toThrow(ProviderFileError)
+    expect(() => channels('sigv4:river', { ACME_KEY: 'only-one' })).toThrow(/^(?!.*only-one)/)
+  })
+})
+
+describe('google-token', () => {
+  let number = 0
+  const give = (more: object = {}) => () =>
+    Response.json({ access_token: `token-${++number}`, expires_in: 3600, token_type: 'Bearer', ...more })
+  function account(more: object = {}): string {
+    const key = { private_key: privateKey, private_key_id: 'k1' }
+    return JSON.stringify({ client_email: 'me@x.example', ...key, token_uri: tokenUri, ...more })
+  }
+
+  function open(dateMs: () => number = () => START_MS, key = account()) {
+    asked.length = 0
+    number = 0
+    answer = give()
+    const [channel] = channels('google-token', { ACME_KEY: key }, dateMs)
+    return { channel: channel!, sign: async () => (await signRequest(channel!, 'chat', request)).authorization }
+  }
+
+  test('signs with a token that the account vouched for', async () => {
+    const { sign } = open()
+    expect(await sign()).toBe('Bearer token-1')
+    expect(asked).toHaveLength(1)
+    expect(asked[0]!.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:jwt-bearer')
+    const { payload, protectedHeader } = await jwtVerify(asked[0]!.get('assertion')!, keys.publicKey, {
+      issuer: 'me@x.example',
+      audience: tokenUri,
+      currentDate: new Date(START_MS),
+    })
+    expect(protectedHeader).toMatchObject({ alg: 'RS256', kid: 'k1' })
+    expect(payload).toMatchObject({ scope: 'https://www.googleapis.com/auth/cloud-platform', iat: START_MS / 1000 })
+  })
+
+  test('keeps a token until shortly before its end', async () => {
+    let nowMs = START_MS
+    const { sign } = open(() => nowMs)
+    await sign()
+    nowMs += 3_299_000
+    expect(await sign()).toBe('Bearer token-1')
+    nowMs += 2_000
+    expect(await sign()).toBe('Bearer token-2')
+    expect(asked).toHaveLength(2)
+  })
+
+  test('asks once, however many calls need it', async () => {
+    const { sign } = open()
+    const all = await Promise.all(Array.from({ length: 20 }, sign))
+    expect(new Set(all)).toEqual(new Set(['Bearer token-1']))
+    expect(asked).toHaveLength(1)
+  })
+
+  test('a refusal fails this call and no other, and its words stay here', async () => {
+    const { sign } = open()
+    answer = () => new Response('{"error":"invalid_grant: very-private"}', { status: 400 })
+    await expect(sign()).rejects.toThrow(/^the token endpoint answered with status 400$/)
+    answer = give()
+    expect(await sign()).toBe('Bearer token-1')
+  })
+
+  test.each([
+    ['no JSON', 'x'],
+    ['no token', '{"expires_in":3600}'],
+    ['a token that is no header', '{"access_token":"a\\r\\nb","expires_in":3600}'],
+    ['null', 'null'],
+  ])('an answer with %s is no token', async (_, text) => {
+    const { sign } = open()
+    answer = () => new Response(text)
+    await expect(sign()).rejects.toThrow('no token')
+  })
+
+  test.each([{ expires_in: 0 }, { expires_in: 'soon' }, { expires_in: -1 }, { expires_in: 299 }])(
+    'a token of %p is used once',
+    async more => {
+      const { sign } = open()
+      answer = give(more)
+      await sign()
+      expect(await sign()).toBe('Bearer token-2')
+    },
+  )
+
+  test('a token is not believed to live for days', async () => {
+    let nowMs = START_MS
+    const { sign } = open(() => nowMs)
+    answer = give({ expires_in: 1e9 })
+    await sign()
+    nowMs += 3_600_000
+    expect(await sign()).toBe('Bearer token-2')
+  })
+
+  test('an endpoint that is gone fails the call', async () => {
+    const { sign } = open(() => START_MS, account({ token_uri: 'http://127.0.0.1:1/token' }))
+    await expect(sign()).rejects.toThrow()
+  })
+
+  test('does not repeat its token or its key', async () => {
+    const { channel, sign } = open()
+    await sign()
+    expect(channel.key.scrub(`you said token-1 and ${privateKey}`)).toBe('you said [secret] and [secret]')
+    expect(Bun.inspect(channel)).not.toInclude('PRIVATE')
+  })
+
+  test('the account may stand in a file, named in either variable', async () => {
+    const file = join(folder, 'account.json')
+    writeFileSync(file, account())
+    answer = give()
+    for (const env of [{ ACME_KEY: file }, { GOOGLE_APPLICATION_CREDENTIALS: file }]) {
+      const [channel] = channels('google-token', env)
+      expect(await signRequest(channel!, 'chat', request)).toHaveProperty('authorization')
+    }
+  })
+
+  test.each([
+    ['a file that is not there', '/nowhere/account.json'],
+    ['JSON of another kind', '{"type":"authorized_user"}'],
+    ['broken JSON', '{"client_email":'],
+    ['no private key', '{"client_email":"a@b.example","private_key":"x"}'],
+    ['no address', '{"client_email":"a@b.example","private_key":"-- PRIVATE KEY","token_uri":"ftp://x"}'],
+  ])('%s is refused at the start', (_, key) => {
+    expect(() => channels('google-token', { ACME_KEY: key })).toThrow(ProviderFileError)
+  })
+})

@@ -1,0 +1,325 @@
+// The vault over a real file and its writer thread: what comes back, to whom, after a restart, and for how long.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bounds } from '../base/bounds.ts'
+import { Seal } from '../base/seal.ts'
+import { Secret } from '../base/secret.ts'
+import type { ResponseFacts, TaskFacts } from '../store/kept.ts'
+import { Reader } from '../store/reader.ts'
+import { Writer } from '../store/writer.ts'
+import type { ResponseBody } from './responses.ts'
+import type { Vault } from './vault.ts'
+import { openVault } from './vault.ts'
+
+const [alice, bob] = [11, 12]
+const DAY_MS = 24 * 3_600_000
+
+let folder: string
+let path: string
+let writer: Writer
+let reader: Reader
+let vault: Vault
+let nowMs: number
+let troubles: string[]
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-vault-'))
+  path = join(folder, 'weir.db')
+  nowMs = Date.UTC(2026, 10, 15)
+  troubles = []
+  await open()
+})
+afterEach(async () => {
+  await close()
+  rmSync(folder, { recursive: true })
+})
+
+async function open(secret = 'a'): Promise<void> {
+  ;[writer] = await Writer.open({ path, ballastBytes: 0 }, detail => {
+    throw new Error(detail)
+  })
+  reader = new Reader(path)
+  const seal = new Seal(new Secret(secret.repeat(43)))
+  const onTrouble = (detail: string): void => void troubles.push(detail)
+  vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onTrouble })
+}
+
+async function close(): Promise<void> {
+  await vault.close()
+  reader.close()
+  await writer.close()
+}
+
+async function restart(secret?: string): Promise<void> {
+  await close()
+  await open(secret)
+}
+
+/** By somebody who has the file. */
+function spoil(sql: string): void {
+  const db = new Database(path, { readwrite: true })
+  db.run(sql)
+  db.close()
+}
+
+function facts(id: string, more: Partial<ResponseFacts> = {}): ResponseFacts {
+  return {
+    ...{ accountId: alice, id, keyId: 21, status: 'completed', model: 'p/m', channel: 'p#1', upstreamId: null },
+    ...{ previousId: null, createdMs: nowMs, ...more },
+  }
+}
+
+const body = (text: string): ResponseBody => ({
+  ...{ input: [{ role: 'user', content: text }], output: [{ type: 'message', text: `re: ${text}` }] },
+  response: { id: text, object: 'response' },
+})
+
+const of = (id: string, accountId = alice) => ({ accountId, id })
+
+describe('a response', () => {
+  test('comes back after a restart, to its account alone, and its words are not in the file', async () => {
+    expect(await vault.responses.put(facts('resp_1'), body('a secret word'))).toBe('kept')
+    await restart()
+    expect(vault.responses.get(of('resp_1'))).toEqual({
+      ...facts('resp_1'),
+      ...{ expiresMs: nowMs + 30 * DAY_MS, body: body('a secret word') },
+    })
+    expect(vault.responses.get(of('resp_1', bob))).toBeUndefined()
+    expect(await vault.responses.delete(of('resp_1', bob))).toBe(false)
+    expect(readFileSync(path).includes('a secret word')).toBe(false)
+    expect(await vault.responses.delete(of('resp_1'))).toBe(true)
+    expect(vault.responses.get(of('resp_1'))).toBeUndefined()
+  })
+
+  test('does not open in another row or account, nor with another key, and nothing is thrown', async () => {
+    await vault.responses.put(facts('resp_1'), body('x'))
+    await vault.responses.put(facts('resp_2', { channel: 'p#1', upstreamId: 'up' }), body('y'))
+    spoil(`UPDATE kept_response SET account_id = ${bob} WHERE id = 'resp_1'`)
+    expect(vault.responses.get(of('resp_1', bob))).toBeUndefined()
+    expect(troubles).toEqual([expect.stringContaining('lies where it was not put')])
+    spoil(`UPDATE kept_response SET account_id = ${alice} WHERE id = 'resp_1'`)
+    expect(vault.responses.get(of('resp_1'))).toBeDefined()
+    await restart('b')
+    expect(vault.responses.get(of('resp_1'))).toBeUndefined()
+    expect(vault.responses.get(of('resp_2'))).toMatchObject({ upstreamId: 'up' }) // its upstream still has it
+    expect(troubles.at(-1)).toContain('another encryption key')
+  })
+
+  test('of an upstream that keeps it has a place and no words', async () => {
+    await vault.responses.put(facts('resp_up', { upstreamId: 'resp_up' }))
+    const kept = vault.responses.get(of('resp_up'))
+    expect([kept?.channel, kept?.upstreamId, kept?.body]).toEqual(['p#1', 'resp_up', undefined])
+  })
+
+  test('in the background changes until it is over', async () => {
+    await vault.responses.put(facts('resp_1', { status: 'queued' }), body('queued'))
+    expect(await vault.responses.change(of('resp_1'), 'in_progress')).toBe('changed')
+    expect(vault.responses.get(of('resp_1'))).toMatchObject({ status: 'in_progress', body: body('queued') })
+    expect(await vault.responses.change(of('resp_1'), 'completed', body('done'))).toBe('changed')
+    expect(await vault.responses.change(of('resp_1'), 'cancelled')).toBe('over')
+    expect(await vault.responses.change(of('resp_1', bob), 'cancelled')).toBe('unknown')
+    expect(vault.responses.get(of('resp_1'))).toMatchObject({ status: 'completed', body: body('done') })
+  })
+
+  test('is gone after thirty days', async () => {
+    await vault.responses.put(facts('resp_1'), body('x'))
+    nowMs += 30 * DAY_MS - 1
+    expect(vault.responses.get(of('resp_1'))).toBeDefined()
+    nowMs += 1
+    expect(vault.responses.get(of('resp_1'))).toBeUndefined()
+  })
+
+  test('that is too large, or is called something endless, is not kept', async () => {
+    expect(await vault.responses.put(facts('resp_1'), body('x'.repeat(bounds.keptResponseBytesMax)))).toBe('too_large')
+    const endless = 'x'.repeat(bounds.keptIdCharsMax + 1)
+    expect(await vault.responses.put(facts(endless), body('x'))).toBe('too_large')
+    expect([vault.responses.get(of(endless)), vault.responses.get(of(''))]).toEqual([undefined, undefined])
+  })
+})
+
+describe('a chain of responses', () => {
+  const link = (at: number, more: Partial<ResponseFacts> = {}, text = String(at)) =>
+    vault.responses.put(facts(`resp_${at}`, { previousId: at === 0 ? null : `resp_${at - 1}`, ...more }), body(text))
+
+  test('is told from its beginning', async () => {
+    for (let at = 0; at < 3; at++) await link(at)
+    const chain = await vault.responses.chain(of('resp_2'))
+    expect(chain.done === 'found' && chain.links.map(({ id }) => id)).toEqual(['resp_0', 'resp_1', 'resp_2'])
+  })
+
+  test('names the link that is missing, also when it is another account\'s', async () => {
+    await link(0, { accountId: bob })
+    await link(1)
+    expect(await vault.responses.chain(of('resp_1'))).toEqual({ done: 'missing', id: 'resp_0' })
+    expect(await vault.responses.chain(of('resp_9'))).toEqual({ done: 'missing', id: 'resp_9' })
+  })
+
+  test('is no longer than it may be, and a circle ends', async () => {
+    await Promise.all(Array.from({ length: bounds.responseChainMax + 1 }, (_, at) => link(at)))
+    const whole = await vault.responses.chain(of(`resp_${bounds.responseChainMax - 1}`))
+    expect(whole.done === 'found' && whole.links.length).toBe(bounds.responseChainMax)
+    expect(await vault.responses.chain(of(`resp_${bounds.responseChainMax}`))).toEqual({ done: 'too_long' })
+    await link(0, { previousId: 'resp_5' })
+    expect(await vault.responses.chain(of('resp_5'))).toEqual({ done: 'too_long' })
+  }, 20_000)
+
+  test('holds no more than it may', async () => {
+    const size = 7 * 1024 * 1024
+    for (let at = 0; at < 5; at++) await link(at, {}, 'x'.repeat(size / 3))
+    expect((await vault.responses.chain(of('resp_3'))).done).toBe('found')
+    expect((await vault.responses.chain(of('resp_4'))).done).toBe('too_long')
+  }, 20_000)
+})
+
+describe('reasoning state', () => {
+  test('is there at once, for its account, and the newest counts', async () => {
+    vault.reasoning.keep(of('call_1'), ['d2VpcjF7old'])
+    vault.reasoning.keep(of('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.recall(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.recall(of('call_1', bob))).toBeUndefined()
+    await restart()
+    expect(vault.reasoning.recall(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.recall(of('call_1', bob))).toBeUndefined()
+    expect(readFileSync(path).includes('d2VpcjF7')).toBe(false)
+    nowMs += bounds.keptReasoningMsMax
+    expect(vault.reasoning.recall(of('call_1'))).toBeUndefined()
+    expect([vault.reasoning.dropped, troubles]).toEqual([0, []])
+  })
+
+  test('has its time in memory, too', () => {
+    vault.reasoning.keep(of('call_1'), ['x'])
+    nowMs += bounds.keptReasoningMsMax
+    expect(vault.reasoning.recall(of('call_1'))).toBeUndefined()
+  })
+
+  test('that comes faster than the disk is in memory only, and that is said once', () => {
+    const text = 'x'.repeat(200_000)
+    const fit = Math.floor(bounds.reasoningWaitingBytesMax / (text.length + 4))
+    for (let at = 0; at < fit + 3; at++) vault.reasoning.keep(of(`call_${at}`), [text])
+    expect([vault.reasoning.dropped, troubles.length]).toEqual([3, 1])
+    expect(vault.reasoning.recall(of(`call_${fit + 2}`))).toEqual([text])
+  })
+
+  test('takes a bounded part of the memory, and the rest from the disk', async () => {
+    const text = 'x'.repeat(200_000)
+    const many = Math.ceil(bounds.reasoningCachedBytesMax / text.length) + 10
+    for (let at = 0; at < many; at++) {
+      vault.reasoning.keep(of(`call_${at}`), [text, String(at)])
+      if (at % 20 === 19) await writer.run('setSetting', { name: 'x', value: 'x' }) // all before it is written then
+    }
+    await writer.run('setSetting', { name: 'x', value: 'x' })
+    expect(vault.reasoning.dropped).toBe(0)
+    expect(vault.reasoning.recall(of('call_0'))?.[1]).toBe('0')
+    spoil('DELETE FROM kept_reasoning')
+    expect(vault.reasoning.recall(of('call_0'))).toBeUndefined()
+    expect(vault.reasoning.recall(of(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
+  }, 20_000)
+
+  test('that is too large is not kept', () => {
+    vault.reasoning.keep(of('call_1'), ['x'.repeat(bounds.keptReasoningBytesMax)])
+    expect([vault.reasoning.recall(of('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
+  })
+})
+
+describe('a task', () => {
+  const task: TaskFacts = {
+    ...{ callId: 7_000, accountId: alice, id: 'cgt-1', keyId: 21, provider: 'p', model: 'm', channel: 'p#1' },
+    createdMs: 5,
+  }
+  const said = Buffer.from('{"status":"running","content":"a secret word"}')
+
+  test('is looked at until it is over, also after a restart', async () => {
+    expect(await vault.tasks.create(task, nowMs + 10)).toBe('created')
+    expect(await vault.tasks.create(task, nowMs + 10)).toBe('exists')
+    const change = { callId: 7_000, updatedMs: nowMs, polledMs: nowMs }
+    await vault.tasks.change({ ...change, status: 'running', dueMs: nowMs + 20, upstreamId: 'up-1' }, said)
+    await restart()
+    expect(vault.tasks.due(nowMs + 19)).toEqual([])
+    const [due] = vault.tasks.due(nowMs + 20)
+    expect(due).toMatchObject({ id: 'cgt-1', accountId: alice, upstreamId: 'up-1', channel: 'p#1', polledMs: nowMs })
+    expect(due?.body).toEqual(said)
+    expect(await vault.tasks.delete(of('cgt-1'))).toBe('under_way')
+    expect(await vault.tasks.change({ ...change, status: 'succeeded', dueMs: null })).toBe('changed')
+    expect(vault.tasks.get(of('cgt-1'))).toMatchObject({ status: 'succeeded', body: said })
+    expect(vault.tasks.get(of('cgt-1', bob))).toBeUndefined()
+    expect(vault.tasks.list(alice, { limit: 10, offset: 0 }).total).toBe(1)
+    expect(vault.tasks.due(nowMs + DAY_MS)).toEqual([])
+    expect(await vault.tasks.delete(of('cgt-1'))).toBe('dropped')
+  })
+
+  test('keeps its id from being given again', async () => {
+    await vault.tasks.create({ ...task, callId: 2 ** 50 }, nowMs)
+    await close()
+    const [again, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
+    expect(start.lastId).toBe(2 ** 50)
+    await again.close()
+    await open()
+  })
+
+  test('of which far too much was said changes without it', async () => {
+    await vault.tasks.create(task, nowMs)
+    const change = { callId: 7_000, status: 'failed', dueMs: null, updatedMs: nowMs } as const
+    expect(await vault.tasks.change(change, Buffer.alloc(bounds.taskBodyBytesMax + 1))).toBe('changed')
+    expect(vault.tasks.get(of('cgt-1'))?.body).toBeUndefined()
+    expect(troubles).toHaveLength(1)
+  })
+})
+
+test('a file is its account\'s, at its channel', async () => {
+  await vault.files.own(of('file-1'), 'p#2')
+  expect([vault.files.owns(of('file-1')), vault.files.owns(of('file-1', bob))]).toEqual(['p#2', undefined])
+  expect([await vault.files.disown(of('file-1', bob)), await vault.files.disown(of('file-1'))]).toEqual([false, true])
+  expect(vault.files.owns(of('file-1'))).toBeUndefined()
+})
+
+describe('a count factor', () => {
+  test('is one until there is something to learn from, then the mean, and is known after a restart', async () => {
+    expect(vault.factors.factor('p/m')).toEqual({ factor: 1, band: 0.3, samples: 0 })
+    for (let at = 0; at < 7; at++) vault.factors.learn('p/m', 100, 150)
+    expect(vault.factors.factor('p/m')).toEqual({ factor: 1, band: 0.3, samples: 7 })
+    for (let at = 0; at < 13; at++) vault.factors.learn('p/m', 1_000, at % 2 === 0 ? 1_400 : 1_600)
+    const learned = vault.factors.factor('p/m')
+    expect([learned.factor, learned.samples]).toEqual([expect.closeTo(1.495, 3), 20])
+    expect(learned.band).toBeGreaterThan(0.08)
+    expect(learned.band).toBeLessThan(0.13)
+    await restart()
+    const again = vault.factors.factor('p/m')
+    expect([again.factor, again.band, again.samples]).toEqual([
+      ...[expect.closeTo(learned.factor, 9), expect.closeTo(learned.band, 9)],
+      20,
+    ])
+    expect(vault.factors.factor('p/other').samples).toBe(0)
+  })
+
+  test.each([
+    ['nothing was counted', 0, 100],
+    ['too little was counted', 31, 31],
+    ['nothing was reported', 100, 0],
+    ['far too much was reported', 100, 1_000_000],
+    ['it is no number', 100, Number.NaN],
+    ['it is below nothing', 100, -100],
+  ])('learns nothing where %s', (_why, counted, reported) => {
+    for (let at = 0; at < 10; at++) vault.factors.learn('p/m', counted, reported)
+    expect(vault.factors.factor('p/m').samples).toBe(0)
+  })
+
+  test('that could not be written down is written later', async () => {
+    let isAway = true
+    const run = ((...args: Parameters<Writer['run']>) =>
+      isAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']
+    const seal = new Seal(new Secret('a'.repeat(43)))
+    const onTrouble = (detail: string): void => void troubles.push(detail)
+    const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onTrouble })
+    for (let at = 0; at < 10; at++) other.factors.learn('p/m', 100, 150)
+    await other.factors.flush()
+    expect([troubles.length, reader.kept.factors().size]).toEqual([1, 0])
+    isAway = false
+    other.factors.learn('p/m', 100, 150)
+    await other.close()
+    expect(reader.kept.factors().get('p/m')?.n).toBe(11)
+  })
+})

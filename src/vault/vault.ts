@@ -1,0 +1,60 @@
+// What must outlive a call, each kind with its own part: responses, reasoning state, tasks, files, count factors. All
+// of it is an account's, sealed, bounded and kept for a while. Knows no HTTP, no dialect and no money.
+
+import { bounds } from '../base/bounds.ts'
+import type { KeptId } from '../store/kept.ts'
+import type { VaultParts } from './envelope.ts'
+import { isId } from './envelope.ts'
+import type { Factors } from './factors.ts'
+import { openFactors } from './factors.ts'
+import type { Reasoning } from './reasoning.ts'
+import { openReasoning } from './reasoning.ts'
+import type { Responses, ResponsesParts } from './responses.ts'
+import { openResponses } from './responses.ts'
+import type { Tasks } from './tasks.ts'
+import { openTasks } from './tasks.ts'
+
+/** Files that callers have put at an upstream. They mean nothing on another channel. */
+export interface Files {
+  own(owner: KeptId, channel: string): Promise<'kept' | 'too_large'>
+  /** The channel that it lies at; undefined when it is not this account's. */
+  owns(owner: KeptId): string | undefined
+  /** Whether it was this account's. */
+  disown(owner: KeptId): Promise<boolean>
+}
+
+export interface Vault {
+  readonly responses: Responses
+  readonly reasoning: Reasoning
+  readonly tasks: Tasks
+  readonly files: Files
+  readonly factors: Factors
+  /** Before the writer is closed. */
+  close(): Promise<void>
+}
+
+export function openVault(parts: ResponsesParts): Vault {
+  const factors = openFactors(parts)
+  return {
+    responses: openResponses(parts),
+    reasoning: openReasoning(parts),
+    tasks: openTasks(parts),
+    files: openFiles(parts),
+    factors,
+    close: () => factors.flush(),
+  }
+}
+
+function openFiles({ writer, reader, dateMs }: VaultParts): Files {
+  return {
+    async own({ accountId, id }, channel) {
+      if (!isId(id)) return 'too_large'
+      const expiresMs = dateMs() + bounds.keptFileMsMax
+      return (await writer.run('keepFile', { accountId, id, channel, expiresMs })).done
+    },
+    owns: owner => (isId(owner.id) ? reader.kept.file(owner, dateMs()) : undefined),
+    async disown({ accountId, id }) {
+      return isId(id) && (await writer.run('dropFile', { accountId, id })).done === 'dropped'
+    },
+  }
+}
