@@ -308,6 +308,10 @@ describe('settings', () => {
     const cold = set({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
     expect(cold.losses).toEqual(['temperature', 'top_p'])
     expect(cold.body).not.toHaveProperty('temperature')
+    const quiet = { traits: { samplingWithoutThinking: true } }
+    const settings = { stream: false, temperature: 1 }
+    expect(write({ settings }, quiet).losses).toEqual(['temperature'])
+    expect(write({ settings, reasoning: { budget: 0 } }, quiet).body.temperature).toBe(1)
     const ark = set({ cacheKey: 'k', verbosity: 'low', serviceClass: 'flex' }, {}, arkChat)
     expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
   })
