@@ -51,10 +51,9 @@ function writePart(part: AnswerPart, to: AnswerAsk): readonly Json[] {
 }
 
 function writeText({ text, citations = [] }: TextPart, to: AnswerAsk): readonly Json[] {
-  if (text === '') return []
-  const written = citations.map(blocks.writeCitation).filter(citation => citation !== undefined)
+  const written = text === '' ? [] : citations.map(blocks.writeCitation).filter(citation => citation !== undefined)
   if (written.length < citations.length) to.losses.add('citations')
-  return [{ type: 'text', text, citations: written.length === 0 ? null : written }]
+  return text === '' ? [] : [{ type: 'text', text, citations: written.length === 0 ? null : written }]
 }
 
 function writeReasoning({ text, sealed }: ReasoningPart): readonly Json[] {
