@@ -157,10 +157,12 @@ describe('an upstream\'s stream', () => {
     ['whose block changes what it is', [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))], [
       ...[{ kind: 'reasoning', text: 't' }, said('x')],
     ], 'other'],
-    ['P24: with a signature alone', [start, begin(0, { type: 'thinking', thinking: '', signature: '' }), grow(0, {
-      ...{ type: 'signature_delta', signature: 's' },
-    }), stop(0)], [
-      { kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 's' } },
+    ['P24: with a signature alone, in pieces', [
+      ...[start, begin(0, { type: 'thinking', thinking: '', signature: '' })],
+      ...[grow(0, { type: 'signature_delta', signature: 's' }), grow(0, { type: 'signature_delta', signature: 't' })],
+      stop(0),
+    ], [
+      { kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 'st' } },
     ], 'other'],
     ['with hidden thoughts', [start, begin(0, { type: 'redacted_thinking', data: 'd' }), stop(0)], [
       { kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'redacted', value: 'd' } },
