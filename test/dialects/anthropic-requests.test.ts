@@ -26,7 +26,10 @@ const call = record({
 const result = record({ kind: constant('result' as const), callId: id, parts: array(shown, { maxLength: 2 }) })
 const thought = record({
   ...{ kind: constant('reasoning' as const), text: word },
-  sealed: record({ form: constantFrom('signature', 'encrypted', 'thought'), value: constant('v'), origin: constant('there') }),
+  sealed: record({
+    form: constantFrom('signature', 'encrypted', 'thought'),
+    ...{ value: constant('v'), origin: constant('there') },
+  }),
 })
 const refusal = record({ kind: constant('refusal' as const), text: word })
 
@@ -52,10 +55,16 @@ const conversation = record(
       { requiredKeys: ['mode'] },
     ),
     parallelCalls: fc.boolean(),
-    format: oneof(constant({ kind: 'json' }), constant({ kind: 'schema', schema: { type: 'object', minProperties: 1 } })),
-    reasoning: record({ effort: constantFrom(...efforts), budget: fc.nat(9_000), adaptive: fc.boolean() }, { requiredKeys: [] }),
+    format: constantFrom({ kind: 'json' }, { kind: 'schema', schema: { type: 'object', minProperties: 1 } }),
+    reasoning: record(
+      { effort: constantFrom(...efforts), budget: fc.nat(9_000), adaptive: fc.boolean() },
+      { requiredKeys: [] },
+    ),
     settings: record(
-      { stream: fc.boolean(), temperature: fc.double({ min: 0, max: 2, noNaN: true }), topP: constantFrom(0.5, 0.99, 1) },
+      {
+        ...{ stream: fc.boolean(), topP: constantFrom(0.5, 0.99, 1) },
+        temperature: fc.double({ min: 0, max: 2, noNaN: true }),
+      },
       { requiredKeys: ['stream'] },
     ),
     unread: constant([]),

@@ -20,7 +20,8 @@ export function stopDetails(stopReason: string): Json | null {
 }
 
 /** State goes with its origin to a caller that gives it back to whichever upstream comes next. */
-export const signatureOf = (sealed: Sealed | undefined): string => (sealed === undefined ? unsigned : packSealed(sealed))
+export const signatureOf = (sealed: Sealed | undefined): string =>
+  sealed === undefined ? unsigned : packSealed(sealed)
 
 export const hiddenThought = (sealed: Sealed): Json => ({ type: 'redacted_thinking', data: packSealed(sealed) })
 

@@ -138,7 +138,8 @@ function writeServiceClass(serviceClass: string | undefined, losses: Losses): Js
 /** No more marks than the provider takes; the later ones cover what the earlier ones do. */
 function boundMarks(body: Json, losses: Losses): void {
   const { tools = [], system = [], messages, cache_control: whole } = body as unknown as Markable
-  const marked = [...tools, ...system, ...messages.flatMap(({ content }) => content)].filter(block => block.cache_control)
+  const all = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
+  const marked = all.filter(block => block.cache_control !== undefined)
   const excess = marked.length - (whole === undefined ? CACHE_MARKS_MAX : CACHE_MARKS_MAX - 1)
   if (excess <= 0) return
   losses.add('cache_control')

@@ -9,6 +9,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent } from '../answer.ts'
 import { collectAnswer, eventsOf, lawful } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
+import type { Part } from '../conversation.ts'
 import { Losses } from '../losses.ts'
 import type { AnswerAsk, AnswerSource, TranslationNotes } from '../protocol.ts'
 import { unpackSealed } from '../sealed.ts'
@@ -123,7 +124,9 @@ describe('an upstream\'s stream', () => {
   const begin = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block })
   const grow = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
   const stop = (index: number) => ({ type: 'content_block_stop', index })
-  const done = (reason: string, more: object = {}) => ({ type: 'message_delta', delta: { stop_reason: reason, ...more } })
+  const done = (reason: string, more: object = {}) => {
+    return { type: 'message_delta', delta: { stop_reason: reason, ...more } }
+  }
   const words = (text: string) => ({ type: 'text_delta', text })
   const json = (text: string) => ({ type: 'input_json_delta', partial_json: text })
   const use = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: 'f', input })
@@ -137,24 +140,24 @@ describe('an upstream\'s stream', () => {
       ...[said('x'), call('{}')],
     ], 'calls'],
     ['without a reason', [start, grow(0, words('x'))], [said('x')], 'other'],
-    ['with text at once', [start, begin(0, { type: 'text', text: 'x' }), stop(0), done('end_turn')], [said('x')], 'stop'],
+    ['with text at once', [start, begin(0, { type: 'text', text: 'x' }), stop(0)], [said('x')], 'other'],
     ['with an empty text', [start, begin(0, { type: 'text', text: '' }), stop(0), done('end_turn')], [], 'stop'],
-    ['with input at once', [start, begin(0, use('a', { b: 1 })), stop(0), done('tool_use')], [call('{"b":1}')], 'calls'],
+    ['with input at once', [start, begin(0, use('a', { b: 1 })), stop(0)], [call('{"b":1}')], 'calls'],
     ['with input told twice', [start, begin(0, use('a', { b: 1 })), grow(0, json('{"b":2}')), stop(0)], [
       call('{"b":2}'),
     ], 'calls'],
     ['with a call without a name for it', [start, begin(0, use('')), stop(0), done('tool_use')], [
       call('{}', 'minted_0'),
     ], 'calls'],
-    ['P4: whose calls say that they end', [start, begin(0, use('a')), stop(0), done('end_turn')], [call('{}')], 'calls'],
+    ['whose calls say that they end', [start, begin(0, use('a')), stop(0), done('end_turn')], [call('{}')], 'calls'],
     ['P3: with blocks side by side', [
       ...[start, begin(0, use('a')), begin(1, use('b')), grow(1, json('{"b":')), grow(0, json('{"a":1}'))],
       ...[grow(1, json('1}')), stop(1), stop(0), done('tool_use')],
     ], [call('{"a":1}'), call('{"b":1}', 'b')], 'calls'],
-    ['that starts a block twice', [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)], [
+    ['P4: that starts a block twice', [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)], [
       ...[call('{}'), call('{}', 'b')],
     ], 'calls'],
-    ['whose block changes what it is', [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))], [
+    ['whose block changes', [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))], [
       ...[{ kind: 'reasoning', text: 't' }, said('x')],
     ], 'other'],
     ['P24: with a signature alone, in pieces', [
@@ -183,11 +186,12 @@ describe('an upstream\'s stream', () => {
     ['P30: that refuses, and says why', [start, done('refusal', { stop_details: { explanation: 'no' } })], [
       { kind: 'refusal', text: 'no' },
     ], 'filtered'],
-    ['with events of a later day', [start, { type: 'x' }, grow(0, { type: 'x' }), begin(1, { type: 'x', y: 1 }), stop(1)], [
+    ['of a later day', [start, { type: 'x' }, grow(0, { type: 'x' }), begin(1, { type: 'x', y: 1 }), stop(1)], [
       { kind: 'native', dialect: 'anthropic-messages', what: 'x', value: { type: 'x', y: 1 } },
     ], 'other'],
     ['that goes on after its end', [start, done('end_turn'), grow(0, words('x'))], [said('x')], 'stop'],
-  ])('%s', (_name, frames, parts, finish) => {
+  ])('%s', (...row) => {
+    const [, frames, parts, finish] = row
     const events = readAll(frames)
     lawful(events)
     expect(collectAnswer(events).choices).toEqual([{ parts, finish }] as unknown as Answer['choices'])
@@ -235,12 +239,15 @@ describe('an upstream\'s stream', () => {
       ...['text', 'thinking', 'tool_use', 'redacted_thinking', 'server_tool_use', 'text_delta', 'thinking_delta'],
       ...['signature_delta', 'input_json_delta', 'citations_delta', 'compaction_delta', 'compaction'],
     )
-    const value = fc.oneof(fc.constantFrom<unknown>('', 'x', '{', '{}', null, 5), fc.dictionary(fc.string(), fc.string()))
-    const names = ['text', 'thinking', 'signature', 'data', 'name', 'id', 'input', 'partial_json', 'citation', 'content']
-    const inner = fc.tuple(type, fc.dictionary(fc.constantFrom(...names), value)).map(([t, fields]) => ({ type: t, ...fields }))
+    const odd = fc.constantFrom<unknown>('', 'x', '{', '{}', null, 5)
+    const value = fc.oneof(odd, fc.dictionary(fc.string(), fc.string()))
+    const name = fc.constantFrom(
+      ...['text', 'thinking', 'signature', 'data', 'name', 'id', 'input', 'partial_json', 'citation', 'content'],
+    )
+    const inner = fc.tuple(type, fc.dictionary(name, value)).map(([t, fields]) => ({ type: t, ...fields }))
     const frame = fc.record({
       type: fc.constantFrom(
-        ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta', 'ping'],
+        ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta'],
       ),
       ...{ index, content_block: inner, delta: fc.oneof(inner, fc.record({ stop_reason: value })) },
       message: fc.constantFrom({}, { id: 5, usage: {} }, { usage: { input_tokens: 1, output_tokens: 1 } }),
@@ -271,7 +278,8 @@ function assembledLoosely(sse: string): void {
   const last = frames.map((frame, at) => (frame.type === 'content_block_stop' ? at : -1)).filter(at => at >= 0)
   const closed = frames.flatMap((frame, at) => {
     if (!last.includes(at)) return [frame]
-    return [{ type: 'content_block_delta', index: frame.index, delta: { type: 'input_json_delta', partial_json: '{}' } }, frame]
+    const delta = { type: 'input_json_delta', partial_json: '{}' }
+    return [{ type: 'content_block_delta', index: frame.index, delta }, frame]
   })
   assembled(closed)
 }
@@ -298,7 +306,9 @@ describe('a caller\'s stream', () => {
   })
 
   const open: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'text' }
-  const opened = (id: string, index: number): AnswerEvent => ({ kind: 'open', index, choice: 0, part: 'call', id, name: 'f' })
+  const opened = (id: string, index: number): AnswerEvent => {
+    return { kind: 'open', index, choice: 0, part: 'call', id, name: 'f' }
+  }
   const delta = (index: number, text: string): AnswerEvent => ({ kind: 'delta', index, text })
 
   test('goes out as it comes, but for its end', () => {
@@ -352,7 +362,7 @@ test('what a caller gives back is what it was given, with its state', () => {
       const body = { model: 'a/b', max_tokens: 1, messages: [{ role: 'assistant', content: json.content }] }
       const asked = { path: '', query: () => null, header: () => undefined }
       const [turn] = readConversation(readCall(Buffer.from(JSON.stringify(body)), asked)).turns
-      const states = (all: readonly object[]) => all.flatMap(part => ('sealed' in part && part.sealed ? [part.sealed] : []))
+      const states = (all: readonly Part[]) => all.flatMap(part => ('sealed' in part ? (part.sealed ?? []) : []))
       expect(states(turn?.parts ?? [])).toEqual(states(parts))
     }),
     { numRuns: 500 },

@@ -134,20 +134,26 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
     const { said, fetch } = answering([full])
     const client = new Sdk({ ...options, fetch })
     for (const stream of [false, true]) {
-      const message = stream ? await client.messages.stream(asking).finalMessage() : await client.messages.create(asking)
+      const { messages } = client
+      const message = stream ? await messages.stream(asking).finalMessage() : await messages.create(asking)
       const results = message.content.flatMap(block =>
         block.type === 'tool_use' ? [{ type: 'tool_result' as const, tool_use_id: block.id, content: 'warm' }] : [],
       )
       await client.messages.create({
         ...asking,
-        messages: [...asking.messages, { role: 'assistant', content: message.content }, { role: 'user', content: results }],
+        messages: [
+          ...asking.messages,
+          { role: 'assistant', content: message.content },
+          { role: 'user', content: results },
+        ],
       })
       const [, assistant, tools] = said.at(-1)!.turns
       expect(assistant!.parts.slice(0, 2)).toEqual([
         { kind: 'reasoning', text: 'Let me think.', sealed },
         expect.objectContaining({ kind: 'text', text: 'Hello' }),
       ])
-      expect(assistant!.parts[3]).toEqual({ ...called('call_b', '{"city":"Oslo"}'), sealed: { ...sealed, form: 'thought' } })
+      const state = { ...sealed, form: 'thought' } as const
+      expect(assistant!.parts[3]).toEqual({ ...called('call_b', '{"city":"Oslo"}'), sealed: state })
       expect(tools!.parts.map(part => part.kind === 'result' && part.name)).toEqual(['weather', 'weather', 'weather'])
       expect(said.at(-1)!.unread).toEqual([])
     }
@@ -180,7 +186,8 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
 })
 
 describe('AI SDK', () => {
-  const tools = { weather: tool({ inputSchema: jsonSchema({ type: 'object', properties: {} }), execute: () => 'warm' }) }
+  const inputSchema = jsonSchema({ type: 'object', properties: {} })
+  const tools = { weather: tool({ inputSchema, execute: () => 'warm' }) }
   const end: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Done' }], finish: 'stop' }], usage }
   const ask = (fetch: typeof globalThis.fetch) => ({
     model: createAnthropic({ apiKey: 'wk-x', baseURL: 'http://weir.test/v1', fetch })('a/b'),
