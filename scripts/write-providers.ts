@@ -14,6 +14,7 @@ import { handPrices } from './providers/hand.ts'
 import { withLimits } from './providers/known-limits.ts'
 import type { FilePrice, Tariff } from './providers/prices.ts'
 import { dearer, filePrice, tariffOf, withFullWrites, withHourWrites } from './providers/prices.ts'
+import { sideModels } from './providers/side-models.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
 import { dialectsOf, traitsOf } from './providers/traits.ts'
@@ -47,11 +48,16 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
     const { models, ...head } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as Record<string, unknown>
     const id = name.replace(/\.json$/, '')
     const source = sources[id]
-    const listed = source ? modelsFrom(source, priceData) : (models as readonly FileModel[])
-    files.set(name, fileText(head, listed.map(model => withLimits(withTraits(withPrice(model, id), id), id))))
+    const side = sideModels(id, priceData)
+    const others = new Set(side.map(model => model.id))
+    const kept = (models as readonly FileModel[]).filter(model => !others.has(model.id))
+    const listed = source ? modelsFrom(source, priceData) : kept
+    files.set(name, fileText(head, [...listed.map(model => complete(model, id)), ...side]))
   }
   return files
 }
+
+const complete = (model: FileModel, id: string): FileModel => withLimits(withTraits(withPrice(model, id), id), id)
 
 /** A price by hand stands before the data's. In a file without a source of its own, only such a price is kept. */
 function withPrice({ price: found, ...model }: FileModel, provider: string): FileModel {

@@ -9,6 +9,7 @@ import type { Caller } from './pipeline/exchange.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
 import type { Asked, Protocol } from './protocols/protocol.ts'
+import { sideEndpoints } from './side-endpoints.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
 export type Auth = 'key' | 'token' | 'nobody'
@@ -77,19 +78,22 @@ export interface EndpointParts {
 
 export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: EndpointParts): readonly Endpoint[] {
   const data = (body: () => string): Answer => () => ({ body: body() })
-  const model: Answer = ({ path }) => found(publicData.modelById(path.slice('/v1/models/'.length)))
+  const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
     { method: 'POST', path: '/v1/responses', auth: 'key', call: protocols['openai-responses'] },
+    { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', call: protocols.ark },
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
-    { method: 'POST', path: '/v1beta/openai/chat/completions', auth: 'key', call: protocols['openai-chat'] },
+    ...sideEndpoints,
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
     { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: model },
+    { method: 'GET', path: '/v1beta/openai/models', auth: 'nobody', answer: data(() => publicData.modelList) },
+    { method: 'GET', path: '/v1beta/openai/models/*', auth: 'nobody', answer: model },
     { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },
     { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(() => publicData.providers) },
     { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },

@@ -13,8 +13,8 @@ import type { Ask, Endpoint, Family } from './endpoints.ts'
 import { familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
 import { callerAddress } from './http/address.ts'
-import type { BodyBounds } from './http/body.ts'
-import { readJsonBody } from './http/body.ts'
+import type { BodyBounds, BodyType } from './http/body.ts'
+import { readBody } from './http/body.ts'
 import type { Arrival } from './http/server.ts'
 import type { TokenHolder } from './identity/token.ts'
 import { errorHeaders } from './pipeline/answer-headers.ts'
@@ -59,7 +59,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
       parts,
       visit,
-      isCall: candidates.some(candidate => candidate.call !== undefined),
+      isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
@@ -68,7 +68,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       path: arrival.path,
       query: name => arriving.query(name),
       header: name => arriving.header(name),
-      readBody: () => arriving.readBody(),
+      readBody: () => arriving.readBody('json'),
       ...admitted,
     })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
@@ -179,9 +179,10 @@ class Arriving implements Ingress {
     this.#arrival.done()
   }
 
-  readBody(): Promise<Buffer> {
+  readBody(type: BodyType): Promise<Buffer> {
     this.#arrival.takeTime()
-    return readJsonBody(this.#arrival, this.#parts.bodyBounds, this.#parts.deadlines)
+    const { bodyBounds: limits, deadlines } = this.#parts
+    return readBody(this.#arrival, { limits, deadlines, type })
   }
 }
 

@@ -5,6 +5,7 @@
 
 import type { ConditionalPrice, ModelInfo, ModelPrice } from '@pydantic/genai-prices'
 import { formatUsd, nanos } from '../../src/base/money.ts'
+import type { Bucket } from '../../src/base/usage.ts'
 import type { RateName } from '../../src/billing/price-check.ts'
 import { dataRates, listedRate } from '../../src/billing/price-check.ts'
 import { neighbours } from '../../src/billing/price.ts'
@@ -162,7 +163,7 @@ export function withHourWrites(tariff: Tariff): Tariff {
 
 /** A rate, or that of the neighbour whose rate it then has. */
 function filled(rates: Rates, name: RateName): number | undefined {
-  const others: readonly RateName[] = name === 'perRequest' || name === 'perSearch' ? [] : neighbours[name]
+  const others: readonly RateName[] = name in neighbours ? neighbours[name as Bucket] : []
   return rates[[name, ...others].find(one => rates[one] !== undefined) ?? name]
 }
 

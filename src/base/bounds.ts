@@ -25,6 +25,8 @@ export const bounds = {
   idleConnectionSecondsMax: 30,
   /** One SSE event, and everything held back of one stream. */
   frameBytesMax: 1024 * 1024,
+  /** The same where an event may hold a picture. */
+  pictureFrameBytesMax: 16 * 1024 * 1024,
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,

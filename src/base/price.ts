@@ -5,19 +5,28 @@
 //  "cases": [{"inputAbove": 271999, "input": "5", "output": "22.50"}, {"class": "priority", "input": "5"},
 //            {"hours": ["16:30", "00:30"], "output": "7.50"}, {"from": "2027-01-01", "input": "2"}]}
 //
-// Rates are decimal texts, USD for a million tokens (perRequest and perSearch: USD each) unless "currency" names
-// another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply, later
-// ones win. A bucket without a rate of its own takes that of its neighbour (see `neighbours` in billing/price.ts).
+// Rates are decimal texts, USD for a million tokens (perRequest, perSearch and their like: USD each) unless "currency"
+// names another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply,
+// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours` in billing/price.ts).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
 import { formatUsd, parseUsd } from './money.ts'
-import type { Bucket } from './usage.ts'
+import type { Bucket, Unit } from './usage.ts'
 import { buckets } from './usage.ts'
 
-export interface Rates extends Readonly<Partial<Record<Bucket, NanosPerMillion>>> {
-  readonly perRequest?: Nanos
-  readonly perSearch?: Nanos
-}
+/** What one of each unit costs is said under this name. */
+export const unitFees = {
+  searches: 'perSearch',
+  images: 'perImage',
+  characters: 'perCharacter',
+  seconds: 'perSecond',
+} as const satisfies Record<Unit, string>
+
+export const fees = ['perRequest', ...Object.values(unitFees)] as const
+
+export type Fee = (typeof fees)[number]
+
+export type Rates = Readonly<Partial<Record<Bucket, NanosPerMillion> & Record<Fee, Nanos>>>
 
 export interface PriceCase {
   /** The class of service asked for: `priority`, `flex`, `batch`. */
@@ -48,7 +57,7 @@ export interface Currency {
 /** Says what is wrong with a price, and does not return. */
 export type FailPrice = (problem: string) => never
 
-const RATE_FIELDS = [...buckets, 'perRequest', 'perSearch'] as const
+const RATE_FIELDS = [...buckets, ...fees] as const
 const CONDITION_FIELDS = ['class', 'inputAbove', 'hours', 'from'] as const
 
 /** A dollar a token, a thousand dollars a call: what is dearer is a slip of the pen, and its bills would not fit. */
@@ -85,8 +94,13 @@ export function parsePrice(value: unknown, fail: FailPrice): Price {
   }
 }
 
+/** Whether the cases could come together so that a call costs nothing, whatever it is counted in. */
+export function isOfNothing(price: Price): boolean {
+  return tokensAreFree(price) && !Object.values(unitFees).some(fee => (price.rates[fee] ?? 0n) > 0n)
+}
+
 /** Whether the cases could come together so that tokens go in and out for nothing. */
-export function isOfNothing({ rates, cases }: Price): boolean {
+export function tokensAreFree({ rates, cases }: Price): boolean {
   const all = [rates, ...cases.map(one => one.rates)]
   return all.some(({ input }) => input === 0n) && all.some(({ output }) => output === 0n)
 }
@@ -135,7 +149,7 @@ function readRates(json: Json, { path, unitsPerUsd }: Place, fail: FailPrice): R
   for (const field of RATE_FIELDS) {
     const text = json[field]
     if (text === undefined) continue
-    const isFee = field === 'perRequest' || field === 'perSearch'
+    const isFee = (fees as readonly string[]).includes(field)
     const written: bigint | undefined = typeof text === 'string' ? parseUsd(text) : undefined
     if (written === undefined) {
       const unit = isFee ? 'an amount' : 'an amount per million tokens'

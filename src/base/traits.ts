@@ -44,6 +44,8 @@ export interface Traits {
   readonly richResults?: boolean
   /** Takes marks of where its prompt cache is to be cut. Default true. */
   readonly cacheMarks?: boolean
+  /** Searches the web by itself, if asked; absent: unknown, and chat upstreams are not asked. */
+  readonly searches?: boolean
   /** Has a place for instructions. Default true. */
   readonly system?: boolean
 }

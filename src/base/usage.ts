@@ -22,12 +22,20 @@ export const buckets = [...inputBuckets, ...outputBuckets] as const
 
 export type Bucket = (typeof buckets)[number]
 
+/**
+ * What a provider counts and bills one by one; not tokens. `searches` that it made, `images` that it drew, `characters`
+ * that it was given to speak, `seconds` of sound that it heard.
+ */
+export const units = ['searches', 'images', 'characters', 'seconds'] as const
+
+export type Unit = (typeof units)[number]
+
+export type Units = Readonly<Partial<Record<Unit, number>>>
+
 /** An absent bucket is empty. `input` and `output` are always there. */
-export interface Usage extends Readonly<Partial<Record<Bucket, number>>> {
+export interface Usage extends Readonly<Partial<Record<Bucket, number>>>, Units {
   readonly input: number
   readonly output: number
-  /** Searches that the provider made and bills one by one; not tokens. */
-  readonly searches?: number
 }
 
 export type UsageSource = 'reported' | 'estimated' | 'none'

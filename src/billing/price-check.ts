@@ -1,9 +1,10 @@
 // Compares what we charge with what other price lists say, rate by rate. Reading the lists is the caller's.
 
+import type { Fee } from '../base/price.ts'
 import type { Bucket } from '../base/usage.ts'
 import { neighbours } from './price.ts'
 
-export type RateName = Bucket | 'perRequest' | 'perSearch'
+export type RateName = Bucket | Fee
 
 /** In billionths of USD, for a million tokens or for one request or search. */
 export type ListedRates = Readonly<Partial<Record<RateName, bigint>>>
@@ -69,7 +70,7 @@ function disagreementsOf({ model, when, ours, theirs, reason }: CheckedModel): r
 }
 
 function rateIn(rates: ListedRates, name: RateName): bigint | undefined {
-  const others: readonly Bucket[] = name === 'perRequest' || name === 'perSearch' ? [] : neighbours[name]
+  const others: readonly Bucket[] = name in neighbours ? neighbours[name as Bucket] : []
   const named = [name, ...others].find(one => rates[one] !== undefined)
   return named && rates[named]
 }
@@ -95,4 +96,5 @@ export const dataRates: Readonly<Record<string, readonly [rate: RateName, per: n
   output_image_mtok: ['outputImage', 1],
   requests_kcount: ['perRequest', 1000],
   web_searches_kcount: ['perSearch', 1000],
+  input_audio_hours: ['perSecond', 3600],
 }

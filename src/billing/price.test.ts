@@ -4,11 +4,12 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Nanos, NanosPerMillion } from '../base/money.ts'
 import type { Price } from '../base/price.ts'
-import { parsePrice } from '../base/price.ts'
+import { fees, parsePrice } from '../base/price.ts'
 import type { Bucket, Usage } from '../base/usage.ts'
-import { buckets, inputBuckets, inputTokens, outputBuckets } from '../base/usage.ts'
+import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
 import type { CallSize, Priced, PricedOrFree } from './price.ts'
-import { affordableOutput, billOf, classOf, estimateUsage, hasClass, inputBound, upperBound } from './price.ts'
+import { affordableOutput, billOf, classOf, estimateUsage, hasBasis, hasClass } from './price.ts'
+import { inputBound, upperBound } from './price.ts'
 
 const noon = Date.UTC(2026, 10, 15, 12)
 
@@ -158,12 +159,32 @@ describe('the class of service', () => {
   })
 })
 
+describe('what is counted one by one', () => {
+  const spoken = { input: '0', output: '0', perCharacter: '0.000015' }
+
+  test('is billed at its own rate, and only where the price has one', () => {
+    const each = pricedAs({ ...spoken, perImage: '0.04', perSecond: '0.0001' })
+    const used = { input: 0, output: 0, images: 2, characters: 3, seconds: 5 }
+    const told = billOf(used, each).lines.map(line => `${line.count} ${line.what}`)
+    expect(told).toEqual(['2 image', '3 character', '5 second'])
+    expect(cost(used, each)).toBe(80_000_000n + 45_000n + 500_000n)
+    expect(billOf(used, pricedAs({})).lines).toEqual([])
+  })
+
+  test('is no basis for a call that is counted in something else', () => {
+    const { price } = pricedAs(spoken)
+    expect([hasBasis(price, { characters: 1 }), hasBasis(price, { images: 1 }), hasBasis(price, undefined)]).toEqual([
+      ...[true, false, false],
+    ])
+    expect(hasBasis(pricedAs({}).price, undefined)).toBe(true)
+  })
+})
+
 const rate = fc.bigInt(0n, 1_000_000_000_000n).map(value => value as NanosPerMillion)
 const fee = fc.bigInt(0n, 1_000_000_000n).map(value => value as Nanos)
 const rateFields: Record<string, fc.Arbitrary<bigint>> = {
   ...Object.fromEntries(buckets.map(bucket => [bucket, rate])),
-  perRequest: fee,
-  perSearch: fee,
+  ...Object.fromEntries(fees.map(name => [name, fee])),
 }
 const someRates = fc.record(rateFields, { requiredKeys: [] })
 const conditions = fc.record(
@@ -187,9 +208,9 @@ const priceds: fc.Arbitrary<Priced> = fc.record({
   atMs: fc.integer({ min: noon - 10, max: noon + 10 }),
 })
 const flat = priceds.map(each => ({ ...each, price: { ...each.price, cases: [] } }))
-const counts = Object.fromEntries([...buckets, 'searches'].map(field => [field, fc.nat(1_000)]))
+const counts = Object.fromEntries([...buckets, ...units].map(field => [field, fc.nat(1_000)]))
 const usages = fc.record(counts, { requiredKeys: ['input', 'output'] }) as unknown as fc.Arbitrary<Usage>
-const fields = [...buckets, 'searches'] as const
+const fields = [...buckets, ...units] as const
 
 const plus = (one: Usage, other: Usage): Usage =>
   Object.fromEntries(fields.map(field => [field, (one[field] ?? 0) + (other[field] ?? 0)])) as unknown as Usage
@@ -251,6 +272,7 @@ describe('for every usage and price', () => {
       outputTokensMax: Math.ceil(written / each.choices),
       choices: each.choices,
       searchesMax: used.searches ?? 0,
+      units: { images: used.images ?? 0, characters: used.characters ?? 0, seconds: used.seconds ?? 0 },
       thoughtTokensMax: each.spare,
     }
   }

@@ -7,9 +7,10 @@
 import { assert } from '../base/assert.ts'
 import type { Line, Nanos, NanosPerMillion } from '../base/money.ts'
 import { bill, BILLION, eachAsRate, noMoney } from '../base/money.ts'
-import type { Price, PriceCase, Rates } from '../base/price.ts'
-import type { Bucket, Usage } from '../base/usage.ts'
-import { buckets, inputBuckets, inputTokens, outputBuckets } from '../base/usage.ts'
+import type { Fee, Price, PriceCase, Rates } from '../base/price.ts'
+import { fees, tokensAreFree, unitFees } from '../base/price.ts'
+import type { Bucket, Unit, Units, Usage } from '../base/usage.ts'
+import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
 
 /** What a call is billed by, pinned when it is admitted. */
 export interface Priced {
@@ -27,8 +28,11 @@ export type PricedOrFree = Priced | undefined
 
 /** Fees are written as their rate for a million, so that every line of a bill reads alike. */
 export interface CostLine extends Line {
-  readonly what: Bucket | 'request' | 'search'
+  readonly what: Bucket | 'request' | (typeof unitNames)[Unit]
 }
+
+/** One of each, as a line of a bill names it. */
+const unitNames = { searches: 'search', images: 'image', characters: 'character', seconds: 'second' } as const
 
 export interface Bill {
   readonly amount: Nanos
@@ -71,6 +75,19 @@ export function hasClass(price: Price, serviceClass: string | undefined): boolea
 /** Whether it says what a search costs, be it nothing. */
 export const hasSearch = (price: Price): boolean => price.rates.perSearch !== undefined
 
+/**
+ * Whether it says what a call comes to that is counted in these units besides its tokens: by one of them, or by tokens.
+ * A price that has only what another kind of call is counted in would make this one free.
+ */
+export function hasBasis(price: Price, counted: Units | undefined): boolean {
+  return !tokensAreFree(price) || hasFee(price, counted)
+}
+
+/** Whether it has a fee for one of these units. */
+export function hasFee(price: Price, counted: Units | undefined): boolean {
+  return units.some(unit => counted?.[unit] !== undefined && (price.rates[unitFees[unit]] ?? 0n) > 0n)
+}
+
 const noBill: Bill = { amount: noMoney, lines: [] }
 
 /** `served` is the class that the answer names. It can make a bill smaller than what was asked for, never larger. */
@@ -90,7 +107,13 @@ function billAs(usage: Usage, priced: Priced): Bill {
     const count = usage[what]
     if (count) lines.push({ what, count, rate: rates[what] })
   }
-  if (usage.searches) lines.push({ what: 'search', count: usage.searches, rate: eachAsRate(rates.perSearch) })
+  for (const unit of units) {
+    const count = usage[unit]
+    const each = rates[unitFees[unit]]
+    if (count && (each > 0n || unit === 'searches')) {
+      lines.push({ what: unitNames[unit], count, rate: eachAsRate(each) })
+    }
+  }
   if (lines.length === 0) return noBill // where nothing is charged there is no fee either
   if (rates.perRequest > 0n) lines.push({ what: 'request', count: 1, rate: eachAsRate(rates.perRequest) })
   return { amount: bill(lines, priced.perMille), lines }
@@ -105,6 +128,8 @@ export interface CallSize {
   readonly thoughtTokensMax?: number
   readonly choices: number
   readonly searchesMax: number
+  /** What else is counted one by one. */
+  readonly units?: Units | undefined
   /** No input is heard or seen, so that its rates need not be feared. */
   readonly textOnly?: boolean
 }
@@ -144,6 +169,7 @@ function fixedLines(size: CallSize, top: Top): readonly Line[] {
     { count: size.inputTokensMax, rate: size.textOnly ? top.text : top.input },
     { count: 1, rate: eachAsRate(top.perRequest) },
     { count: size.searchesMax, rate: eachAsRate(top.perSearch) },
+    ...units.map(unit => ({ count: size.units?.[unit] ?? 0, rate: eachAsRate(top[unitFees[unit]]) })),
   ]
 }
 
@@ -164,15 +190,15 @@ export function estimateUsage(inputBytes: number, outputBytes: number): Usage {
   return { input: estimateTokens(inputBytes), output: estimateTokens(outputBytes) }
 }
 
-type FullRates = Readonly<Record<Bucket, NanosPerMillion>> & { readonly perRequest: Nanos; readonly perSearch: Nanos }
+type Fees = Readonly<Record<Fee, Nanos>>
+
+type FullRates = Readonly<Record<Bucket, NanosPerMillion>> & Fees
 
 /** The dearest of the rates that stand in one place of a price. */
-interface Top {
+interface Top extends Fees {
   readonly text: NanosPerMillion
   readonly input: NanosPerMillion
   readonly output: NanosPerMillion
-  readonly perRequest: Nanos
-  readonly perSearch: Nanos
 }
 
 /** What follows from a price and is worked out once. */
@@ -231,8 +257,13 @@ function fullRates(price: Price, applying: number): FullRates {
     assert(named !== undefined, 'a price names input and output')
     full[bucket] = stated[named]!
   }
-  const { perRequest = noMoney, perSearch = noMoney } = stated
-  return { ...(full as Record<Bucket, NanosPerMillion>), perRequest, perSearch }
+  return { ...(full as Record<Bucket, NanosPerMillion>), ...feesOf(stated) }
+}
+
+function feesOf(rates: Rates): Fees {
+  const named: Partial<Record<Fee, Nanos>> = {}
+  for (const fee of fees) named[fee] = rates[fee] ?? noMoney
+  return named as Fees
 }
 
 const textBuckets = inputBuckets.filter(bucket => !/Audio|Image/.test(bucket))
@@ -241,17 +272,21 @@ const textBuckets = inputBuckets.filter(bucket => !/Audio|Image/.test(bucket))
 function topOf(rates: Rates): Top {
   const dearest = (some: readonly Bucket[]): NanosPerMillion =>
     some.reduce((most, bucket) => dearer(most, rates[bucket] ?? most), 0n as NanosPerMillion)
-  const { perRequest = noMoney, perSearch = noMoney } = rates
   return {
     text: dearest(textBuckets),
     input: dearest(inputBuckets),
     output: dearest(outputBuckets),
-    perRequest,
-    perSearch,
+    ...feesOf(rates),
   }
 }
 
 const dearer = <T extends bigint>(one: T, other: T): T => (one > other ? one : other)
+
+function dearerOf(top: Top, one: Top): Top {
+  const dearest: Record<string, bigint> = {}
+  for (const name in top) dearest[name] = dearer(top[name as keyof Top], one[name as keyof Top] as Nanos)
+  return dearest as unknown as Top
+}
 
 /** A case that could apply may make a call cheaper; the bound takes the dearer of with and without it. */
 function topFor(priced: Priced, { inputTokensMax }: CallSize): Top {
@@ -260,13 +295,7 @@ function topFor(priced: Priced, { inputTokensMax }: CallSize): Top {
   for (let index = 0; index < cases.length; index++) {
     const one = cases[index]!
     if (!mayApply(priced.price.cases[index]!, priced, inputTokensMax)) continue
-    top = {
-      text: dearer(top.text, one.text),
-      input: dearer(top.input, one.input),
-      output: dearer(top.output, one.output),
-      perRequest: dearer(top.perRequest, one.perRequest),
-      perSearch: dearer(top.perSearch, one.perSearch),
-    }
+    top = dearerOf(top, one)
   }
   return top
 }

@@ -7,7 +7,8 @@ import type { calcPrice, ModelPrice } from '@pydantic/genai-prices'
 import type { Nanos } from '../base/money.ts'
 import { formatUsd } from '../base/money.ts'
 import type { Price } from '../base/price.ts'
-import { buckets } from '../base/usage.ts'
+import { fees } from '../base/price.ts'
+import { buckets, units } from '../base/usage.ts'
 import type { CheckedModel, Disagreement, ListedRates, Listing } from '../billing/price-check.ts'
 import { checkPrices, dataRates, listedRate } from '../billing/price-check.ts'
 import { billOf } from '../billing/price.ts'
@@ -113,12 +114,13 @@ function momentsOf(price: Price, nowMs: number): readonly (readonly [clock: stri
 }
 
 function ourRates(price: Price, { atMs, tokens }: { atMs: number; tokens: number }): ListedRates {
-  // A token of each kind, and a search: the lines of such a bill are the rates.
-  const usage = { ...Object.fromEntries(buckets.map(bucket => [bucket, 1])), input: tokens, output: 1, searches: 1 }
+  // A token of each kind, and one of each unit: the lines of such a bill are the rates.
+  const one = Object.fromEntries([...buckets, ...units].map(each => [each, 1]))
+  const usage = { ...one, input: tokens, output: 1 }
   const priced = { price, version: 0, perMille: 1000n, serviceClass: undefined, atMs }
   const rates = billOf(usage, priced).lines.map(({ what, rate }) => {
-    if (what === 'search') return ['perSearch', rate / 1_000_000n]
-    return what === 'request' ? ['perRequest', rate / 1_000_000n] : [what, rate as bigint]
+    const fee = `per${what[0]!.toUpperCase()}${what.slice(1)}`
+    return (fees as readonly string[]).includes(fee) ? [fee, rate / 1_000_000n] : [what, rate as bigint]
   })
   return Object.fromEntries(rates) as ListedRates
 }

@@ -1,13 +1,21 @@
 // What the fake upstream answers when nothing was planned: a small provider that speaks every dialect on one port, each
-// on its own paths, and is as strict as the real ones.
+// on its own paths, and is as strict as the real ones. The models are in demo-models.ts.
 
 import { frameSteps, jsonAnswer, streamHead } from './answers.ts'
-import { modelIds, replyOf } from './demo-models.ts'
-import { createdS } from './dialect.ts'
+import { findCountProblem } from './anthropic-messages/problem.ts'
+import { answerContext, answerTokenization, Files } from './ark/small.ts'
+import { Tasks } from './ark/tasks.ts'
+import { replyOf } from './demo-models.ts'
 import type { Asked, Dialect, Problem, Reply } from './dialect.ts'
 import { dialectOf } from './dialects.ts'
-import { asksForEvents } from './gemini/request.ts'
-import { pathOf } from './reading.ts'
+import { asksForEvents, readGeminiRequest, wordsOfContents } from './gemini/request.ts'
+import { answerModels } from './models-list.ts'
+import { answerSpeech, answerTranscription } from './openai-side/audio.ts'
+import { answerEmbedContent, answerEmbeddings, answerMultimodal } from './openai-side/embeddings.ts'
+import { answerArkImages, answerEdits, answerGenerations } from './openai-side/images.ts'
+import { answerCompletions, answerModerations, answerRerank } from './openai-side/texts.ts'
+import { compact, countInput, Responses } from './openai-responses/stored.ts'
+import { objectOf, pathOf, recordOf, recordsOf } from './reading.ts'
 import type { ReceivedRequest } from './request.ts'
 import { chunk, end, head, script, scripted, wait } from './script.ts'
 import type { Script, Step } from './script.ts'
@@ -16,31 +24,38 @@ import { shaped, waitBetween } from './shapes.ts'
 const slowChunkMs = 50
 const slowAnswerMs = 500
 
-const generates = /\/(chat\/completions|responses|messages)$|:(generateContent|streamGenerateContent)$/
+type Refuse = (problem: Problem) => Script
 
-export function answerByDefault(request: ReceivedRequest): Script {
-  const [path, dialect] = [pathOf(request), dialectOf(request)]
-  if (request.method === 'POST' && generates.test(path)) return generate(dialect, request)
-  if (request.method === 'GET' && path.endsWith('/models')) return script(...jsonAnswer(200, listOfModels()))
-  const message = `Unknown request URL: ${request.method} ${path}.`
-  return refuse(dialect, { status: 404, message, code: 'unknown_url' })
+/** What an answer may need beside the request. */
+interface Kit {
+  readonly dialect: Dialect
+  readonly refuse: Refuse
 }
 
-export function refuse(dialect: Dialect, problem: Problem): Script {
-  const { status = 400, ...error } = problem
-  const said = { type: 'invalid_request_error', status, ...error }
-  return script(...jsonAnswer(status, dialect.error(said)))
+type Handler = (request: ReceivedRequest, kit: Kit) => Script | undefined
+
+const json = (body: object): Script => script(...jsonAnswer(200, JSON.stringify(body)))
+
+/** Takes the refusal alone. */
+const plainly = (answer: (request: ReceivedRequest, refuse: Refuse) => Script): Handler =>
+  (request, { refuse }) => answer(request, refuse)
+
+function countMessages(request: ReceivedRequest, { dialect, refuse }: Kit): Script {
+  const problem = findCountProblem(request)
+  return problem ? refuse(problem) : json({ input_tokens: dialect.read(request).promptWords })
 }
 
-function listOfModels(): string {
-  const data = modelIds.map(id => ({ id, object: 'model', created: createdS, owned_by: 'fake-upstream' }))
-  return JSON.stringify({ object: 'list', data })
+function countGemini(request: ReceivedRequest): Script {
+  const body = objectOf(request)
+  const whole = recordOf(body.generateContentRequest ?? body.generate_content_request)
+  const inside = wordsOfContents([...recordsOf(whole.contents), recordOf(whole.systemInstruction)])
+  return json({ totalTokens: readGeminiRequest(request).promptWords + inside })
 }
 
-function generate(dialect: Dialect, request: ReceivedRequest): Script {
+function generate(request: ReceivedRequest, { dialect }: Kit): Script {
   const inList = dialect.name === 'gemini' && dialect.read(request).stream && !asksForEvents(request)
   const problem = dialect.problem(request)
-  if (problem) return refuse(inList ? inListed(dialect) : dialect, problem)
+  if (problem) return refuseIn(inList ? inListed(dialect) : dialect, problem)
   const asked = dialect.read(request)
   return speak(dialect, asked, { reply: replyOf(asked, request.ordinal), inList })
 }
@@ -48,8 +63,13 @@ function generate(dialect: Dialect, request: ReceivedRequest): Script {
 /** Errors of a stream that is a list come in a list. */
 const inListed = (dialect: Dialect): Dialect => ({ ...dialect, error: error => `[${dialect.error(error)}]` })
 
+function refuseIn(dialect: Dialect, problem: Problem): Script {
+  const { status = 400, ...error } = problem
+  return script(...jsonAnswer(status, dialect.error({ type: 'invalid_request_error', status, ...error })))
+}
+
 /** The reply, whole or as a stream, at the pace of the model. */
-export function speak(dialect: Dialect, asked: Asked, given: { reply: Reply; inList?: boolean }): Script {
+function speak(dialect: Dialect, asked: Asked, given: { reply: Reply; inList?: boolean }): Script {
   const slow = asked.model === 'slow'
   const { reply, inList = false } = given
   if (!asked.stream) {
@@ -76,4 +96,60 @@ function* listSteps(dialect: Dialect, reply: Reply): Iterable<Step> {
     before = '\n,\r\n'
   }
   yield chunk('\n]')
+}
+
+/** The answers of one server, with what it remembers. */
+export class DefaultAnswers {
+  readonly #responses = new Responses()
+  readonly #tasks = new Tasks()
+  readonly #files = new Files()
+  readonly #routes: readonly (readonly [asks: RegExp, handler: Handler])[]
+
+  constructor() {
+    const responses: Handler = (request, kit) => this.#responses.create(request, this.#speaking(kit))
+    const kept: Handler = (request, kit) => this.#responses.answer(request, this.#speaking(kit))
+    const tasks = plainly((request, refuse) => this.#tasks.answer(request, refuse))
+    const files = plainly((request, refuse) => this.#files.answer(request, refuse))
+    // The first that fits answers. Ark stands before those whose paths end alike.
+    this.#routes = [
+      [/^POST .*\/(chat\/completions|messages)$/, generate],
+      [/^POST .*:(generateContent|streamGenerateContent)$/, generate],
+      [/^POST .*\/responses$/, responses],
+      [/^POST .*\/responses\/input_tokens$/, countInput],
+      [/^POST .*\/responses\/compact$/, compact],
+      [/^(GET|DELETE|POST) .*\/responses\/[^/]+(\/(cancel|input_items))?$/, kept],
+      [/^POST .*\/messages\/count_tokens$/, countMessages],
+      [/^POST .*:countTokens$/, countGemini],
+      [/^POST .*:(embedContent|batchEmbedContents)$/, plainly(answerEmbedContent)],
+      [/^POST .*\/api\/v3\/embeddings\/multimodal$/, plainly(answerMultimodal)],
+      [/^POST .*\/api\/v3\/images\/generations$/, plainly(answerArkImages)],
+      [/^(GET|POST|DELETE) .*\/api\/v3\/contents\/generations\/tasks(\/[^/]+)?$/, tasks],
+      [/^(GET|POST|DELETE) .*\/api\/v3\/files(\/[^/]+)?$/, files],
+      [/^POST .*\/api\/v3\/tokenization$/, plainly(answerTokenization)],
+      [/^POST .*\/api\/v3\/context\/create$/, plainly(answerContext)],
+      [/^POST .*\/embeddings$/, plainly(answerEmbeddings)],
+      [/^POST .*\/images\/generations$/, plainly(answerGenerations)],
+      [/^POST .*\/images\/edits$/, plainly(answerEdits)],
+      [/^POST .*\/audio\/speech$/, plainly(answerSpeech)],
+      [/^POST .*\/audio\/transcriptions$/, plainly(answerTranscription)],
+      [/^POST .*\/completions$/, plainly(answerCompletions)],
+      [/^POST .*\/moderations$/, plainly(answerModerations)],
+      [/^POST .*\/rerank$/, plainly(answerRerank)],
+      [/^GET .*\/models(\/.+)?$/, (request, { dialect }) => answerModels(request, dialect)],
+    ]
+  }
+
+  answer(request: ReceivedRequest): Script {
+    const [path, dialect] = [pathOf(request), dialectOf(request)]
+    const refuse: Refuse = problem => refuseIn(dialect, problem)
+    const asks = `${request.method} ${path}`
+    const [, handler] = this.#routes.find(([pattern]) => pattern.test(asks)) ?? []
+    const answered = handler?.(request, { dialect, refuse })
+    const message = `Unknown request URL: ${asks}.`
+    return answered ?? refuse({ status: 404, message, code: 'unknown_url' })
+  }
+
+  #speaking({ dialect, refuse }: Kit) {
+    return { dialect, refuse, speak: (asked: Asked, reply: Reply) => speak(dialect, asked, { reply }) }
+  }
 }

@@ -255,8 +255,9 @@ describe.each(aiModels)('the AI SDK, %s', (_name, model) => {
   const stopWhen = ({ steps }: { steps: readonly unknown[] }) => steps.length === 2
 
   test('generates and streams', async () => {
-    expect((await generateText({ model: model('echo'), prompt: 'hello there', maxRetries: 0 })).text).toBe('hello there')
-    expect(await streamText({ model: model('echo'), prompt: 'hello there', maxRetries: 0 }).text).toBe('hello there')
+    const said = { model: model('echo'), prompt: 'hello there', maxRetries: 0 }
+    expect((await generateText(said)).text).toBe('hello there')
+    expect(await streamText(said).text).toBe('hello there')
   })
 
   test('calls two tools at once and goes on from their results', async () => {

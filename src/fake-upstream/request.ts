@@ -1,7 +1,7 @@
 // A request as the fake upstream got it: what tests look at after the gateway has spoken.
 
 export interface ReceivedRequest {
-  /** Counts from 1 over the life of the server; the ids in answers are made from it. */
+  /** Counts up over the life of the server, from 1 in its first account; the ids in answers are made from it. */
   readonly ordinal: number
   /** Which connection it came on, from 1; two requests with the same number shared a socket. */
   readonly connection: number

@@ -9,10 +9,11 @@
 import { createServer } from 'node:net'
 import type { AddressInfo, Server } from 'node:net'
 import { assert } from '../base/assert.ts'
-import { answerByDefault } from './default-answers.ts'
+import { DefaultAnswers } from './default-answers.ts'
+import { dialectOf } from './dialects.ts'
 import { Connection } from './connection.ts'
 import { bodyBytesMaxDefault } from './http-request.ts'
-import { isRecord, readJson } from './request.ts'
+import { ordinalsOfAccount } from './issued.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Start } from './script.ts'
 
@@ -39,6 +40,8 @@ export interface FakeUpstreamOptions {
   readonly host?: string
   readonly port?: number
   readonly keepRequests?: number
+  /** Which account of the provider it is, from 0: ids and opaque state of one are foreign to all others. */
+  readonly account?: number
   /** A larger body is refused with 413. */
   readonly bodyBytesMax?: number
 }
@@ -59,12 +62,14 @@ class RunningUpstream implements FakeUpstream {
   readonly #keepRequests: number
   readonly #connections = new Set<Connection>()
   readonly #byModel = new Map<string, Script>()
+  readonly #defaults = new DefaultAnswers()
   #planned: Script[] = []
   #waiters: Waiter[] = []
-  #requestCount = 0
+  #requestCount: number
   #connectionCount = 0
 
   constructor(options: FakeUpstreamOptions) {
+    this.#requestCount = (options.account ?? 0) * ordinalsOfAccount
     this.bodyBytesMax = Math.min(options.bodyBytesMax ?? bodyBytesMaxDefault, bodyBytesMaxDefault)
     this.#keepRequests = Math.min(options.keepRequests ?? requestsKeptMax, requestsKeptMax)
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
@@ -121,12 +126,11 @@ class RunningUpstream implements FakeUpstream {
   }
 
   scriptFor(request: ReceivedRequest): Script {
-    if (this.#byModel.size > 0) {
-      const body = readJson(request.body)
-      const planned = isRecord(body) && typeof body.model === 'string' && this.#byModel.get(body.model)
+    if (this.#byModel.size > 0 && request.method === 'POST') {
+      const planned = this.#byModel.get(dialectOf(request).read(request).model)
       if (planned) return planned
     }
-    return answerByDefault(request)
+    return this.#defaults.answer(request)
   }
 
   nextOrdinal(): number {

@@ -11,9 +11,16 @@ beforeAll(async () => {
 })
 afterAll(() => upstream.stop())
 
+interface Said {
+  readonly message: string
+  readonly type?: string
+  readonly code?: unknown
+  readonly status?: string
+}
+
 interface Refused {
   readonly type?: string
-  readonly error?: { readonly message: string; readonly type?: string; readonly code?: unknown; readonly status?: string }
+  readonly error?: Said
 }
 
 async function ask(path: string, body: object, headers: Record<string, string> = {}) {
@@ -56,7 +63,7 @@ const ark: readonly Row[] = [
   ['system', { messages: [text('system'), text('user')] }, undefined],
   ['a developer', { messages: [text('developer'), text('user')] }, "Invalid value: 'developer'"],
   ['both bounds', { messages: [text('user')], max_tokens: 5, max_completion_tokens: 5 }, 'at the same time'],
-  ['foreign state', { messages: [text('user'), { ...text('assistant'), encrypted_content: 'x' }] }, 'encrypted_content'],
+  ['foreign state', { messages: [text('user'), { ...text('assistant'), encrypted_content: 'x' }] }, 'encrypted'],
 ]
 
 describe.each(ark)('ark: %s', (_name, body, message) => {
@@ -75,7 +82,8 @@ const blocks = (role: string, ...content: readonly object[]) => ({ role, content
 const said = { type: 'text', text: 'hi' }
 const signature = issue({ by: 'messages', ordinal: 1, text: 'hm' })
 const thought = (rest: object) => ({ type: 'thinking', thinking: 'hm', signature, ...rest })
-const after = (...content: readonly object[]) => ({ messages: [text('user'), blocks('assistant', ...content), text('user')] })
+const after = (...content: readonly object[]) =>
+  ({ messages: [text('user'), blocks('assistant', ...content), text('user')] })
 
 const messages: readonly Row[] = [
   ['an answered call', { messages: [text('user'), blocks('assistant', use), blocks('user', result, said)] }, undefined],
@@ -99,7 +107,8 @@ const messages: readonly Row[] = [
   ['an id of other letters', { messages: [text('user'), blocks('assistant', { ...use, id: 'a.b' })] }, 'pattern'],
   ['input that is text', { messages: [text('user'), blocks('assistant', { ...use, input: '{}' })] }, 'dictionary'],
   ['a foreign signature', after(thought({ signature: 'EqQB' }), said), 'Invalid `signature`'],
-  ['a signature of another dialect', after(thought({ signature: issue({ by: 'ark', ordinal: 1, text: 'hm' }) })), 'Inv'],
+  ['a signature of another dialect', after(thought({ signature: issue({ by: 'ark', ordinal: 1, text: 'hm' }) })),
+    'Invalid `signature`'],
   ['an altered signature', after(thought({ signature: signature.replace(/.$/, '!') }), said), 'Invalid `signature`'],
   ['a signature on another text', after(thought({ thinking: 'ho' }), said), 'Invalid `signature`'],
   ['foreign redacted thinking', after({ type: 'redacted_thinking', data: 'x' }, said), 'Invalid `data`'],
@@ -182,9 +191,11 @@ const item = { type: 'function_call', call_id: 'c1', name: 'clock', arguments: '
 const output = { type: 'function_call_output', call_id: 'c1', output: 'x' }
 const reasoning = (encrypted_content: string) => ({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content })
 
+const ours = issue({ by: 'responses', ordinal: 1, text: '' })
+
 const responses: readonly Row[] = [
   ['an answered call', { input: [text('user'), item, output] }, undefined],
-  ['our own reasoning', { input: [reasoning(issue({ by: 'responses', ordinal: 1, text: '' })), text('user')] }, undefined],
+  ['our own reasoning', { input: [reasoning(ours), text('user')] }, undefined],
   ['an output without its call', { input: [text('user'), output] }, 'No tool call found for function call output'],
   ['a call without its output', { input: [text('user'), item] }, 'No tool output found for function call c1'],
   ['foreign reasoning', { input: [reasoning('gAAA'), text('user')] }, 'could not be verified'],
@@ -207,6 +218,19 @@ describe.each(responses)('responses: %s', (_name, body, message) => {
   })
 })
 
+test('P33: the state and the responses of another account are foreign', async () => {
+  const other = await startFakeUpstream({ account: 1 })
+  const signature = issue({ by: 'messages', ordinal: 1_000_001, text: 'hm' })
+  const body = JSON.stringify({ model: 'echo', max_tokens: 9, ...after(thought({ signature }), said) })
+  const status = async (url: string) => (await fetch(`${url}/v1/messages`, { method: 'POST', body })).status
+  expect([await status(other.url), await status(upstream.url)]).toEqual([200, 400])
+  const kept = await fetch(`${other.url}/v1/responses`, { method: 'POST', body: '{"model":"echo","input":"x"}' })
+  const { id } = (await kept.json()) as { id: string }
+  const { body: refused } = await ask('/v1/responses', { model: 'echo', input: 'x', previous_response_id: id })
+  expect(refused.error!.code).toBe('previous_response_not_found')
+  await other.stop()
+})
+
 test('foreign reasoning has the code that clients look for', async () => {
   const { body } = await ask('/v1/responses', { model: 'echo', input: [reasoning('gAAA'), text('user')] })
   expect(body.error!.code).toBe('invalid_encrypted_content')
@@ -215,7 +239,8 @@ test('foreign reasoning has the code that clients look for', async () => {
 test('noise of a megabyte is judged at once in every dialect', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
   const start = performance.now()
-  for (const path of ['/v1/messages', '/v1/responses', '/v1beta/models/x:generateContent', '/api/v3/chat/completions']) {
+  const gemini = '/v1beta/models/x:generateContent'
+  for (const path of ['/v1/messages', '/v1/responses', gemini, '/api/v3/chat/completions']) {
     const response = await fetch(upstream.url + path, { method: 'POST', body: deep })
     expect(response.status).toBe(400)
   }

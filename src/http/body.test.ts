@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import zlib from 'node:zlib'
 import { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
-import { readJsonBody } from './body.ts'
+import { readBody } from './body.ts'
 import type { Arrival } from './server.ts'
 
 const limits = { bytesMax: 1_000, msMax: 5_000 }
@@ -18,7 +18,7 @@ interface Sent {
 function read({ headers = json, body = '{}' }: Sent, bounds = limits): Promise<Buffer> {
   const request = new Request('http://weir/', { method: 'POST', headers: { 'content-type': '' }, body })
   const arrival = { request, headers } as Pick<Arrival, 'request' | 'headers'> as Arrival
-  return readJsonBody(arrival, bounds, new Deadlines(() => performance.now()))
+  return readBody(arrival, { limits: bounds, deadlines: new Deadlines(() => performance.now()), type: 'json' })
 }
 
 async function codeOf(sent: Sent, bounds = limits): Promise<string> {

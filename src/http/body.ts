@@ -25,13 +25,26 @@ export interface BodyBounds {
 
 export const defaultBodyBounds: BodyBounds = { bytesMax: bounds.bodyBytesMax, msMax: bounds.bodyMsMax }
 
-const JSON_TYPE = /^application\/json[ \t]*(;|$)/i
+/** What a request may hold, and the type that it must say. */
+const types = {
+  json: /^application\/json[ \t]*(;|$)/i,
+  multipart: /^multipart\/form-data[ \t]*;/i,
+} as const
 
-export async function readJsonBody(arrival: Arrival, limits: BodyBounds, deadlines: Deadlines): Promise<Buffer> {
+export type BodyType = keyof typeof types
+
+export interface BodyReading {
+  readonly limits: BodyBounds
+  readonly deadlines: Deadlines
+  readonly type: BodyType
+}
+
+export async function readBody(arrival: Arrival, { limits, deadlines, type }: BodyReading): Promise<Buffer> {
   const { request, headers } = arrival
-  const type = headers['content-type']
-  if (type === undefined || !JSON_TYPE.test(type)) {
-    throw new Refusal('content_type_unsupported', type === undefined ? 'none' : 'another')
+  const said = headers['content-type']
+  if (said === undefined || !types[type].test(said)) {
+    const hint = `It must be sent as ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
+    throw new Refusal('content_type_unsupported', said === undefined ? 'none' : 'another', { hint })
   }
   const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
   const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined

@@ -15,23 +15,30 @@ export interface StreamHead {
   readonly headers: Record<string, string>
 }
 
+/** The body cannot be brought to its end, and no words would be understood: its connection is closed instead. */
+export const BROKEN = 'broken'
+
+export type Written = void | typeof BROKEN
+
 /** `run` writes the whole body and returns; `onCancel` is told when the reader went away. */
 export function streamResponse(
   head: StreamHead,
-  run: (sink: Sink) => Promise<void>,
+  run: (sink: Sink) => Promise<Written>,
   onCancel: () => void,
 ): Response {
   const source = {
     type: 'direct',
     async pull(controller: DirectController) {
-      await run({
+      const written = await run({
         write(bytes) {
           // Sent when this turn of the loop ends: a flush for each write costs a tenth of a stream.
           const written = controller.write(bytes)
           return typeof written === 'number' ? undefined : written.then(() => {})
         },
       })
+      if (written === BROKEN) return Promise.reject() // an error would be printed
       controller.end()
+      return undefined
     },
     cancel: onCancel,
   }

@@ -83,8 +83,9 @@ function offersOf(provider: Provider, { catalogue, prices }: PublicParts): reado
   if (catalogue.channelsOf(provider.id).length === 0) return []
   return [...provider.models.values()].flatMap(model => {
     const id = `${provider.id}/${model.id}`
-    const price = provider.free ? undefined : prices.current(id)?.price
-    return provider.free || price !== undefined ? [{ id, provider, model, price }] : []
+    const free = provider.free || model.free === true
+    const price = free ? undefined : prices.current(id)?.price
+    return free || price !== undefined ? [{ id, provider, model, price }] : []
   })
 }
 
@@ -107,6 +108,7 @@ function publicModel({ id, provider, model }: Offer): object {
     name: model.name ?? model.id,
     contextTokens: model.contextTokens ?? null,
     outputTokensMax: model.outputTokensMax ?? null,
+    ...(model.speaks && { speaks: model.speaks }),
   }
 }
 

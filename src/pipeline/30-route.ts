@@ -2,9 +2,10 @@
 // serve them, in order.
 
 import { Refusal } from '../base/errors.ts'
+import type { Units } from '../base/usage.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { PricedOrFree } from '../billing/price.ts'
-import { classOf, hasClass, hasSearch } from '../billing/price.ts'
+import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { ModelName } from '../routing/model-name.ts'
@@ -26,14 +27,17 @@ export interface Asked {
   readonly serviceClass: string | undefined
   /** The provider is asked to search, too. */
   readonly searches: boolean
+  /** What it is counted in besides tokens. */
+  readonly units?: Units | undefined
 }
 
 export type RouteCall = (permit: Permit, asked: Asked) => Route
 
 export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
-  function priceOf(provider: Provider, model: Model, { serviceClass, searches }: Asked): CurrentOrFree {
-    if (provider.free) return undefined
+  function priceOf(provider: Provider, model: Model, asked: Asked): CurrentOrFree {
+    const { protocol, serviceClass, searches, units } = asked
+    if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(`${provider.id}/${model.id}`)
     if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
     if (!hasClass(current.price, serviceClass)) {
@@ -43,6 +47,10 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
     if (searches && !hasSearch(current.price)) {
       const hint = 'It is not known what a search by it costs.'
       throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
+    }
+    if (!hasBasis(current.price, units)) {
+      const hint = 'It is not known for calls of this kind.'
+      throw new Refusal('price_unknown', `${provider.id}/${model.id}: ${protocol.name}`, { hint })
     }
     return current
   }

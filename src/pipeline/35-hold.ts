@@ -88,13 +88,15 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const counted = await tryHold(finer)
       if (counted !== undefined) return counted
     }
-    for (let tries = 0; route.permit.caller.clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
+    const clamps = route.permit.caller.clamps && !call.uncapped
+    for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
       const cap = affordableOutput(finer, route.price, readMoney(last.available))
       if (cap < CLAMPED_TOKENS_MIN) break
       const clamped = await tryHold({ ...finer, outputTokensMax: cap }, cap)
       if (clamped !== undefined) return clamped
     }
-    throw refusalOfHold(last, upperBound(finer, route.price), hintOf(finer, route, last)) ?? unheld(exchange, last)
+    const hint = call.uncapped ? '' : hintOf(finer, route, last)
+    throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? unheld(exchange, last)
   }
 
   return async function hold(route, call, exchange) {
@@ -126,17 +128,21 @@ type Capped = Pick<Capabilities, 'capsThought'>
  * tokens than bytes, either; what is fetched or measured elsewhere (an image, a file, a search) may be anything.
  */
 export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
-  const { bodyBytes, textOnly, choices, searchesMax, outputTokensMax: asked } = call
+  const { textOnly, choices, searchesMax, outputTokensMax: asked } = call
   return {
-    inputTokensMax: textOnly
-      ? Math.min(bodyBytes, contextTokens ?? bodyBytes)
-      : (contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)),
+    inputTokensMax: call.inputTokensMax ?? inputMax(call, contextTokens),
     outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: can.capsThought ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
+    thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
     choices,
     searchesMax,
     textOnly,
+    ...(call.units && { units: call.units }),
   }
+}
+
+function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefined): number {
+  if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
+  return contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)
 }
 
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>

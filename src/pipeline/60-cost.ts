@@ -1,9 +1,9 @@
 // Usage → cost, by who pays for this ending.
 
-import type { Usage } from '../base/usage.ts'
-import { outputTokens } from '../base/usage.ts'
+import type { Unit, Usage } from '../base/usage.ts'
+import { noUsage, outputTokens, units } from '../base/usage.ts'
 import type { Bill } from '../billing/price.ts'
-import { billOf, estimateUsage } from '../billing/price.ts'
+import { billOf, estimateUsage, hasFee } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
@@ -21,7 +21,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  const usage = withSearch(charged.usage, exchange)
+  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged.usage, exchange), exchange)
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
 }
 
@@ -31,9 +31,23 @@ function withSearch(usage: Usage, { call }: Exchange): Usage {
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 
+/** What the answer does not count is counted by the request. What is made, and not read, only if it came. */
+function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
+  const counted: Partial<Record<Unit, number>> = {}
+  for (const unit of units) {
+    const count = call?.unitsGuess?.[unit] ?? call?.units?.[unit]
+    if (count === undefined || usage[unit] !== undefined) continue
+    if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = count
+  }
+  return { ...usage, ...counted }
+}
+
 /** What a call used when it had written so much, as far as we can tell ourselves, and never more than was held for. */
-export function estimateOf({ call, hold }: Exchange, outputBytes: number): Usage {
-  const { input, output } = estimateUsage(call?.inputBytes ?? 0, outputBytes)
+export function estimateOf({ call, hold, route }: Exchange, outputBytes: number): Usage {
+  // What is billed one by one is not guessed in tokens as well.
+  if (route?.price !== undefined && hasFee(route.price.price, call?.units)) return noUsage
+  const { input, output: written } = estimateUsage(call?.inputBytes ?? 0, outputBytes)
+  const output = outputBytes > 0 ? (call?.outputTokensGuess ?? written) : 0
   if (hold === undefined) return { input, output }
   const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
   return {

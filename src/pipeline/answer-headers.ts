@@ -17,7 +17,8 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   const losses = exchange.translation?.source.notes.losses.codes ?? []
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
-  exchange.timings.writeTo(headers)
+  if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
+  else exchange.timings.writeTo(headers)
   return headers
 }
 

@@ -26,6 +26,10 @@ export interface Reading {
   readonly turner?: FrameTurner | undefined
 }
 
+/** Of one event, and of everything that is held back of one stream. */
+export const eventBytesMax = ({ largeEvents }: Protocol): number =>
+  largeEvents ? bounds.pictureFrameBytesMax : bounds.frameBytesMax
+
 export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
@@ -39,7 +43,7 @@ export class AnswerReader {
     this.#incoming = incoming
     this.#protocol = spoken
     this.#turner = turner
-    this.#splitter = streamFormat(exchange.route!.provider).open(bounds.frameBytesMax)
+    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(spoken))
     this.#meter = exchange.meter
     this.#choices = exchange.call?.choices ?? 1
   }

@@ -4,7 +4,7 @@
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
-import type { Sink } from '../http/event-stream.ts'
+import type { Sink, Written } from '../http/event-stream.ts'
 import { streamResponse } from '../http/event-stream.ts'
 import { headersOf } from './answer-headers.ts'
 import type { Opened, OpenedStream } from './opening.ts'
@@ -38,7 +38,7 @@ export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': '
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
-  const write = (caller: CallerWriter): Promise<void> => relay(opened, caller, { exchange, settle: parts.settle })
+  const write = (caller: CallerWriter): Promise<Written> => relay(opened, caller, { exchange, settle: parts.settle })
   return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
@@ -70,7 +70,7 @@ const nobody: Sink = { write: () => undefined }
 
 interface Body {
   readonly contentType: string
-  write(caller: CallerWriter): Promise<void>
+  write(caller: CallerWriter): Promise<Written>
 }
 
 function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
@@ -83,15 +83,17 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
     await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
     exchange.close()
   }
-  const write = async (sink: Sink): Promise<void> => {
-    if (begun) return
+  const write = async (sink: Sink): Promise<Written> => {
+    if (begun) return undefined
     begun = true
     const framed = framing && new FramedSink(sink, framing)
     try {
-      await body.write(new CallerWriter(framed ?? sink, { ...parts, exchange }))
+      const written = await body.write(new CallerWriter(framed ?? sink, { ...parts, exchange }))
       await framed?.end()
+      return written
     } catch (fault) {
       logFault(parts.log, exchange, fault)
+      return undefined
     } finally {
       await end()
     }

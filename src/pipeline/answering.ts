@@ -46,7 +46,8 @@ export function buildAnswering(parts: StreamParts): Answering {
     refuse,
 
     async answer(exchange, opening) {
-      const opened = exchange.call?.stream ? await firstOf(opening, silence.headMs) : await opening
+      const mayWait = exchange.call?.stream && !exchange.protocol.mayNotStream
+      const opened = mayWait ? await firstOf(opening, silence.headMs) : await opening
       if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
       if (opened.kind === 'stream') return answerStream(parts, exchange, opened)
       return await answerPlain(exchange, opened, settle)

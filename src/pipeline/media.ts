@@ -2,7 +2,7 @@
 
 import { Stop } from '../base/stop.ts'
 import type { FetchMedia } from '../http/guarded-fetch.ts'
-import type { Conversation, Part, Source } from '../protocols/conversation.ts'
+import type { Conversation, Part } from '../protocols/conversation.ts'
 import type { Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { StopReason } from './exchange.ts'
 
@@ -29,8 +29,8 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   }
 }
 
-function addUrls(part: Part, mustHold: (source: Source) => boolean, urls: Set<string>): void {
+function addUrls(part: Part, mustHold: NonNullable<Codec['mustHold']>, urls: Set<string>): void {
   if (part.kind === 'result') for (const inner of part.parts) addUrls(inner, mustHold, urls)
-  if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source)) return
+  if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source, part.kind)) return
   urls.add(part.source.url)
 }

@@ -11,9 +11,11 @@ import { judgeStatus } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import { streamFormat } from '../upstreams/quirks.ts'
 import type { ReadFrame } from './answer-reader.ts'
-import { AnswerReader } from './answer-reader.ts'
+import { AnswerReader, eventBytesMax } from './answer-reader.ts'
 import type { Exchange } from './exchange.ts'
 import { noteUsage } from './meter.ts'
+import type { StreamReader } from './raw-reader.ts'
+import { RawReader } from './raw-reader.ts'
 import type { Meeting, Translation } from './translation.ts'
 import { meet, StreamGatherer, StreamTranslator, tellWhole, translateWhole } from './translation.ts'
 import type { Watch } from './watch.ts'
@@ -35,7 +37,7 @@ export interface OpenedStream {
   readonly contentType: string
   /** Everything up to the first content, which is in hand. */
   first: readonly ReadFrame[]
-  readonly reader: AnswerReader
+  readonly reader: StreamReader
   readonly watch: Watch
   readonly channel: Channel
 }
@@ -67,7 +69,9 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
   const contentType = incoming.header('content-type') ?? ''
   const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
-  if (streamed === opening.stream) {
+  const { passesBytes, mayNotStream } = opening.spoken
+  if (passesBytes && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
+  if (streamed === opening.stream || (mayNotStream && !streamed)) {
     if (!streamed) return await openPlain(opening, contentType)
     return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
   }
@@ -80,6 +84,9 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
   }
   return streamed ? await gatherStream(opening, translation) : await openPlain(opening, contentType)
 }
+
+/** What is no sound and no picture, though it came where one was asked for. */
+const READABLE = /^(application\/json|text\/|$)/i
 
 /** A stream where a whole answer was asked for. */
 async function gatherStream(opening: Opening, translation: Translation): Promise<Opened> {
@@ -133,9 +140,10 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
   const { incoming, exchange, channel, watch, spoken } = opening
   const { translation } = exchange
   const turner = translation && new StreamTranslator(translation)
-  const reader = new AnswerReader(incoming, exchange, { spoken, turner })
+  const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
+  const reader = isRaw ? new RawReader(incoming, exchange) : new AnswerReader(incoming, exchange, { spoken, turner })
   const first: ReadFrame[] = []
-  for (let bytes = 0; bytes <= bounds.frameBytesMax; ) {
+  for (let bytes = 0; bytes <= eventBytesMax(spoken); ) {
     const piece = await reader.next()
     let opened = false
     for (const frame of reader.take(piece)) {

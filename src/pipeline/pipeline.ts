@@ -3,6 +3,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
+import type { BodyType } from '../http/body.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
@@ -59,7 +60,7 @@ export interface Ingress extends Carriers {
   done(): void
   /** Closes the caller's connection soon, whatever is still to be written to it. */
   cut(): void
-  readBody(): Promise<Buffer>
+  readBody(type: BodyType): Promise<Buffer>
 }
 
 export interface PipelineParts {
@@ -71,6 +72,8 @@ export interface PipelineParts {
   nowMs(): number
   dateMs(): number
 }
+
+const noBody = Buffer.alloc(0)
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
@@ -84,7 +87,8 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       const caller = await stages.authenticate(ingress)
       timings.pass(`tier=${caller.tier}`)
 
-      const body = await exchange.stop.during(ingress.readBody())
+      const { takes = 'json' } = protocol
+      const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes))
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
@@ -98,7 +102,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
 
       timings.enter('Route')
       const { serviceClass, searchesMax } = call
-      const asked = { name, protocol, serviceClass, searches: searchesMax > 0 }
+      const asked = { name, protocol, serviceClass, searches: searchesMax > 0, units: call.units }
       exchange.route = stages.route(exchange.permit, asked)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 

@@ -1,10 +1,12 @@
 // A streamed answer on its way to the caller: bytes pass as they came, and the last word waits until the call is
 // settled. Whatever goes wrong after the head has left is said as an event of the caller's dialect.
 
-import { bounds } from '../base/bounds.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
+import type { Written } from '../http/event-stream.ts'
+import { BROKEN } from '../http/event-stream.ts'
 import type { ReadFrame } from './answer-reader.ts'
+import { eventBytesMax } from './answer-reader.ts'
 import type { OpenedPlain, OpenedStream } from './opening.ts'
 import { scrubbed, wordsFor } from './opening.ts'
 import type { CallerWriter } from './caller-writer.ts'
@@ -19,7 +21,7 @@ interface Run {
 }
 
 /** Writes the stream to its end, settled, whatever happens. Throws only `callerLeft`. */
-export async function relay(stream: OpenedStream, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
+export async function relay(stream: OpenedStream, caller: CallerWriter, { exchange, settle }: Run): Promise<Written> {
   const sinceMs = exchange.timings.nowMs()
   let last: Uint8Array
   let ending: Ending = { outcome: 'completed', status: 200 }
@@ -34,10 +36,16 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
     ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
     last = Buffer.from(eventsOf(refusal, exchange))
   }
-  exchange.recorder?.take(last)
   exchange.timings.add('fwd', sinceMs)
-  await writeLast(caller, last, { exchange, settled: settle(exchange, ending) })
+  const { isRaw } = stream.reader
+  const isBroken = isRaw && ending.outcome !== 'completed'
+  if (!isBroken) exchange.recorder?.take(last)
+  const settled = settle(exchange, ending)
+  if (isRaw && (!(await isDurable(settled)) || isBroken)) return BROKEN
+  return await writeLast(caller, last, { exchange, settled })
 }
+
+const isDurable = (settled: Promise<void>): Promise<boolean> => settled.then(() => true, () => false)
 
 /** For a head that left in silence and an answer that then came in one piece. */
 export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, run: Run): Promise<void> {
@@ -81,6 +89,7 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
   } catch {
     words = Buffer.from(eventsOf(new Refusal('settle_failed', exchange.requestId), exchange))
   }
+  if (exchange.protocol.quiet) return void (await caller.write(words))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`
   await caller.write(Buffer.concat([Buffer.from(comment), words]))
 }
@@ -98,7 +107,7 @@ async function relayUntilTerminal(
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
     const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
-    holdBack(held, closing)
+    holdBack(held, closing, eventBytesMax(exchange.protocol))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
     exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
@@ -139,11 +148,11 @@ function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: b
   return { passing, closing, ending: undefined }
 }
 
-function holdBack(held: Uint8Array[], closing: readonly Uint8Array[]): void {
+function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: number): void {
   held.push(...closing)
   let bytes = 0
   for (const one of held) bytes += one.length
-  if (bytes > bounds.frameBytesMax) throw new Refusal('upstream_failed', 'too much after its last word')
+  if (bytes > bytesMax) throw new Refusal('upstream_failed', 'too much after its last word')
 }
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {

@@ -84,6 +84,11 @@ export class Timings {
     if (this.forwarding) headers['X-Pipeline-Breakdown'] = this.breakdownText()
   }
 
+  /** Only that the caller could not be authenticated, which every call says. */
+  writeFailureTo(headers: Record<string, string>): void {
+    if (this.#said.Auth?.startsWith('fail')) headers['X-Pipeline-Auth'] = this.#said.Auth
+  }
+
   #close(word: 'pass' | 'fail', note: string | undefined): void {
     if (this.#open === undefined) return
     this.say(this.#open, word, { ms: this.nowMs() - this.#openedMs, note })

@@ -5,7 +5,7 @@
 
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
-import type { UsageReport } from '../base/usage.ts'
+import type { Units, UsageReport } from '../base/usage.ts'
 import type { Sealed } from './sealed.ts'
 import type { Tags } from './tags.ts'
 
@@ -34,6 +34,16 @@ export interface Call {
   /** The caller's own cap on output, for each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
+  /** What its input comes to at most, where the bytes of its body do not tell. */
+  readonly inputTokensMax?: number
+  /** What it is counted in besides tokens, at most. */
+  readonly units?: Units
+  /** The same as far as it can be guessed, where that is less; for an answer that does not say. */
+  readonly unitsGuess?: Units
+  /** What its answer is taken to be in tokens where it does not say and its bytes do not tell: sound, or a picture. */
+  readonly outputTokensGuess?: number
+  /** Nothing in it makes its answer shorter. */
+  readonly uncapped?: boolean
   /** The class of service, as the caller wrote it. */
   readonly serviceClass?: string
   /** Whom the caller calls for, as the caller names them. */

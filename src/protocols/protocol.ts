@@ -6,7 +6,7 @@ import type { Traits } from '../base/traits.ts'
 import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
-import type { Conversation, Source } from './conversation.ts'
+import type { Conversation, MediaPart, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
 
@@ -14,6 +14,18 @@ import type { Sealed } from './sealed.ts'
 export interface Protocol extends ErrorDialect {
   /** The last event of a stream, for an upstream that forgets it; empty where the end of the bytes is the end. */
   readonly lastEvent: string
+  /** What its requests are; JSON unless told. */
+  readonly takes?: 'json' | 'multipart' | 'nothing'
+  /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */
+  readonly quiet?: boolean
+  /** Nobody pays for its calls, whatever the model costs. */
+  readonly free?: boolean
+  /** One event may hold a picture. */
+  readonly largeEvents?: boolean
+  /** An answer that is neither JSON nor events is as good; it is passed on as it comes. */
+  readonly passesBytes?: boolean
+  /** The upstream decides whether it streams, whatever was asked for. */
+  readonly mayNotStream?: boolean
   /** Headers of the caller that go to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
   /** Headers that every upstream of this dialect wants; those that pass win. */
@@ -64,7 +76,7 @@ export interface Codec {
   writeWhole(answer: Answer, to: AnswerAsk): string
   openWriter(to: AnswerAsk): EventWriter
   /** Whether what lies at an address must be in the request itself; absent: the upstream fetches everything. */
-  mustHold?(source: Source): boolean
+  mustHold?(source: Source, kind: MediaPart['kind']): boolean
 }
 
 /** The upstream that a conversation is written for. */

@@ -26,6 +26,8 @@ export interface Model {
   readonly outputTokensMax?: number
   /** The dialects in which it answers, of those that its provider speaks; all of them if absent. */
   readonly speaks?: readonly string[]
+  /** Its provider asks nothing for it, as for a moderation. Default false. */
+  readonly free?: boolean
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
   /** What it takes: its own, and for what they do not tell its provider's. */
@@ -78,7 +80,7 @@ const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'quirks', 'can'],
   ...['traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
-const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'price', 'traits']
+const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits']
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -207,7 +209,8 @@ function parseModels(value: unknown, shared: Shared, fail: Fail): ReadonlyMap<st
   if (!Array.isArray(value)) return fail('"models" must be a list')
   const models = new Map<string, Model>()
   for (const entry of value) {
-    const model = parseModel(record(entry, { what: 'a model', known: MODEL_FIELDS }, fail), shared, fail)
+    const json = record(entry, { what: 'a model', known: MODEL_FIELDS }, fail)
+    const model = parseModel(json, shared, fail)
     if (models.has(model.id)) fail(`model "${model.id}" stands twice`)
     models.set(model.id, model)
   }
@@ -229,6 +232,7 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
   const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
   const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
+  if (entry.free !== undefined && typeof entry.free !== 'boolean') failModel('"free" must be true or false')
   const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
   if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
   return {
@@ -239,6 +243,7 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
     ...(speaks !== undefined && { speaks }),
     ...(price !== undefined && { price }),
     ...(Object.keys(traits).length > 0 && { traits }),
+    ...(entry.free === true && { free: true }),
   }
 }
 

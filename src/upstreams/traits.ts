@@ -34,6 +34,7 @@ const rows: Readonly<Record<keyof Traits, Read>> = {
   schemaWithTools: flag,
   richResults: flag,
   cacheMarks: flag,
+  searches: flag,
   system: flag,
 }
 

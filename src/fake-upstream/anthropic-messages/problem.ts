@@ -77,7 +77,7 @@ function findTurnsProblem(request: ReceivedRequest, messages: readonly Json[]): 
     }
     if (blocks.length === 0 && at < turns.length - 1) return say(`${where}: all messages must have non-empty content`)
     const problem =
-      findBlockProblem(blocks, where) ??
+      findBlockProblem(blocks, where, request.ordinal) ??
       findOrderProblem(blocks, { where, next: turns[at + 1], before: turns[at - 1] })
     if (problem) return problem
   }
@@ -102,7 +102,7 @@ function merged(messages: readonly Json[]): readonly Turn[] {
   return turns
 }
 
-function findBlockProblem(blocks: readonly Json[], where: string): Problem | undefined {
+function findBlockProblem(blocks: readonly Json[], where: string, ordinal: number): Problem | undefined {
   for (const [at, block] of blocks.entries()) {
     const here = `${where}.content.${at}`
     if (block.type === 'text' && stringOf(block.text) === '') {
@@ -112,7 +112,7 @@ function findBlockProblem(blocks: readonly Json[], where: string): Problem | und
       const problem = findCallProblem(block, here)
       if (problem) return problem
     }
-    if ((block.type === 'thinking' || block.type === 'redacted_thinking') && !isOurs(block)) {
+    if ((block.type === 'thinking' || block.type === 'redacted_thinking') && !isOurs(block, ordinal)) {
       const field = block.type === 'thinking' ? 'signature' : 'data'
       return say(`${here}: Invalid \`${field}\` in \`${block.type}\` block`)
     }

@@ -37,7 +37,7 @@ export function readMessagesRequest(request: ReceivedRequest): Asked {
     json: recordOf(recordOf(body.output_config).format).type === 'json_schema',
     media: messages.flatMap(message => mediaOf(blocksOf(message))),
     thinking: { off: thinking.type === 'disabled', text: thinking.display !== 'omitted', state: true },
-    stateKept: stateKept(messages),
+    stateKept: stateKept(messages, request.ordinal),
   }
 }
 
@@ -68,16 +68,17 @@ function mediaOf(blocks: readonly Json[]): readonly Media[] {
   })
 }
 
-function stateKept(messages: readonly Json[]): boolean | undefined {
+function stateKept(messages: readonly Json[], ordinal: number): boolean | undefined {
   if (!blocksOf(messages.at(-1)).some(block => block.type === 'tool_result')) return undefined
   const calling = blocksOf(messages.findLast(message => message.role === 'assistant'))
-  return calling.some(block => isOurs(block))
+  return calling.some(block => isOurs(block, ordinal))
 }
 
 /** Whether a block of reasoning is one that we made, word for word. */
-export function isOurs(block: Json): boolean {
-  if (block.type === 'redacted_thinking') return isIssued(block.data, stateOwner)
+export function isOurs(block: Json, ordinal: number): boolean {
+  const looking = { by: stateOwner, ordinal }
+  if (block.type === 'redacted_thinking') return isIssued(block.data, looking)
   if (block.type !== 'thinking') return false
   // A caller that was shown no text has none to send back.
-  return isIssued(block.signature, stateOwner, stringOf(block.thinking) || undefined)
+  return isIssued(block.signature, looking, stringOf(block.thinking) || undefined)
 }

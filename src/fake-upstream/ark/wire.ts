@@ -48,11 +48,12 @@ function findArkProblem(request: ReceivedRequest): Problem | undefined {
     return { message, param: 'max_tokens' }
   }
   const messages = recordsOf(body.messages)
-  return findFieldProblem(body) ?? findMessageProblem(messages, roles) ?? findStateProblem(messages)
+  return findFieldProblem(body) ?? findMessageProblem(messages, roles) ?? findStateProblem(messages, request.ordinal)
 }
 
-function findStateProblem(messages: readonly Json[]): Problem | undefined {
-  const foreign = messages.find(it => has(it.encrypted_content) && !isIssued(it.encrypted_content, stateOwner))
+function findStateProblem(messages: readonly Json[], ordinal: number): Problem | undefined {
+  const looking = { by: stateOwner, ordinal }
+  const foreign = messages.find(it => has(it.encrypted_content) && !isIssued(it.encrypted_content, looking))
   return foreign && { message: 'The parameter `encrypted_content` is not valid.', param: 'messages' }
 }
 
@@ -64,7 +65,8 @@ export const arkWire: Dialect = {
     const messages = recordsOf(body.messages)
     const every = recordOf(body.stream_options).chunk_include_usage === true
     const asked = readChatRequest(request)
-    const kept = stateKept(messages, message => isIssued(message.encrypted_content, stateOwner))
+    const looking = { by: stateOwner, ordinal: request.ordinal }
+    const kept = stateKept(messages, message => isIssued(message.encrypted_content, looking))
     return { ...asked, usageAsked: asked.usageAsked || every, stateKept: kept }
   },
   problem: findArkProblem,
@@ -86,7 +88,8 @@ export const arkResponsesWire: Dialect = {
   name: 'ark-responses',
   problem(request) {
     const body = bodyOf(request)
-    return isRecord(body) ? findBodyProblem(body, arkResponsesFields) : { message: 'The body is not valid JSON.' }
+    if (!isRecord(body)) return { message: 'The request body is not valid JSON.' }
+    return findBodyProblem(body, arkResponsesFields, request.ordinal)
   },
   error: writeArkError,
 }

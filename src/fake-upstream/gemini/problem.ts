@@ -32,7 +32,7 @@ export function findGeminiProblem(request: ReceivedRequest): Problem | undefined
   if (field(thinking, 'thinkingBudget') !== undefined && field(thinking, 'thinkingLevel') !== undefined) {
     return say('You can only set only one of thinking budget and thinking level.')
   }
-  return findContentsProblem(contents) ?? findMediaProblem(request)
+  return findContentsProblem(contents, request.ordinal) ?? findMediaProblem(request)
 }
 
 function findMediaProblem(request: ReceivedRequest): Problem | undefined {
@@ -40,7 +40,7 @@ function findMediaProblem(request: ReceivedRequest): Problem | undefined {
   return broken ? say("Invalid value at 'contents' (TYPE_BYTES), Base64 decoding failed") : undefined
 }
 
-function findContentsProblem(contents: readonly Json[]): Problem | undefined {
+function findContentsProblem(contents: readonly Json[], ordinal: number): Problem | undefined {
   if (!isOfUser(contents[0]!)) {
     return say('Please ensure that multiturn requests start with a user role.')
   }
@@ -58,7 +58,7 @@ function findContentsProblem(contents: readonly Json[]): Problem | undefined {
     const calls = partsOf(content).filter(part => field(part, 'functionCall') !== undefined)
     open = calls.map(part => recordOf(field(part, 'functionCall')))
     const first = calls[0]
-    if (first && at > turnStart && !isSigned(first)) return unsigned(first, at)
+    if (first && at > turnStart && !isSigned(first, ordinal)) return unsigned(first, at)
     const shape = findPartProblem(partsOf(content))
     if (shape) return shape
   }
@@ -84,9 +84,9 @@ function findResponsesProblem(given: readonly Json[], open: readonly Json[]): Pr
   return undefined
 }
 
-const isSigned = (part: Json): boolean => {
+const isSigned = (part: Json, ordinal: number): boolean => {
   const signature = signatureOf(part)
-  return dummies.includes(stringOf(signature)) || isIssuedBytes(signature, stateOwner)
+  return dummies.includes(stringOf(signature)) || isIssuedBytes(signature, { by: stateOwner, ordinal })
 }
 
 function unsigned(part: Json, at: number): Problem {

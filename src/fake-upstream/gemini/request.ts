@@ -67,7 +67,7 @@ export function readGeminiRequest(request: ReceivedRequest): Asked {
     json: field(config, 'responseMimeType') === 'application/json',
     media: contents.flatMap(content => mediaOf(partsOf(content))),
     thinking: thinkingOf(recordOf(field(config, 'thinkingConfig'))),
-    stateKept: stateKept(contents),
+    stateKept: stateKept(contents, request.ordinal),
   }
 }
 
@@ -109,10 +109,10 @@ function mediaOf(parts: readonly Json[]): readonly Media[] {
 export const signatureOf = (part: Json): unknown => field(part, 'thoughtSignature')
 
 /** Whether the first call of the step that was just answered still has its signature. */
-function stateKept(contents: readonly Json[]): boolean | undefined {
+function stateKept(contents: readonly Json[], ordinal: number): boolean | undefined {
   const answered = partsOf(contents.at(-1)).some(part => field(part, 'functionResponse') !== undefined)
   if (!answered) return undefined
   const calling = contents.findLast(content => content.role === 'model')
   const first = partsOf(calling).find(part => field(part, 'functionCall') !== undefined)
-  return first !== undefined && isIssuedBytes(signatureOf(first), stateOwner)
+  return first !== undefined && isIssuedBytes(signatureOf(first), { by: stateOwner, ordinal })
 }

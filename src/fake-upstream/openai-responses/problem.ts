@@ -25,11 +25,11 @@ export function findResponsesProblem(request: ReceivedRequest): Problem | undefi
   const body = bodyOf(request)
   if (body === undefined) return { message: 'We could not parse the JSON body of your request.' }
   if (!isRecord(body)) return { message: 'The request body must be a JSON object.' }
-  return findBodyProblem(body, responsesFields)
+  return findBodyProblem(body, responsesFields, request.ordinal)
 }
 
 /** With the items of a former response before its own, where it goes on from one. */
-export function findBodyProblem(body: Json, known: readonly string[]): Problem | undefined {
+export function findBodyProblem(body: Json, known: readonly string[], ordinal: number): Problem | undefined {
   const unknown = Object.keys(body).find(name => !known.includes(name))
   if (unknown !== undefined) return refuse(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
   if (typeof body.model !== 'string') return missing('model')
@@ -42,11 +42,11 @@ export function findBodyProblem(body: Json, known: readonly string[]): Problem |
     const rule = `Expected a value >= ${outputTokensMin}`
     return refuse(`Invalid 'max_output_tokens': ${rule}.`, 'max_output_tokens', 'integer_below_min_value')
   }
-  return findToolsProblem(body) ?? findItemsProblem(itemsOf(body.input)) ?? findMediaProblem(body)
+  return findToolsProblem(body) ?? findItemsProblem(itemsOf(body.input), ordinal) ?? findMediaProblem(body, ordinal)
 }
 
-function findMediaProblem(body: Json): Problem | undefined {
-  const broken = readResponsesBody(body).media.some(media => media.broken)
+function findMediaProblem(body: Json, ordinal: number): Problem | undefined {
+  const broken = readResponsesBody(body, ordinal).media.some(media => media.broken)
   return broken ? refuse('Invalid base64 data in the input.', 'input', 'invalid_base64_image') : undefined
 }
 
@@ -65,7 +65,7 @@ function findToolsProblem(body: Json): Problem | undefined {
   return isRecord(format.schema) ? undefined : missing('text.format.schema')
 }
 
-function findItemsProblem(items: readonly Json[]): Problem | undefined {
+function findItemsProblem(items: readonly Json[], ordinal: number): Problem | undefined {
   const open = new Set<string>()
   const known = new Set<string>()
   for (const [at, item] of items.entries()) {
@@ -79,7 +79,7 @@ function findItemsProblem(items: readonly Json[]): Problem | undefined {
       if (!known.has(call)) return stray(call)
       open.delete(call)
     }
-    const problem = isMessage(item) ? findMessageProblem(item, param) : findReasoningProblem(item)
+    const problem = isMessage(item) ? findMessageProblem(item, param) : findReasoningProblem(item, ordinal)
     if (problem) return problem
   }
   const [left] = open
@@ -89,9 +89,10 @@ function findItemsProblem(items: readonly Json[]): Problem | undefined {
 const stray = (call: string): Problem =>
   refuse(`No tool call found for function call output with call_id ${call}.`, 'input')
 
-function findReasoningProblem(item: Json): Problem | undefined {
-  if (item.type !== 'reasoning' || !has(item.encrypted_content)) return undefined
-  if (isIssued(item.encrypted_content, stateOwner)) return undefined
+function findReasoningProblem(item: Json, ordinal: number): Problem | undefined {
+  const isSealed = item.type === 'reasoning' || item.type === 'compaction'
+  if (!isSealed || !has(item.encrypted_content)) return undefined
+  if (isIssued(item.encrypted_content, { by: stateOwner, ordinal })) return undefined
   const told = `The encrypted content for item ${stringOf(item.id)} could not be verified.`
   return { message: told, code: 'invalid_encrypted_content' }
 }

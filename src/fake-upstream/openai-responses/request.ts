@@ -2,6 +2,7 @@
 
 import type { Asked, Media } from '../dialect.ts'
 import { isIssued } from '../issued.ts'
+import type { Looking } from '../issued.ts'
 import { mediaOfBase64, mediaOfUrl, numberOf, objectOf, recordOf, recordsOf, stringOf, stringsOf } from '../reading.ts'
 import { textsOf, wordsIn } from '../reading.ts'
 import type { Json } from '../reading.ts'
@@ -11,7 +12,8 @@ import type { ReceivedRequest } from '../request.ts'
 /** Whose state we issue in this dialect. */
 export const stateOwner = 'responses'
 
-export const readResponsesRequest = (request: ReceivedRequest): Asked => readResponsesBody(objectOf(request))
+export const readResponsesRequest = (request: ReceivedRequest): Asked =>
+  readResponsesBody(objectOf(request), request.ordinal)
 
 /** A text is one message of the user. */
 export function itemsOf(input: unknown): readonly Json[] {
@@ -20,7 +22,7 @@ export function itemsOf(input: unknown): readonly Json[] {
 
 export const isMessage = (item: Json): boolean => item.type === 'message' || item.type === undefined
 
-export function readResponsesBody(body: Json): Asked {
+export function readResponsesBody(body: Json, ordinal: number): Asked {
   const items = itemsOf(body.input)
   const spoken = items.findLast(isOfUser)
   const choice = body.tool_choice
@@ -45,7 +47,7 @@ export function readResponsesBody(body: Json): Asked {
       text: typeof reasoning.summary === 'string',
       state: stringsOf(body.include).includes('reasoning.encrypted_content'),
     },
-    stateKept: stateKept(items),
+    stateKept: stateKept(items, { by: stateOwner, ordinal }),
   }
 }
 
@@ -71,8 +73,8 @@ function mediaOf(content: unknown): readonly Media[] {
 }
 
 /** The reasoning stands before the calls that were just answered. */
-function stateKept(items: readonly Json[]): boolean | undefined {
+function stateKept(items: readonly Json[], looking: Looking): boolean | undefined {
   if (items.at(-1)?.type !== 'function_call_output') return undefined
   const asked = items.findLastIndex(isOfUser)
-  return items.slice(asked + 1).some(item => item.type === 'reasoning' && isIssued(item.encrypted_content, stateOwner))
+  return items.slice(asked + 1).some(item => item.type === 'reasoning' && isIssued(item.encrypted_content, looking))
 }

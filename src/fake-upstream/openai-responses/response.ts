@@ -3,6 +3,7 @@
 import { base36, countsJson, createdS, textOf, withRaw } from '../dialect.ts'
 import type { Choice, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
 import { issue } from '../issued.ts'
+import { stateOwner } from './request.ts'
 
 function usageJson(usage: SpokenUsage): string {
   if ('json' in usage) return usage.json
@@ -27,7 +28,7 @@ export interface Item {
 /** The reasoning without its state is what streams begin with. */
 export function reasoningItem(reply: Reply, withState: boolean): Item {
   const { text, state } = onlyChoice(reply).reasoning ?? { text: '' }
-  const issued = state === undefined ? issue({ by: 'responses', ordinal: reply.ordinal, text }) : state
+  const issued = state === undefined ? issue({ by: stateOwner, ordinal: reply.ordinal, text }) : state
   return {
     id: `rs_fake${base36(reply.ordinal)}`,
     type: 'reasoning',

@@ -57,7 +57,7 @@ export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'me
   const address = source.at === 'url' ? source.url : source.id
   if (source.at === 'url' && needsInline(source)) {
     const found = target.media.get(address)
-    if (found === undefined) throw new Refusal('field_invalid', 'media', { param: kind, hint: `The ${kind} is not there.` })
+    if (found === undefined) throw new Refusal('media_unreachable', kind, { param: kind })
     return { inlineData: { mimeType: found.mime, data: found.base64 } }
   }
   if (!GOOGLE_FILE.test(address) && !FILM_URL.test(address)) throw invalid(kind, 'is kept by another provider')

@@ -3,6 +3,7 @@
 import type { Traits } from '../../base/traits.ts'
 import type { Json } from '../checks.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
 import type { Losses } from '../losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ToolNames } from './names.ts'
@@ -71,14 +72,18 @@ function writeFunction({ name, description, schema }: FunctionTool, names: ToolN
   }
 }
 
+/** These say nothing of an object that has no properties. */
+const idle = new Set(['$schema', 'additionalProperties', 'required', 'type', 'properties'])
+
 /** A function without parameters has no schema. */
-function isEmpty({ type, properties, ...rest }: Json): boolean {
-  const hasNone = properties === undefined || Object.keys(properties as object).length === 0
-  const others = Object.keys(rest).filter(name => name !== '$schema' && name !== 'additionalProperties' && name !== 'required')
-  return hasNone && others.length === 0 && (type === undefined || type === 'object')
+function isEmpty(schema: Json): boolean {
+  const { type = 'object', properties } = schema
+  const hasNone = properties === undefined || (isObject(properties) && Object.keys(properties).length === 0)
+  return type === 'object' && hasNone && Object.keys(schema).every(name => idle.has(name))
 }
 
-function writeCustom({ name, description, grammar }: CustomTool, names: ToolNames, { notes }: ConversationTarget): Json {
+function writeCustom(tool: CustomTool, names: ToolNames, { notes }: ConversationTarget): Json {
+  const { name, description, grammar } = tool
   if (grammar !== undefined) notes.losses.add('tools.grammar')
   const written = names.write(name)
   ;(notes.wrapped ??= new Set()).add(written)

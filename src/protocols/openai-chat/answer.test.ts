@@ -1,10 +1,15 @@
 // What is read of chat answers and of the events of a stream.
 
 import { describe, expect, test } from 'bun:test'
+import type { AnswerReading } from '../call.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 
-const answerOf = (json: unknown) => readAnswer(Buffer.from(JSON.stringify(json)))
+const wholeOf = (json: unknown) => readAnswer(Buffer.from(JSON.stringify(json)))
+const answerOf = (json: unknown): AnswerReading | undefined => {
+  const { json: _json, ...reading } = wholeOf(json) ?? { outputBytes: -1 }
+  return reading
+}
 const frameOf = (json: unknown) => readFrame(JSON.stringify(json))
 const delta = (fields: unknown, finish: string | null = null) =>
   frameOf({ choices: [{ index: 0, delta: fields, finish_reason: finish }] })
@@ -18,6 +23,10 @@ describe('an answer', () => {
     })
     expect(answerOf({ choices: [] })).toEqual({ outputBytes: 0 })
     expect(answerOf({ choices: [], usage: null, service_tier: null })).toEqual({ outputBytes: 0 })
+  })
+
+  test('is parsed once, for whoever translates it', () => {
+    expect(wholeOf({ choices: [], more: 1 })?.json).toEqual({ choices: [], more: 1 })
   })
 
   test('tells the class it was served at', () => {

@@ -4,12 +4,16 @@ import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
+import type { Json } from '../checks.ts'
 import { at, fieldSplice, invalid, missing, optional, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
 import { readEndUser, readTags } from '../tags.ts'
+import type { Flavour } from './flavour.ts'
+import { openaiChat } from './flavour.ts'
 import { fetchingFields, weighInput } from './input.ts'
+import { withoutState } from './reasoning-state.ts'
 
 /** An upstream may heed either; the hold must bound both. */
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
@@ -19,13 +23,18 @@ const OTHER_MODELS = ['models', 'fallbacks', 'preset'] as const
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 const READ_FIELDS: readonly string[] = [
-  ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier'],
+  ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier', 'thinking'],
   ...OTHER_MODELS,
   ...CAP_FIELDS,
   ...fetchingFields,
 ]
 
-export function readCall(body: Buffer): Call {
+/** What differs between the dialects that are chat at heart. */
+export type NativeFlavour = Pick<Flavour, 'dialect' | 'capsShownAlone'>
+
+export const readCall = (body: Buffer): Call => readChatCall(body, openaiChat)
+
+export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFlavour): Call {
   const { json, fields } = readJsonObject(body, READ_FIELDS)
   const model = requireModel(json)
   refuseFields(json, OTHER_MODELS)
@@ -34,13 +43,13 @@ export function readCall(body: Buffer): Call {
   checkOnce(body, fields.get('stream_options'))
   const stream = optional(json, 'stream', 'boolean')
   const choices = optional(json, 'n', 'choices')
-  const caps = CAP_FIELDS.map(field => optional(json, field, 'count'))
-  const cap = Math.max(...caps.map(value => value ?? 0))
+  const [whole = 0, shown = 0] = CAP_FIELDS.map(field => optional(json, field, 'count'))
+  const cap = capsShownAlone && mayThink(json) ? whole : Math.max(whole, shown)
   const serviceClass = optional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.user, json.safety_identifier)
   const tags = readTags(json.metadata)
   return {
-    dialect: 'openai-chat',
+    dialect,
     body,
     fields,
     json,
@@ -57,12 +66,31 @@ export function readCall(body: Buffer): Call {
   }
 }
 
-export function writeCall(call: Call, target: CallTarget): Uint8Array {
+const mayThink = ({ thinking }: Json): boolean => !isObject(thinking) || thinking.type !== 'disabled'
+
+export const writeCall = (call: Call, target: CallTarget): Uint8Array => writeChatCall(call, target, openaiChat)
+
+export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }: NativeFlavour): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
-  if (target.cap !== undefined) splices.push(...capSplices(call, target.cap, target.capField))
+  if (target.cap !== undefined) {
+    const isApart = capsShownAlone && mayThink(call.json)
+    splices.push(...(isApart ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)))
+  }
+  const messages = withoutState(call)
+  if (messages !== undefined) splices.push({ ...call.fields.get('messages')!, text: JSON.stringify(messages) })
   return spliced(call.body, splices)
+}
+
+/** Only `max_completion_tokens` bounds what is paid for, and it may not stand beside the other. */
+function wholeCapSplices(call: Call, tokens: number): readonly Splice[] {
+  const [whole, shown] = CAP_FIELDS.map(name => call.fields.get(name))
+  const own = optional(call.json, 'max_completion_tokens', 'count')
+  if (own !== undefined) return own > tokens ? [{ ...whole!, text: String(tokens) }] : []
+  const text = String(tokens)
+  const cap = whole === undefined ? fieldSplice(call, CAP_FIELDS[0], text) : { ...whole, text }
+  return shown === undefined ? [cap] : [cap, { ...shown, text: 'null' }]
 }
 
 /** Into each field in which the caller gave a larger cap; where none is given, into the one that the upstream reads. */
@@ -80,7 +108,7 @@ function capSplices(call: Call, tokens: number, field: OutputCapField): readonly
   return given.filter(name => own(name) > tokens).map(name => ({ ...call.fields.get(name)!, text }))
 }
 
-function usageSplice(call: Call): Splice {
+export function usageSplice(call: Call): Splice {
   const given = call.fields.get('stream_options')
   if (given === undefined) return fieldSplice(call, 'stream_options', '{"include_usage":true}')
   const options = scanObject(call.body.subarray(given.start, given.end), scanBounds)
@@ -92,7 +120,7 @@ function usageSplice(call: Call): Splice {
 }
 
 /** The one option that we read must not stand twice either. */
-function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
+export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
   if (typeof scan === 'string') return
   if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return

@@ -41,7 +41,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
-  return { outputBytes, usage: readUsage(answer.usage), serviceClass: readServiceClass(answer) }
+  return { json: answer, outputBytes, usage: readUsage(answer.usage), serviceClass: readServiceClass(answer) }
 }
 
 export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | undefined =>

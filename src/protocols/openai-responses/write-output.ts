@@ -148,8 +148,9 @@ export function writeOutput(parts: readonly AnswerPart[], items: OutputItems): r
       message.content.push(spoken)
       continue
     }
-    message = undefined
-    output.push(...writeItem(part, items))
+    const written = writeItem(part, items)
+    if (written.length > 0) message = undefined
+    output.push(...written)
   }
   return output
 }

@@ -33,7 +33,8 @@ export function writeReasoning(wish: ReasoningWish | undefined, { flavour, targe
   }
   const effort = asked === undefined ? undefined : knownEffort(asked, traits)
   if (effort !== asked) notes.losses.add('reasoning.effort')
-  const thinks = effort !== 'none' && (traits.thinking !== undefined || isWanted || isShown(wish))
+  const isTold = effort !== undefined || isWanted || isShown(wish)
+  const thinks = effort !== 'none' && (traits.thinking !== undefined || isTold)
   if (flavour.thinkingSwitch) return { fields: switched(effort, wish), thinks }
   const summary = isShown(wish) && effort !== 'none' ? wish!.show : undefined
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) }

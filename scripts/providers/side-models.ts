@@ -1,0 +1,81 @@
+// Models that do not chat: what they answer instead, and their prices where the price data has them.
+
+import type { ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
+import { formatUsd, nanos } from '../../src/base/money.ts'
+import { dataRates, listedRate } from '../../src/billing/price-check.ts'
+import type { FilePrice } from './prices.ts'
+import type { FileModel } from './sources.ts'
+
+interface Side {
+  /** Of the price data; absent where it has none of these. */
+  readonly from?: string
+  readonly models: readonly (readonly [dialects: readonly string[], ids: readonly string[]])[]
+  /** Nothing is asked for these, as their provider says. */
+  readonly free?: readonly string[]
+}
+
+const pictures = ['openai-images', 'openai-image-edits']
+
+const sides: Readonly<Record<string, Side>> = {
+  openai: {
+    from: 'openai',
+    models: [
+      [['openai-completions'], ['gpt-3.5-turbo-instruct']],
+      [['openai-embeddings'], ['text-embedding-3-large', 'text-embedding-3-small', 'text-embedding-ada-002']],
+      [pictures, ['gpt-image-1', 'gpt-image-1-mini', 'gpt-image-1.5', 'gpt-image-2']],
+      [['openai-speech'], ['gpt-4o-mini-tts']],
+      [['openai-transcription'], ['gpt-4o-mini-transcribe', 'gpt-4o-transcribe', 'whisper-1']],
+      [['openai-moderations'], ['omni-moderation-latest']],
+    ],
+    free: ['omni-moderation-latest'],
+  },
+  groq: { from: 'groq', models: [[['openai-transcription'], ['whisper-large-v3', 'whisper-large-v3-turbo']]] },
+  mistral: { from: 'mistral', models: [[['openai-embeddings'], ['mistral-embed']]] },
+  // Without a price, so that an operator who knows one can set it.
+  ark: {
+    models: [
+      [['ark-embeddings'], ['doubao-embedding-large-text-250515']],
+      [['ark-multimodal-embeddings'], ['doubao-embedding-vision-250615']],
+      [['ark-images'], ['doubao-seedream-4-0-250828']],
+    ],
+  },
+}
+
+export interface SideModel extends FileModel {
+  readonly speaks: readonly string[]
+  readonly free?: boolean
+}
+
+/** What a provider's file lists besides the models that chat. */
+export function sideModels(id: string, priceData: ReadonlyMap<string, Provider>): readonly SideModel[] {
+  const side = sides[id]
+  if (side === undefined) return []
+  const known = side.from === undefined ? [] : (priceData.get(side.from)?.models ?? [])
+  return side.models.flatMap(([speaks, ids]) =>
+    ids.map(model => {
+      const found = known.find(one => one.id === model)
+      const price = found && priceOf(found)
+      const isFree = side.free?.includes(model) === true
+      return {
+        id: model,
+        ...(found?.context_window !== undefined && { contextTokens: found.context_window }),
+        speaks,
+        ...(isFree && { free: true }),
+        ...(price && !isFree && { price }),
+      }
+    }),
+  )
+}
+
+/** What is only read is written for nothing. An hour of sound is said in seconds. */
+function priceOf({ prices }: ModelInfo): FilePrice | undefined {
+  if (Array.isArray(prices)) return undefined
+  const rates: Record<string, string> = {}
+  for (const [name, value] of Object.entries(prices as ModelPrice)) {
+    if (name === 'audio_hours') continue // the same as that of what is heard, and never both
+    const rate = dataRates[name]
+    if (rate === undefined || typeof value !== 'number') return undefined
+    rates[rate[0]] = formatUsd(nanos(listedRate(value / rate[1])))
+  }
+  return Object.keys(rates).length === 0 ? undefined : { input: '0.00', output: '0.00', ...rates }
+}

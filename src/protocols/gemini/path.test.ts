@@ -1,0 +1,61 @@
+// Every form of path that Google's clients write, and what is refused.
+
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../../base/errors.ts'
+import { readModelPath, readPath } from './path.ts'
+
+describe('P32: names with slashes and colons in a path', () => {
+  const rows: readonly (readonly [path: string, version: string, model: string, verb: string])[] = [
+    ['/v1beta/models/google/gemini-3-pro:generateContent', 'v1beta', 'google/gemini-3-pro', 'generateContent'],
+    ['/v1beta/google/gemini-3-pro:generateContent', 'v1beta', 'google/gemini-3-pro', 'generateContent'],
+    ['/v1beta/models/ollama/llama3.1:70b:generateContent', 'v1beta', 'ollama/llama3.1:70b', 'generateContent'],
+    ['/v1/models/a/b:streamGenerateContent', 'v1', 'a/b', 'streamGenerateContent'],
+    ['/v1alpha/tunedModels/a/b:countTokens', 'v1alpha', 'a/b', 'countTokens'],
+    ['/v1beta/openai/gpt-5:generateContent', 'v1beta', 'openai/gpt-5', 'generateContent'],
+    ['/v1beta/models/a/models/b:embedContent', 'v1beta', 'a/models/b', 'embedContent'],
+    ['/v1beta/bare:batchEmbedContents', 'v1beta', 'bare', 'batchEmbedContents'],
+  ]
+
+  test.each(rows)('%s', (path, version, model, verb) => {
+    expect(readPath(path)).toEqual({ version, model, verb } as ReturnType<typeof readPath>)
+  })
+})
+
+describe('is no call of this dialect', () => {
+  const rows = [
+    '/v1beta/models/a/b',
+    '/v1beta/openai/chat/completions',
+    '/v1beta/models/a/b:predict',
+    '/v1beta/models/a/b:generatecontent',
+    '/v2/models/a/b:generateContent',
+    '/api/v1beta/models/a/b:generateContent',
+    '/v1beta/models/a/b:generateContent/more',
+    '',
+  ]
+
+  test.each(rows)('%s', path => {
+    expect(readPath(path)).toBeUndefined()
+  })
+})
+
+describe('is a name that no model has', () => {
+  const rows = ['', '..', 'a/../b', 'a/..b', 'a//b', '/a/b', 'a/b/', './a', 'a%2Fb', 'a%2fb', 'a?b', 'a&b', 'a#b']
+
+  test.each([...rows, 'a\\b', 'a\nb', 'a\u0000b', 'a\u007fb', 'a'.repeat(2_000)])('%p', name => {
+    const asCall = () => readPath(`/v1beta/models/${name}:generateContent`)
+    for (const read of [asCall, () => readModelPath(`/v1/models/${name}`)]) {
+      expect(read).toThrow(Refusal)
+      expect(read).toThrow('model_malformed')
+    }
+  })
+})
+
+test('the model of a path that only names one', () => {
+  expect(readModelPath('/v1beta/models/google/gemini-3:x')).toBe('google/gemini-3:x')
+})
+
+test('a hundred thousand colons take no time', () => {
+  const began = performance.now()
+  expect(readPath(`/v1beta/${':a'.repeat(100_000)}`)).toBeUndefined()
+  expect(performance.now() - began).toBeLessThan(50)
+})

@@ -1,0 +1,133 @@
+// Usage into buckets whose sum is Google's own total, and back.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Usage } from '../../base/usage.ts'
+import { inputTokens, outputTokens } from '../../base/usage.ts'
+import { readUsage, withSearches, writeUsage } from './usage.ts'
+
+const of = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })
+
+describe('P20: thoughts and what tools read are tokens, too', () => {
+  const rows: readonly (readonly [string, Readonly<Record<string, unknown>>, Usage])[] = [
+    [
+      'the golden one',
+      {
+        promptTokenCount: 100,
+        cachedContentTokenCount: 60,
+        candidatesTokenCount: 30,
+        thoughtsTokenCount: 10,
+        totalTokenCount: 140,
+      },
+      { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
+    ],
+    [
+      'tools',
+      { promptTokenCount: 10, toolUsePromptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 20 },
+      { input: 10, toolUse: 7, output: 3 },
+    ],
+    [
+      'modalities',
+      {
+        promptTokenCount: 100,
+        cachedContentTokenCount: 50,
+        candidatesTokenCount: 20,
+        totalTokenCount: 120,
+        promptTokensDetails: [of('TEXT', 30), of('AUDIO', 30), of('IMAGE', 20), of('VIDEO', 10), of('DOCUMENT', 10)],
+        cacheTokensDetails: [of('TEXT', 20), of('AUDIO', 20), of('IMAGE', 10)],
+        candidatesTokensDetails: [of('TEXT', 5), of('AUDIO', 7), of('IMAGE', 8)],
+      },
+      {
+        input: 20,
+        cacheRead: 20,
+        inputAudio: 10,
+        cacheReadAudio: 20,
+        inputImage: 20,
+        cacheReadImage: 10,
+        output: 5,
+        outputAudio: 7,
+        outputImage: 8,
+      },
+    ],
+    [
+      'a cache of which nobody says what it held',
+      { promptTokenCount: 10, cachedContentTokenCount: 8, totalTokenCount: 10, promptTokensDetails: [of('AUDIO', 5)] },
+      { input: 0, cacheRead: 5, inputAudio: 2, cacheReadAudio: 3, output: 0 },
+    ],
+    [
+      'thoughts only in the total',
+      { promptTokenCount: 5, candidatesTokenCount: 2, totalTokenCount: 9 },
+      { input: 5, output: 2, reasoning: 2 },
+    ],
+    [
+      'no total',
+      { promptTokenCount: 5, candidatesTokenCount: 2, thoughtsTokenCount: 1 },
+      { input: 5, output: 2, reasoning: 1 },
+    ],
+  ]
+
+  test.each(rows)('%s', (_name, report, usage) => {
+    expect(readUsage(report)).toEqual(usage)
+    const total = inputTokens(usage) + outputTokens(usage)
+    expect(total).toBe((report.totalTokenCount as number | undefined) ?? total)
+  })
+})
+
+describe('nonsense', () => {
+  const rows: readonly unknown[] = [
+    5,
+    [],
+    { promptTokenCount: -1 },
+    { promptTokenCount: 1.5 },
+    { promptTokenCount: '5' },
+    { promptTokenCount: 1e10 },
+    { promptTokenCount: 5, cachedContentTokenCount: 6 },
+    { promptTokenCount: 5, candidatesTokenCount: 5, totalTokenCount: 9 },
+    { promptTokenCount: 5, candidatesTokenCount: 5, thoughtsTokenCount: 1, totalTokenCount: 12 },
+    { promptTokenCount: 5, promptTokensDetails: [of('AUDIO', 6)] },
+    { promptTokenCount: 5, promptTokensDetails: [of('AUDIO', 'x')] },
+    { promptTokenCount: 5, cachedContentTokenCount: 2, cacheTokensDetails: [of('AUDIO', 2)] },
+    { promptTokenCount: 5, candidatesTokenCount: 2, candidatesTokensDetails: [of('IMAGE', 3)] },
+    { candidatesTokenCount: 5, totalTokenCount: 5 },
+  ]
+  test.each(rows.map(row => [row] as const))('%j', report => {
+    expect(readUsage(report)).toBe('nonsense')
+  })
+})
+
+test.each([undefined, null, {}, { promptTokenCount: 0 }])('nothing to say: %j', report => {
+  expect(readUsage(report)).toBeUndefined()
+})
+
+test('searches are counted once each', () => {
+  const candidates = [{ groundingMetadata: { webSearchQueries: ['a', 'b', 'a', ''] } }, { groundingMetadata: null }, 5]
+  expect(withSearches({ input: 1, output: 1 }, candidates)).toEqual({ input: 1, output: 1, searches: 2 })
+  expect(withSearches('nonsense', candidates)).toBe('nonsense')
+})
+
+test('what is written is read again, and adds up', () => {
+  const count = fc.nat(1_000_000)
+  const some = fc.record(
+    {
+      input: fc.integer({ min: 1, max: 1_000 }),
+      output: count,
+      cacheRead: count,
+      inputAudio: count,
+      cacheReadAudio: count,
+      inputImage: count,
+      cacheReadImage: count,
+      toolUse: count,
+      reasoning: count,
+      outputAudio: count,
+      outputImage: count,
+    },
+    { requiredKeys: ['input', 'output'] },
+  )
+  fc.assert(
+    fc.property(some, usage => {
+      const isThere = ([name, tokens]: [string, number]): boolean => name === 'output' || tokens !== 0
+      const filled = Object.fromEntries(Object.entries(usage).filter(isThere))
+      expect(readUsage(writeUsage(usage))).toEqual(filled as unknown as Usage)
+    }),
+  )
+})

@@ -1,0 +1,20 @@
+// The chat dialect of OpenAI.
+
+import type { Protocol } from '../protocol.ts'
+import { buildCodec } from './codec.ts'
+import { writeError } from './errors.ts'
+import { openaiChat as flavour } from './flavour.ts'
+import { readCall, writeCall } from './request.ts'
+import { readAnswer } from './response.ts'
+import { readFrame } from './stream.ts'
+
+export const openaiChat = {
+  name: 'openai-chat',
+  lastEvent: 'data: [DONE]\n\n',
+  readCall,
+  writeCall,
+  readAnswer,
+  readFrame,
+  writeError,
+  codec: buildCodec(flavour),
+} as const satisfies Protocol

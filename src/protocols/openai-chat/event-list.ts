@@ -1,0 +1,31 @@
+// Gathers the events that a reader makes, and counts the parts of the answer.
+
+import type { AnswerEvent, Opening } from '../answer.ts'
+import type { MediaPart } from '../conversation.ts'
+
+export class EventList {
+  #events: AnswerEvent[] = []
+  #parts = 0
+
+  push(event: AnswerEvent): void {
+    this.#events.push(event)
+  }
+
+  /** The index of the part. */
+  open(choice: number, opening: Opening): number {
+    const index = this.#parts++
+    this.#events.push({ kind: 'open', index, choice, ...opening })
+    return index
+  }
+
+  whole(choice: number, part: MediaPart): void {
+    this.#events.push({ kind: 'whole', index: this.#parts++, choice, part })
+  }
+
+  /** Those since it was last asked. */
+  taken(): AnswerEvent[] {
+    const events = this.#events
+    this.#events = []
+    return events
+  }
+}

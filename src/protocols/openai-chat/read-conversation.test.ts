@@ -1,0 +1,103 @@
+// What a chat request says beside its messages, and that nothing in it breaks its reader.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { readChat, refusedParam } from '../../../test/support/chat-requests.ts'
+import type { Conversation } from '../conversation.ts'
+
+describe('tools', () => {
+  test('of all kinds', () => {
+    const grammar = { syntax: 'lark', definition: 'start: "x"' }
+    const said = readChat({
+      tools: [
+        { type: 'function', function: { name: 'f', description: 'd', parameters: { type: 'object' }, strict: true } },
+        { type: 'custom', custom: { name: 'g', format: { type: 'grammar', grammar } } },
+        { type: 'web_thing', x: 1 },
+        { type: 'function', function: { name: 'h' }, cache_control: { type: 'ephemeral' } },
+      ],
+      functions: [{ name: 'old' }],
+      web_search_options: {
+        search_context_size: 'low',
+        user_location: { type: 'approximate', approximate: { city: 'Rome', timezone: 'Europe/Rome' } },
+      },
+    })
+    expect(said.tools).toEqual([
+      { kind: 'function', name: 'f', description: 'd', schema: { type: 'object' }, strict: true },
+      { kind: 'custom', name: 'g', grammar },
+      { kind: 'native', dialect: 'openai-chat', what: 'tools.web_thing', value: { type: 'web_thing', x: 1 } },
+      { kind: 'function', name: 'h', cache: {} },
+      { kind: 'function', name: 'old' },
+      { kind: 'search', contextSize: 'low', place: { city: 'Rome', zone: 'Europe/Rome' } },
+    ])
+  })
+
+  const choices: readonly (readonly [unknown, unknown])[] = [
+    ['auto', { mode: 'auto' }],
+    [{ type: 'function', function: { name: 'f' } }, { mode: 'required', names: ['f'] }],
+    [{ type: 'custom', custom: { name: 'g' } }, { mode: 'required', names: ['g'] }],
+    [
+      { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ function: { name: 'f' } }] } },
+      { mode: 'auto', names: ['f'] },
+    ],
+  ]
+
+  test.each(choices)('may be called: %p', (given, meant) => {
+    expect(readChat({ tool_choice: given }).toolChoice).toEqual(meant as Conversation['toolChoice'])
+  })
+
+  test.each(['any', 5, {}, { type: 'function' }, { type: 'allowed_tools' }])('may not be called as %p says', choice => {
+    expect(refusedParam({ tool_choice: choice })).toStartWith('tool_choice')
+  })
+})
+
+describe('how much to think', () => {
+  const wishes: readonly (readonly [object, unknown])[] = [
+    [{ reasoning_effort: 'xhigh' }, { effort: 'xhigh' }],
+    [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, { budget: 2048 }],
+    [{ thinking: { type: 'auto' } }, { adaptive: true }],
+    [{ thinking: { type: 'disabled' }, thinking_budget: 5 }, { effort: 'none' }],
+    [{ enable_thinking: true, thinking_budget: 50 }, { budget: 50 }],
+    [{ enable_thinking: false }, { effort: 'none' }],
+    [{ reasoning: { max_tokens: 100, exclude: true } }, { budget: 100, show: 'none' }],
+    [
+      { extra_body: { google: { thinking_config: { thinking_level: 'LOW', include_thoughts: true } } } },
+      { effort: 'low', show: 'auto' },
+    ],
+    [{ extra_body: { google: { thinking_config: { thinking_budget: -1 } } } }, { adaptive: true }],
+    [{}, undefined],
+  ]
+
+  test.each(wishes)('%p', (fields, wish) => {
+    expect(readChat(fields).reasoning).toEqual(wish as Conversation['reasoning'])
+  })
+
+  test.each([{ reasoning_effort: 'lots' }, { thinking: { type: 'odd' } }, { thinking: 5 }, { thinking_budget: 'x' }])(
+    'not %p',
+    fields => {
+      expect(refusedParam(fields)).toBeDefined()
+    },
+  )
+})
+
+test('nothing but a refusal is thrown, whatever a request says', () => {
+  const names = ['model', 'messages', 'role', 'content', 'tool_calls', 'tools', 'type', 'function', 'tool_choice']
+  const more = ['response_format', 'thinking', 'extra_body', 'stop', 'image_url', 'url', 'file', 'user', 'assistant']
+  const key = fc.oneof(fc.constantFrom(...names, ...more), fc.string({ maxLength: 3 }))
+  const value = fc.letrec(tie => ({
+    any: fc.oneof({ maxDepth: 4 }, fc.constantFrom(...names, ...more, null, 0, true, ''), tie('list'), tie('object')),
+    list: fc.array(tie('any'), { maxLength: 3 }),
+    object: fc.dictionary(key, tie('any'), { maxKeys: 4 }),
+  }))
+  const part = fc.record({ type: fc.constantFrom('text', 'image_url', 'file', 'function'), image_url: value.any })
+  const message = fc.record({
+    role: fc.constantFrom('user', 'assistant', 'tool', 'system', 'function', 'x'),
+    content: fc.oneof(value.any, fc.array(fc.oneof(part, value.any), { maxLength: 3 })),
+    tool_calls: value.any,
+  })
+  fc.assert(
+    fc.property(value.object, fc.array(message, { minLength: 1, maxLength: 3 }), (fields, messages) => {
+      refusedParam({ ...fields, model: 'a/b', messages })
+    }),
+    { numRuns: 500 },
+  )
+})

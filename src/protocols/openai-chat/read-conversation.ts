@@ -1,0 +1,144 @@
+// A chat request as a conversation: its messages, its tools, and everything that is said beside them.
+
+import type { Call } from '../call.ts'
+import type { Json } from '../checks.ts'
+import { invalid, optional } from '../checks.ts'
+import type { CacheMark, Conversation, OutputFormat, Settings } from '../conversation.ts'
+import { unreadFields } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+import { formatFields, requestFields, streamFields } from './fields.ts'
+import type { Flavour } from './flavour.ts'
+import { readTurns } from './read-messages.ts'
+import type { Reading } from './read-parts.ts'
+import { noteUnread } from './read-parts.ts'
+import { readReasoning } from './read-reasoning.ts'
+import { readToolChoice, readTools } from './read-tools.ts'
+
+export function readConversation(call: Call, { dialect }: Flavour): Conversation {
+  const { json } = call
+  const unread = new Set(unreadFields(json, requestFields))
+  const reading = { unread, dialect, recall: (callId: string) => call.recall?.(callId) ?? [] }
+  const toolChoice = readToolChoice(json)
+  const format = readFormat(json, reading)
+  const reasoning = readReasoning(json, reading)
+  const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
+  const turns = readTurns(json.messages as readonly unknown[], reading)
+  const tools = readTools(json, reading)
+  const settings = readSettings(call, reading)
+  return {
+    turns,
+    tools,
+    ...(toolChoice && { toolChoice }),
+    ...(parallelCalls !== undefined && { parallelCalls }),
+    ...(format && { format }),
+    ...(reasoning && { reasoning }),
+    settings,
+    unread: [...unread],
+  }
+}
+
+function readFormat(json: Json, reading: Reading): OutputFormat | undefined {
+  const format = optional(json, 'response_format', 'object')
+  if (format === undefined || format.type === 'text') return undefined
+  if (format.type === 'json_object') return { kind: 'json' }
+  const given = format.json_schema
+  if (format.type !== 'json_schema' || !isObject(given)) {
+    throw invalid('response_format', 'must be of the type "text", "json_object" or "json_schema"')
+  }
+  noteUnread(reading, given, [formatFields, 'response_format.json_schema'])
+  const { name, description, schema = {}, strict } = given
+  if (!isObject(schema)) throw invalid('response_format.json_schema.schema', 'must be an object')
+  return {
+    kind: 'schema',
+    schema,
+    ...(typeof name === 'string' && { name }),
+    ...(typeof description === 'string' && { description }),
+    ...(typeof strict === 'boolean' && { strict }),
+  }
+}
+
+/** What the neutral settings call it, and the field that is a number. */
+const numbers = {
+  temperature: 'temperature',
+  topP: 'top_p',
+  topK: 'top_k',
+  seed: 'seed',
+  frequencyPenalty: 'frequency_penalty',
+  presencePenalty: 'presence_penalty',
+} as const satisfies Partial<Record<keyof Settings, string>>
+
+function readSettings(call: Call, reading: Reading): Settings {
+  const { json } = call
+  const settings: { -readonly [Name in keyof Settings]: Settings[Name] } = { stream: call.stream }
+  for (const name of Object.keys(numbers) as (keyof typeof numbers)[]) {
+    const value = optional(json, numbers[name], 'number')
+    if (value !== undefined) settings[name] = value
+  }
+  const put = <Name extends keyof Settings>(name: Name, value: Settings[Name] | undefined): void => {
+    if (value !== undefined) settings[name] = value
+  }
+  put('outputTokensMax', optional(json, 'max_completion_tokens', 'count') ?? optional(json, 'max_tokens', 'count'))
+  put('stop', readStop(json.stop))
+  if (call.choices > 1) settings.choices = call.choices
+  put('logprobs', readLogprobs(json))
+  put('logitBias', readBias(json))
+  put('verbosity', readVerbosity(json.verbosity))
+  put('serviceClass', call.serviceClass)
+  put('endUser', textOf(json.safety_identifier) ?? textOf(json.user))
+  put('metadata', readMetadata(json.metadata, reading))
+  put('cacheKey', textOf(json.prompt_cache_key))
+  put('cache', readCaching(json.prompt_cache_options))
+  const options = optional(json, 'stream_options', 'object')
+  if (options !== undefined) noteUnread(reading, options, [streamFields, 'stream_options'])
+  if (json.store === true) reading.unread.add('store')
+  if (Array.isArray(json.modalities) && json.modalities.some(kind => kind !== 'text')) reading.unread.add('modalities')
+  return settings
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+
+function readStop(stop: unknown): readonly string[] | undefined {
+  if (stop === undefined || stop === null) return undefined
+  const texts = typeof stop === 'string' ? [stop] : stop
+  if (!Array.isArray(texts) || !texts.every(text => typeof text === 'string')) {
+    throw invalid('stop', 'must be a text or a list of texts')
+  }
+  return texts.length === 0 ? undefined : texts
+}
+
+function readLogprobs(json: Json): number | undefined {
+  const wanted = optional(json, 'logprobs', 'boolean')
+  const count = optional(json, 'top_logprobs', 'number') ?? 0
+  if (!Number.isInteger(count) || count < 0) throw invalid('top_logprobs', 'must be a count')
+  return wanted === true ? count : undefined
+}
+
+function readBias(json: Json): Settings['logitBias'] {
+  const bias = optional(json, 'logit_bias', 'object')
+  if (bias === undefined || Object.keys(bias).length === 0) return undefined
+  if (!Object.values(bias).every(value => typeof value === 'number')) throw invalid('logit_bias', 'must hold numbers')
+  return bias as Readonly<Record<string, number>>
+}
+
+const verbosities = ['low', 'medium', 'high'] as const
+
+function readVerbosity(value: unknown): Settings['verbosity'] {
+  if (value === undefined || value === null) return undefined
+  const known = verbosities.find(word => word === value)
+  if (known === undefined) throw invalid('verbosity', `must be one of ${verbosities.join(', ')}`)
+  return known
+}
+
+function readMetadata(metadata: unknown, { unread }: Reading): Settings['metadata'] {
+  if (metadata === undefined || metadata === null) return undefined
+  const entries = isObject(metadata) ? Object.entries(metadata) : []
+  const texts = entries.filter(([, value]) => typeof value === 'string')
+  if (!isObject(metadata) || texts.length < entries.length) unread.add('metadata')
+  return texts.length === 0 ? undefined : (Object.fromEntries(texts) as Record<string, string>)
+}
+
+/** Where the caller only wants its own marks heeded, they are all that is said. */
+function readCaching(options: unknown): CacheMark | undefined {
+  if (!isObject(options) || options.mode === 'explicit') return undefined
+  return options.ttl === '30m' ? { ttl: '30m' } : {}
+}

@@ -1,0 +1,227 @@
+// Reads the chunks of a chat stream, or a whole answer as one chunk, into neutral events.
+//
+// Chat says neither when a text begins nor when it ends, nor in which order its kinds of content stand: what comes is
+// taken in the order in which it comes. Texts, thoughts and refusals follow each other; calls stay open until the end,
+// because upstreams send the pieces of several by turns.
+
+import type { Answer, AnswerEvent, EventReader, Finish, TokenProb } from '../answer.ts'
+import { collectAnswer } from '../answer-collector.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import type { AnswerSource } from '../protocol.ts'
+import type { Sealed } from '../sealed.ts'
+import { readCitations } from './citations.ts'
+import { EventList } from './event-list.ts'
+import { readLogprobs } from './logprobs.ts'
+import { CallReader } from './read-calls.ts'
+import { readImages, SoundReader } from './read-media.ts'
+import { readUsage } from './usage.ts'
+
+const CHOICES_MAX = 128
+
+/** A whole answer is a stream of one chunk. */
+export function readWhole(json: unknown, source: AnswerSource): Answer {
+  const reader = new ChatEventReader(source)
+  return collectAnswer([...reader.read(json), ...reader.end()])
+}
+
+export class ChatEventReader implements EventReader {
+  readonly #source: AnswerSource
+  readonly #list = new EventList()
+  readonly #choices: ChoiceReader[] = []
+  readonly #ids = new Set<string>()
+  #isStarted = false
+  #serviceClass: string | undefined
+
+  constructor(source: AnswerSource) {
+    this.#source = source
+  }
+
+  read(json: unknown): readonly AnswerEvent[] {
+    if (!isObject(json)) return []
+    this.#start(json)
+    const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
+    choices.forEach((choice, position) => {
+      if (isObject(choice)) this.#choice(choice.index, position)?.read(choice)
+    })
+    const { service_tier: serviceClass } = json
+    if (typeof serviceClass === 'string' && serviceClass !== this.#serviceClass) {
+      this.#serviceClass = serviceClass
+      this.#list.push({ kind: 'class', serviceClass })
+    }
+    const usage = readUsage(json.usage)
+    if (usage !== undefined && usage !== 'nonsense') this.#list.push({ kind: 'usage', usage })
+    return this.#list.taken()
+  }
+
+  end(): readonly AnswerEvent[] {
+    this.#start({})
+    this.#choice(0, 0)
+    for (const choice of this.#choices) choice.end()
+    return this.#list.taken()
+  }
+
+  #start({ id, model, created }: Json): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    this.#list.push({
+      kind: 'start',
+      ...(typeof id === 'string' && { id }),
+      ...(typeof model === 'string' && { model }),
+      ...(Number.isSafeInteger(created) && { createdS: created as number }),
+    })
+  }
+
+  /** All choices up to the one that is asked for are there: none may be missing between two. */
+  #choice(index: unknown, position: number): ChoiceReader | undefined {
+    const number = Number.isSafeInteger(index) ? (index as number) : position
+    if (number < 0 || number >= CHOICES_MAX) return undefined
+    const made = { list: this.#list, source: this.#source, ids: this.#ids }
+    while (this.#choices.length <= number) this.#choices.push(new ChoiceReader(this.#choices.length, made))
+    return this.#choices[number]
+  }
+}
+
+interface Said {
+  readonly kind: 'text' | 'reasoning' | 'refusal'
+  readonly index: number
+}
+
+interface Made {
+  readonly list: EventList
+  readonly source: AnswerSource
+  readonly ids: Set<string>
+}
+
+class ChoiceReader {
+  readonly #choice: number
+  readonly #list: EventList
+  readonly #source: AnswerSource
+  readonly #calls: CallReader
+  readonly #sound = new SoundReader()
+  /** The text that is open. */
+  #said: Said | undefined
+  /** Of thoughts that are open, or that nothing was shown of. */
+  #encrypted = ''
+  #finish = ''
+  #isRefused = false
+
+  constructor(choice: number, made: Made) {
+    this.#choice = choice
+    this.#list = made.list
+    this.#source = made.source
+    this.#calls = new CallReader(choice, made.list, made)
+  }
+
+  read(choice: Json): void {
+    const isPiece = !isObject(choice.message)
+    const message = isObject(choice.message) ? choice.message : isObject(choice.delta) ? choice.delta : {}
+    this.#say('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning))
+    if (typeof message.encrypted_content === 'string') this.#encrypted += message.encrypted_content
+    this.#readContent(message.content, readLogprobs(choice.logprobs))
+    if (isObject(message.audio)) {
+      this.#say('text', textOf(message.audio.transcript))
+      this.#sound.take(message.audio.data, isPiece)
+    }
+    this.#cite(message.annotations)
+    this.#say('refusal', textOf(message.refusal))
+    for (const image of readImages(message.images)) {
+      this.#close()
+      this.#list.whole(this.#choice, image)
+    }
+    this.#readCalls(message)
+    const { finish_reason: finish } = choice
+    if (typeof finish === 'string' && finish !== '') this.#finish = finish
+  }
+
+  end(): void {
+    this.#close()
+    if (this.#encrypted !== '') {
+      const index = this.#list.open(this.#choice, { part: 'reasoning' })
+      this.#list.push({ kind: 'close', index, sealed: this.#thoughtSeal() })
+    }
+    this.#calls.end()
+    const sound = this.#sound.end()
+    if (sound !== undefined) this.#list.whole(this.#choice, sound)
+    this.#list.push({ kind: 'finish', choice: this.#choice, finish: this.#why() })
+  }
+
+  /** A text, or a list of parts, as some upstreams write it when they show thoughts. */
+  #readContent(content: unknown, logprobs: readonly TokenProb[] | undefined): void {
+    if (typeof content === 'string') return this.#say('text', content, logprobs)
+    if (!Array.isArray(content)) return
+    for (const part of content as readonly unknown[]) {
+      if (!isObject(part)) continue
+      this.#say('reasoning', textOf(part.thinking))
+      this.#say('text', textOf(part.text))
+      this.#say('refusal', textOf(part.refusal))
+    }
+  }
+
+  #readCalls({ tool_calls: calls, function_call: legacy }: Json): void {
+    const pieces: readonly unknown[] = Array.isArray(calls) ? calls : []
+    if (pieces.length === 0 && !isObject(legacy)) return
+    this.#close()
+    for (const piece of pieces) this.#calls.take(piece)
+    // Of these there is one in an answer, and it has neither an index nor an id.
+    if (isObject(legacy)) this.#calls.take({ index: -1, function: legacy })
+  }
+
+  #say(kind: Said['kind'], text: string, logprobs?: readonly TokenProb[]): void {
+    if (text === '' && (logprobs === undefined || this.#said?.kind !== kind)) return
+    if (this.#said?.kind !== kind) {
+      this.#close()
+      this.#said = { kind, index: this.#list.open(this.#choice, { part: kind }) }
+      if (kind === 'refusal') this.#isRefused = true
+    }
+    this.#list.push({ kind: 'delta', index: this.#said!.index, text, ...(logprobs && { logprobs }) })
+  }
+
+  /** Where no text is open there is nothing to cite for. */
+  #cite(annotations: unknown): void {
+    const citations = readCitations(annotations)
+    if (citations.length === 0) return
+    if (this.#said?.kind !== 'text') return this.#source.notes.losses.add('citations')
+    for (const citation of citations) this.#list.push({ kind: 'cite', index: this.#said.index, citation })
+  }
+
+  #close(): void {
+    if (this.#said === undefined) return
+    const { kind, index } = this.#said
+    this.#said = undefined
+    this.#list.push({ kind: 'close', index, ...(kind === 'reasoning' && { sealed: this.#thoughtSeal() }) })
+  }
+
+  #thoughtSeal(): Sealed {
+    const { origin } = this.#source
+    const value = this.#encrypted
+    this.#encrypted = ''
+    return value === '' ? { form: 'shown', value, origin } : { form: 'encrypted', value, origin }
+  }
+
+  #why(): Finish {
+    const said = Object.hasOwn(finishes, this.#finish) ? finishes[this.#finish]! : 'other'
+    // What a model says of calls is not to be believed: some say that they are done, others call nothing.
+    if (!this.#calls.isEmpty && (said === 'stop' || said === 'other')) return 'calls'
+    if (this.#calls.isEmpty && said === 'calls') return 'stop'
+    return this.#isRefused && said === 'stop' ? 'filtered' : said
+  }
+}
+
+const finishes: Readonly<Record<string, Finish>> = {
+  stop: 'stop',
+  length: 'length',
+  max_tokens: 'length',
+  tool_calls: 'calls',
+  function_call: 'calls',
+  content_filter: 'filtered',
+}
+
+/** A text, or the texts of a list of parts. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (!Array.isArray(value)) return ''
+  let text = ''
+  for (const part of value as readonly unknown[]) if (isObject(part) && typeof part.text === 'string') text += part.text
+  return text
+}

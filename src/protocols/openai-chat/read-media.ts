@@ -1,0 +1,38 @@
+// Images and sounds in a chat answer. Chat has no official place for images; upstreams that make some list them.
+
+import type { MediaPart } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+
+export function readImages(images: unknown): MediaPart[] {
+  if (!Array.isArray(images)) return []
+  return images.flatMap((image: unknown) => {
+    const inner = isObject(image) ? image.image_url : undefined
+    const url = isObject(inner) ? inner.url : undefined
+    return typeof url === 'string' && url !== '' ? [{ kind: 'image', source: sourceOf(url) }] : []
+  })
+}
+
+function sourceOf(url: string): MediaPart['source'] {
+  const head = /^data:([^;,]{0,100})[^,]{0,100};base64,/i.exec(url.slice(0, 256))
+  if (head === null) return { at: 'url', url }
+  return { at: 'inline', mime: head[1] || 'image/png', base64: url.slice(head[0].length) }
+}
+
+/** The pieces of a sound, each of which is base64 by itself. */
+export class SoundReader {
+  readonly #pieces: Buffer[] = []
+  /** A stream sends bare samples, a whole answer a file. */
+  #mime = 'audio/wav'
+
+  take(data: unknown, isPiece: boolean): void {
+    if (typeof data !== 'string' || data === '') return
+    this.#pieces.push(Buffer.from(data, 'base64'))
+    if (isPiece) this.#mime = 'audio/pcm'
+  }
+
+  end(): MediaPart | undefined {
+    if (this.#pieces.length === 0) return undefined
+    const base64 = Buffer.concat(this.#pieces).toString('base64')
+    return { kind: 'audio', source: { at: 'inline', mime: this.#mime, base64 } }
+  }
+}

@@ -1,0 +1,231 @@
+// What the messages of a chat request mean, and what in them makes no sense.
+
+import { describe, expect, test } from 'bun:test'
+import { hello, readChat, refusedParam } from '../../../test/support/chat-requests.ts'
+import { arkChat } from '../ark/protocol.ts'
+import type { Call } from '../call.ts'
+import type { Sealed } from '../sealed.ts'
+import { packSealed } from '../sealed.ts'
+import type { Flavour } from './flavour.ts'
+
+const turnsOf = (...messages: readonly object[]) => readChat({ messages }).turns
+const partsOf = (...content: readonly object[]) => turnsOf({ role: 'user', content })[0]?.parts
+
+describe('messages', () => {
+  test('keep their roles and places', () => {
+    const said = turnsOf(
+      { role: 'developer', content: 'd' },
+      { role: 'user', content: 'u', name: 'Ada' },
+      { role: 'assistant', content: [{ type: 'text', text: 'a' }, { type: 'refusal', refusal: 'r' }] },
+      { role: 'system', content: [{ type: 'text', text: 's' }] },
+      { role: 'assistant', content: '' },
+      { role: 'user', content: 'v' },
+    )
+    expect(said).toEqual([
+      { role: 'developer', parts: [{ kind: 'text', text: 'd' }] },
+      { role: 'user', name: 'Ada', parts: [{ kind: 'text', text: 'u' }] },
+      { role: 'assistant', parts: [{ kind: 'text', text: 'a' }, { kind: 'refusal', text: 'r' }] },
+      { role: 'system', parts: [{ kind: 'text', text: 's' }] },
+      { role: 'user', parts: [{ kind: 'text', text: 'v' }] },
+    ])
+  })
+
+  test('P26: results of several calls are one turn, in the order in which they came', () => {
+    const call = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{"a":1.0}' } })
+    const custom = { id: 'c', type: 'custom', custom: { name: 'h', input: 'free' } }
+    const said = turnsOf(
+      hello,
+      { role: 'assistant', content: null, tool_calls: [call('a', 'f'), call('b', 'g'), custom] },
+      { role: 'tool', tool_call_id: 'b', content: 'B' },
+      { role: 'tool', tool_call_id: 'a', content: [{ type: 'text', text: 'A' }] },
+      { role: 'tool', tool_call_id: 'c', content: '' },
+      hello,
+    )
+    expect(said[1]?.parts).toEqual([
+      { kind: 'call', id: 'a', name: 'f', arguments: '{"a":1.0}' },
+      { kind: 'call', id: 'b', name: 'g', arguments: '{"a":1.0}' },
+      { kind: 'call', id: 'c', name: 'h', arguments: 'free', custom: true },
+    ])
+    expect(said[2]).toEqual({
+      role: 'tool',
+      parts: [
+        { kind: 'result', callId: 'b', name: 'g', parts: [{ kind: 'text', text: 'B' }] },
+        { kind: 'result', callId: 'a', name: 'f', parts: [{ kind: 'text', text: 'A' }] },
+        { kind: 'result', callId: 'c', name: 'h', parts: [], custom: true },
+      ],
+    })
+    expect(said).toHaveLength(4)
+  })
+
+  test('with ids that are counted anew in each message have ids of their own', () => {
+    const step = [
+      { role: 'assistant', tool_calls: [{ id: 'call_0', function: { name: 'f', arguments: '' } }] },
+      { role: 'tool', tool_call_id: 'call_0', content: 'x' },
+    ]
+    const said = turnsOf(hello, ...step, ...step, ...step)
+    const calls = said.flatMap(turn => turn.parts.flatMap(part => (part.kind === 'call' ? part.id : [])))
+    const results = said.flatMap(turn => turn.parts.flatMap(part => (part.kind === 'result' ? part.callId : [])))
+    expect(new Set(calls).size).toBe(3)
+    expect(results).toEqual(calls)
+  })
+
+  test('of the time before tools', () => {
+    const said = turnsOf(
+      hello,
+      { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
+      { role: 'function', name: 'f', content: 'x' },
+    )
+    const [call, result] = [said[1]?.parts[0], said[2]?.parts[0]]
+    expect(call).toMatchObject({ kind: 'call', name: 'f', arguments: '{}' })
+    expect(result).toMatchObject({ kind: 'result', name: 'f', callId: (call as { id: string }).id })
+  })
+
+  const calling = { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
+  const result = { role: 'tool', tool_call_id: 'a', content: 'x' }
+  const nonsense: readonly (readonly [string, readonly object[], string])[] = [
+    ['a result without its call', [hello, result], 'messages[1].tool_call_id'],
+    ['a result twice', [hello, calling, result, result], 'messages[3].tool_call_id'],
+    ['a result that comes too late', [hello, calling, hello, result], 'messages[2]'],
+    ['a call without its result', [hello, calling], 'messages'],
+    ['a function without its call', [hello, { role: 'function', name: 'f', content: 'x' }], 'messages[1]'],
+    ['a result without an id', [hello, calling, { role: 'tool', content: 'x' }], 'messages[2].tool_call_id'],
+    ['an unknown role', [{ role: 'robot', content: 'x' }], 'messages[0].role'],
+    ['a role that objects have', [{ role: 'constructor', content: 'x' }], 'messages[0].role'],
+    ['an empty text', [{ role: 'user', content: '' }], 'messages[0].content'],
+    ['an empty list', [{ role: 'user', content: [] }], 'messages[0].content'],
+    ['no content', [{ role: 'user' }], 'messages[0].content'],
+    ['content of another type', [{ role: 'user', content: 5 }], 'messages[0].content'],
+    ['nothing but instructions', [{ role: 'system', content: 'x' }], 'messages'],
+    ['a call without a name', [{ role: 'assistant', tool_calls: [{ id: 'a', function: {} }] }],
+      'messages[0].tool_calls[0].function.name'],
+    ['two calls of one id', [{ role: 'assistant', tool_calls: [calling.tool_calls[0], calling.tool_calls[0]] }],
+      'messages[0].tool_calls[1].id'],
+    ['an unknown part', [{ role: 'user', content: [{ type: 'smell' }] }], 'messages[0].content[0].type'],
+    ['a part that is none', [{ role: 'user', content: [null] }], 'messages[0].content[0]'],
+  ]
+
+  test.each(nonsense)('make no sense: %s', (_name, messages, param) => {
+    expect(refusedParam({ messages })).toBe(param)
+  })
+
+  test('of many calls with one id are read in time', () => {
+    const step = [
+      { role: 'assistant', tool_calls: [{ id: 'x', function: { name: 'f', arguments: '' } }] },
+      { role: 'tool', tool_call_id: 'x', content: 'x' },
+    ]
+    const began = performance.now()
+    expect(turnsOf(hello, ...Array.from({ length: 5_000 }, () => step).flat())).toHaveLength(10_001)
+    expect(performance.now() - began).toBeLessThan(1_000)
+  })
+})
+
+describe('media', () => {
+  test('by address and inline', () => {
+    expect(
+      partsOf(
+        { type: 'image_url', image_url: { url: 'https://x/y.png', detail: 'low' } },
+        { type: 'image_url', image_url: { url: 'data:image/PNG;charset=x;base64,AAAA' } },
+        { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
+        { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' } },
+        { type: 'file', file: { file_data: 'AAAA', filename: 'a.txt' } },
+        { type: 'file', file: { file_id: 'file-1' } },
+        { type: 'video_url', video_url: { url: 'http://x/y.mp4' } },
+      ),
+    ).toEqual([
+      { kind: 'image', source: { at: 'url', url: 'https://x/y.png' }, detail: 'low' },
+      { kind: 'image', source: { at: 'inline', mime: 'image/png', base64: 'AAAA' } },
+      { kind: 'audio', source: { at: 'inline', mime: 'audio/mpeg', base64: 'AAAA' } },
+      { kind: 'file', name: 'a.pdf', source: { at: 'inline', mime: 'application/pdf', base64: 'AAAA' } },
+      { kind: 'file', name: 'a.txt', source: { at: 'inline', mime: 'text/plain', base64: 'AAAA' } },
+      { kind: 'file', source: { at: 'provider', id: 'file-1' } },
+      { kind: 'video', source: { at: 'url', url: 'http://x/y.mp4' } },
+    ])
+  })
+
+  const showing = (content: readonly object[]) => ({ messages: [{ role: 'user', content }] })
+  const image = (url: unknown) => showing([{ type: 'image_url', image_url: { url } }])
+  const broken = ['data:image/png;base64,A', 'data:image/png;base64,AA A', 'data:image/png,AAAA', 'data:;base64,']
+
+  test.each([...broken, 'ftp://x/', 'file:///etc/passwd', 'x', '', 5, null, 'http://'])('%p is no image', url => {
+    expect(refusedParam(image(url))).toBe('messages[0].content[0].image_url.url')
+  })
+
+  test('that is broken is found in time', () => {
+    const began = performance.now()
+    expect(refusedParam(image(`data:image/png;base64,${'A'.repeat(10_000_003)}!`))).toBeDefined()
+    expect(performance.now() - began).toBeLessThan(1_000)
+  })
+
+  test('bears marks of the cache', () => {
+    expect(
+      partsOf(
+        { type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } },
+        { type: 'text', text: 'b', prompt_cache_breakpoint: { mode: 'explicit', ttl: '30m' } },
+        { type: 'text', text: 'c', cache_control: { type: 'ephemeral' } },
+      ),
+    ).toEqual([
+      { kind: 'text', text: 'a', cache: { ttl: '1h' } },
+      { kind: 'text', text: 'b', cache: { ttl: '30m' } },
+      { kind: 'text', text: 'c', cache: {} },
+    ])
+    expect(turnsOf({ ...hello, cache_control: { type: 'ephemeral' } })[0]?.parts).toEqual([
+      { kind: 'text', text: 'hello', cache: {} },
+    ])
+  })
+})
+
+describe('the state of thoughts', () => {
+  const own: Sealed = { form: 'thought', value: 'sig', origin: 'here' }
+  const call = (id: string, extra = {}) => ({ id, function: { name: 'f', arguments: '{}' }, ...extra })
+  const step = (fields: object, ...ids: readonly string[]) => [
+    hello,
+    { role: 'assistant', ...fields },
+    ...ids.map(id => ({ role: 'tool', tool_call_id: id, content: 'x' })),
+  ]
+  const said = (messages: readonly object[], flavour?: Flavour, recall?: Call['recall']) =>
+    readChat({ messages }, flavour, recall).turns[1]?.parts
+
+  test('is on a call, packed by us or as its provider wrote it', () => {
+    const signed = (value: string) => call('a', { extra_content: { google: { thought_signature: value } } })
+    expect(said(step({ tool_calls: [signed(packSealed(own))] }, 'a'))).toMatchObject([{ sealed: own }])
+    const raw: Sealed = { form: 'thought', value: 'raw' }
+    expect(said(step({ tool_calls: [signed('raw')] }, 'a'))).toMatchObject([{ sealed: raw }])
+    expect(said(step({ tool_calls: [signed('d2VpcjF7broken')] }, 'a'))?.[0]).not.toHaveProperty('sealed')
+  })
+
+  test('is recalled for a call, before what is said', () => {
+    const thought: Sealed = { form: 'encrypted', value: 'e', origin: 'here', id: 'rs_1' }
+    const later: Sealed = { form: 'encrypted', value: 'f', origin: 'here' }
+    const kept: Record<string, readonly Sealed[]> = { a: [thought, own], b: [later] }
+    const recall = (id: string) => kept[id] ?? []
+    expect(said(step({ content: 'text', tool_calls: [call('a'), call('b')] }, 'a', 'b'), undefined, recall)).toEqual([
+      { kind: 'reasoning', text: '', sealed: thought },
+      { kind: 'text', text: 'text' },
+      { kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: own },
+      { kind: 'reasoning', text: '', sealed: later },
+      { kind: 'call', id: 'b', name: 'f', arguments: '{}' },
+    ])
+  })
+
+  test('belongs to the thoughts that a caller brings back', () => {
+    const signed: Sealed = { form: 'signature', value: 's', origin: 'here' }
+    const messages = step({ reasoning_content: 'hm', tool_calls: [call('a')] }, 'a')
+    expect(said(messages, undefined, () => [signed])?.[0]).toEqual({ kind: 'reasoning', text: 'hm', sealed: signed })
+    const redacted: Sealed = { form: 'redacted', value: 's', origin: 'here' }
+    expect(said(messages, undefined, () => [redacted])?.slice(0, 2)).toEqual([
+      { kind: 'reasoning', text: 'hm' },
+      { kind: 'reasoning', text: '', sealed: redacted },
+    ])
+  })
+
+  test("is in Ark's messages, and not twice if it was kept as well", () => {
+    const one: Sealed = { form: 'encrypted', value: 'e', origin: 'here' }
+    const two: Sealed = { form: 'redacted', value: 'r', origin: 'here' }
+    const fields = { encrypted_content: `${packSealed(one)}.${packSealed(two)}`, tool_calls: [call('a')] }
+    const parts = said(step(fields, 'a'), arkChat, () => [one, two])
+    expect(parts?.map(part => ('sealed' in part ? part.sealed : undefined))).toEqual([one, two, undefined])
+    expect(said(step({ content: 'x', encrypted_content: 'raw' }), arkChat)?.[0]).toMatchObject({
+      sealed: { form: 'encrypted', value: 'raw' },
+    })
+  })
+})

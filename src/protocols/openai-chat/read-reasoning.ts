@@ -1,0 +1,109 @@
+// How much a model is to think, in all the ways in which chat clients say it: OpenAI's word of effort, and what the
+// providers of other models added to chat.
+
+import type { Effort } from '../../base/traits.ts'
+import { efforts } from '../../base/traits.ts'
+import type { Json } from '../checks.ts'
+import { invalid, optional } from '../checks.ts'
+import type { ReasoningWish } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
+import type { Reading } from './read-parts.ts'
+import { noteUnread } from './read-parts.ts'
+
+/** Of several wishes each says what those before it left open. */
+export function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
+  const effort = readEffort(json.reasoning_effort, 'reasoning_effort')
+  const wishes: ReasoningWish[] = [
+    effort === undefined ? {} : { effort },
+    readNested(json, reading),
+    readSwitch(json.thinking, reading),
+    readFlags(json),
+    readGoogle(json.extra_body, reading),
+  ]
+  const wish: ReasoningWish = Object.assign({}, ...wishes.reverse())
+  // Whatever is said beside an effort of none, it is none.
+  if (wish.effort === 'none') return { effort: 'none', ...(wish.show && { show: wish.show }) }
+  return Object.keys(wish).length === 0 ? undefined : wish
+}
+
+function readEffort(value: unknown, at: string): Effort | undefined {
+  if (value === undefined || value === null) return undefined
+  const effort = efforts.find(word => word === value)
+  if (effort === undefined) throw invalid(at, `must be one of ${efforts.join(', ')}`)
+  return effort
+}
+
+function readBudget(value: unknown, at: string): number | undefined {
+  if (value === undefined || value === null) return undefined
+  if (!Number.isSafeInteger(value)) throw invalid(at, 'must be a number of tokens')
+  return value as number
+}
+
+/** A budget below zero is as much as the model likes. */
+const budgetWish = (tokens: number | undefined): ReasoningWish =>
+  tokens === undefined ? {} : tokens < 0 ? { adaptive: true } : tokens === 0 ? { effort: 'none' } : { budget: tokens }
+
+const nestedFields = { effort: 'read', max_tokens: 'read', exclude: 'read', enabled: 'read' } as const
+
+/** `reasoning: {effort, max_tokens, exclude, enabled}`. */
+function readNested(json: Json, reading: Reading): ReasoningWish {
+  const nested = optional(json, 'reasoning', 'object')
+  if (nested === undefined) return {}
+  noteUnread(reading, nested, [nestedFields, 'reasoning'])
+  if (nested.enabled === false) return { effort: 'none' }
+  const effort = readEffort(nested.effort, 'reasoning.effort')
+  return {
+    ...budgetWish(readBudget(nested.max_tokens, 'reasoning.max_tokens')),
+    ...(effort !== undefined && { effort }),
+    ...(nested.exclude === true && { show: 'none' }),
+  }
+}
+
+const switchFields = { type: 'read', budget_tokens: 'read' } as const
+
+/** `thinking: {type, budget_tokens}`. */
+function readSwitch(thinking: unknown, reading: Reading): ReasoningWish {
+  if (thinking === undefined || thinking === null) return {}
+  if (!isObject(thinking)) throw invalid('thinking', 'must be an object')
+  noteUnread(reading, thinking, [switchFields, 'thinking'])
+  const budget = readBudget(thinking.budget_tokens, 'thinking.budget_tokens')
+  switch (thinking.type) {
+    case 'disabled':
+      return { effort: 'none' }
+    case 'enabled':
+      return budget === undefined ? { adaptive: true } : budgetWish(budget)
+    case 'auto':
+    case 'adaptive':
+      return { adaptive: true }
+    default:
+      throw invalid('thinking.type', 'must be "enabled", "disabled" or "auto"')
+  }
+}
+
+/** `enable_thinking` and `thinking_budget`. */
+function readFlags(json: Json): ReasoningWish {
+  const enabled = optional(json, 'enable_thinking', 'boolean')
+  const budget = readBudget(json.thinking_budget, 'thinking_budget')
+  if (enabled === false) return { effort: 'none' }
+  return budget === undefined ? (enabled === true ? { adaptive: true } : {}) : budgetWish(budget)
+}
+
+const googleFields = { thinking_budget: 'read', thinking_level: 'read', include_thoughts: 'read' } as const
+
+/** `extra_body: {google: {thinking_config}}`, which Google's own chat endpoint reads. */
+function readGoogle(extra: unknown, reading: Reading): ReasoningWish {
+  if (!isObject(extra)) return {}
+  noteUnread(reading, extra, [{ google: 'read' }, 'extra_body'])
+  const google = isObject(extra.google) ? extra.google : {}
+  noteUnread(reading, google, [{ thinking_config: 'read' }, 'extra_body.google'])
+  const at = 'extra_body.google.thinking_config'
+  const config = isObject(google.thinking_config) ? google.thinking_config : {}
+  noteUnread(reading, config, [googleFields, at])
+  const { thinking_level: level, include_thoughts: shows } = config
+  const effort = readEffort(typeof level === 'string' ? level.toLowerCase() : level, `${at}.thinking_level`)
+  return {
+    ...budgetWish(readBudget(config.thinking_budget, `${at}.thinking_budget`)),
+    ...(effort !== undefined && { effort }),
+    ...(typeof shows === 'boolean' && { show: shows ? 'auto' : 'none' }),
+  }
+}

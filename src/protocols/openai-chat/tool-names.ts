@@ -1,0 +1,48 @@
+// Names of tools and ids of calls within what chat allows: another dialect's may be longer or hold other letters.
+
+import { createHash } from 'node:crypto'
+import type { Tool } from '../conversation.ts'
+import type { TranslationNotes } from '../protocol.ts'
+
+const NAME_CHARS_MAX = 64
+const ID_CHARS_MAX = 40
+
+const isFit = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
+
+/** As written, by the caller's names; those that fit are themselves. */
+export class ToolNames {
+  readonly #written = new Map<string, string>()
+  readonly #taken: Set<string>
+  readonly #notes: TranslationNotes
+
+  constructor(tools: readonly Tool[], notes: TranslationNotes) {
+    this.#notes = notes
+    const names = tools.flatMap(tool => ('name' in tool ? [tool.name] : []))
+    this.#taken = new Set(names.filter(isFit))
+  }
+
+  /** Also of a tool that is in the history alone. */
+  write(name: string): string {
+    if (isFit(name)) return name
+    let written = this.#written.get(name)
+    if (written === undefined) {
+      written = this.#free(name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, NAME_CHARS_MAX))
+      this.#written.set(name, written)
+      this.#taken.add(written)
+      this.#notes.renamed.set(written, name)
+    }
+    return written
+  }
+
+  #free(name: string): string {
+    if (name !== '' && !this.#taken.has(name)) return name
+    const hash = createHash('sha256').update(`${this.#taken.size} ${name}`).digest('hex').slice(0, 12)
+    return `${name.slice(0, NAME_CHARS_MAX - hash.length - 1)}_${hash}`
+  }
+}
+
+/** The same id becomes the same, so that calls and results still find each other. */
+export function writeCallId(id: string): string {
+  if (id.length <= ID_CHARS_MAX) return id
+  return `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
+}

@@ -1,0 +1,140 @@
+// A conversation as a chat request.
+
+import type { Effort } from '../../base/traits.ts'
+import { efforts } from '../../base/traits.ts'
+import { invalid } from '../checks.ts'
+import type { Conversation, OutputFormat, ReasoningWish, Settings, Turn } from '../conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import type { Flavour } from './flavour.ts'
+import { ToolNames } from './tool-names.ts'
+import { writeMessages } from './write-messages.ts'
+import type { Writing } from './write-parts.ts'
+import { writeTools } from './write-tools.ts'
+
+export function writeConversation(said: Conversation, target: ConversationTarget, flavour: Flavour): string {
+  const writing = { flavour, target, names: new ToolNames(said.tools, target.notes) }
+  const tools = writeTools(said.tools, said.toolChoice, writing)
+  if (tools.tools === undefined && said.toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
+  const { format, turns } = writeFormat(said, writing)
+  return JSON.stringify({
+    model: target.model,
+    messages: writeMessages(turns, writing),
+    ...tools,
+    ...(tools.tools !== undefined && { parallel_tool_calls: said.parallelCalls }),
+    response_format: format,
+    ...writeReasoning(said.reasoning, writing),
+    ...writeSettings(said.settings, writing),
+  })
+}
+
+const SCHEMA_NAME = 'answer'
+
+/** A model that cannot be held to a schema is told of it. */
+function writeFormat(said: Conversation, { target }: Writing): { format?: object; turns: readonly Turn[] } {
+  const { format, turns, tools } = said
+  if (format === undefined) return { turns }
+  if (format.kind === 'json') return { format: { type: 'json_object' }, turns }
+  const { traits, notes } = target
+  if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
+    const { name, description, schema, strict } = format
+    const held = { name: schemaName(name), description, schema, strict }
+    return { format: { type: 'json_schema', json_schema: held }, turns }
+  }
+  notes.losses.add('response_format.json_schema')
+  return { format: { type: 'json_object' }, turns: [schemaTurn(format), ...turns] }
+}
+
+const schemaName = (name: string | undefined): string =>
+  name?.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || SCHEMA_NAME
+
+function schemaTurn({ schema }: OutputFormat & { readonly kind: 'schema' }): Turn {
+  const text = `Answer with nothing but a JSON object that matches this JSON schema:\n${JSON.stringify(schema)}`
+  return { role: 'system', parts: [{ kind: 'text', text }] }
+}
+
+/** The words for a number of tokens, each up to so many. */
+const budgetWords: readonly (readonly [Effort, number])[] = [
+  ['none', 0],
+  ['low', 2_000],
+  ['medium', 8_000],
+  ['high', 24_000],
+]
+
+function effortOf({ effort, budget }: ReasoningWish): Effort | undefined {
+  if (effort !== undefined || budget === undefined) return effort
+  return budgetWords.find(([, most]) => budget <= most)?.[0] ?? 'xhigh'
+}
+
+/** Chat says effort by a word and knows no other way; what a model likes best is what it does unasked. */
+function writeReasoning(wish: ReasoningWish | undefined, { flavour, target }: Writing): object {
+  const { traits, notes } = target
+  const asked = wish === undefined ? undefined : effortOf(wish)
+  if (asked === undefined) return {}
+  if (traits.thinking === 'none') {
+    if (asked !== 'none') notes.losses.add('reasoning_effort')
+    return {}
+  }
+  if (asked === 'none' && traits.stopsThinking === false) notes.losses.add('reasoning_effort.none')
+  const known = traits.efforts ?? efforts
+  const effort = nearest(asked, traits.stopsThinking === false ? known.filter(word => word !== 'none') : known)
+  if (effort === undefined) return {}
+  if (!flavour.switchesThinking) return { reasoning_effort: effort }
+  if (effort === 'none') return { thinking: { type: 'disabled' } }
+  return { thinking: { type: 'enabled' }, reasoning_effort: effort }
+}
+
+/** The word that is closest, of two the stronger one. */
+function nearest(asked: Effort, known: readonly Effort[]): Effort | undefined {
+  const rank = (word: Effort): number => efforts.indexOf(word)
+  const distance = (word: Effort): number => Math.abs(rank(word) - rank(asked)) - (rank(word) > rank(asked) ? 0.5 : 0)
+  return known.toSorted((a, b) => distance(a) - distance(b))[0]
+}
+
+function writeSettings(settings: Settings, { flavour, target }: Writing): object {
+  const { choices = 1, stream, logprobs } = settings
+  const { losses } = target.notes
+  if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
+  const caps = [settings.outputTokensMax, target.cap].filter(cap => cap !== undefined)
+  if (settings.metadata !== undefined) losses.add('metadata')
+  return {
+    ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
+    ...writeSampling(settings, target),
+    ...(settings.stop && { stop: settings.stop }),
+    seed: settings.seed,
+    frequency_penalty: settings.frequencyPenalty,
+    presence_penalty: settings.presencePenalty,
+    ...(choices > 1 && { n: choices }),
+    ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
+    logit_bias: settings.logitBias,
+    ...writeKnown(settings, { flavour, target }),
+    user: settings.endUser,
+    ...(stream && { stream: true, ...(target.askUsage && { stream_options: { include_usage: true } }) }),
+  }
+}
+
+function writeSampling({ temperature, topP, topK }: Settings, { traits, notes }: ConversationTarget): object {
+  if (topK !== undefined) notes.losses.add('top_k')
+  if (traits.sampling !== false) return { temperature, top_p: topP }
+  if (temperature !== undefined) notes.losses.add('temperature')
+  if (topP !== undefined) notes.losses.add('top_p')
+  return {}
+}
+
+/** What not every flavour knows. */
+function writeKnown({ verbosity, cacheKey, serviceClass }: Settings, { flavour, target }: Writing): object {
+  const { losses } = target.notes
+  if (!flavour.isFull) {
+    if (cacheKey !== undefined) losses.add('prompt_cache_key')
+    if (verbosity !== undefined) losses.add('verbosity')
+  }
+  const tier = serviceClass === undefined ? undefined : asTier(serviceClass, flavour)
+  if (serviceClass !== undefined && tier === undefined) losses.add('service_tier')
+  return { ...(flavour.isFull && { verbosity, prompt_cache_key: cacheKey }), service_tier: tier }
+}
+
+/** Other dialects call the ordinary class by other names. */
+export function asTier(serviceClass: string, { serviceClasses }: Flavour): string | undefined {
+  const tier = serviceClass.toLowerCase()
+  const own = tier === 'standard' || tier === 'standard_only' ? 'default' : tier
+  return serviceClasses.includes(own) ? own : undefined
+}

@@ -1,0 +1,112 @@
+// A whole answer as a chat completion.
+
+import type { Answer, AnswerChoice, AnswerPart } from '../answer.ts'
+import type { CallPart } from '../conversation.ts'
+import type { AnswerAsk } from '../protocol.ts'
+import { writeAnnotation } from './citations.ts'
+import type { Flavour } from './flavour.ts'
+import { writeLogprobs } from './logprobs.ts'
+import { writeEncrypted } from './reasoning-state.ts'
+import { answerId, finishReason, isLegacy, keepState, sealedCall, writeMedia } from './write-answer.ts'
+import { asTier } from './write-conversation.ts'
+import { writeUsage } from './write-usage.ts'
+
+export function writeWhole(answer: Answer, to: AnswerAsk, flavour: Flavour): string {
+  const { usage, serviceClass } = answer
+  const tier = serviceClass === undefined ? undefined : asTier(serviceClass, flavour)
+  if (answer.choices.length > to.choices) to.losses.add('choices')
+  return JSON.stringify({
+    id: answerId(to),
+    object: 'chat.completion',
+    created: to.createdS,
+    model: to.model,
+    choices: answer.choices.slice(0, to.choices).map((choice, index) => writeChoice(choice, index, { to, flavour })),
+    ...(usage && { usage: writeUsage(usage) }),
+    ...(tier !== undefined && { service_tier: tier }),
+  })
+}
+
+interface WholeWriting {
+  readonly to: AnswerAsk
+  readonly flavour: Flavour
+}
+
+function writeChoice({ parts, finish }: AnswerChoice, index: number, { to, flavour }: WholeWriting): object {
+  const legacy = isLegacy(to)
+  const calls = parts.filter(part => part.kind === 'call')
+  const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
+  const refusal = flavour.isFull && refusals.length > 0 ? refusals.join('') : null
+  const texts = parts.filter(part => part.kind === 'text')
+  const logprobs = texts.flatMap(part => part.logprobs ?? [])
+  const content = texts.map(part => part.text).join('') + (flavour.isFull ? '' : refusals.join(''))
+  keepState(parts.flatMap(part => (part.kind === 'call' ? [{ ...part, callId: part.id }] : stepOf(part))), to)
+  const isSilent = texts.length === 0 && flavour.isFull && (calls.length > 0 || refusal !== null)
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: isSilent ? null : content,
+      ...(flavour.isFull && { refusal }),
+      ...writeThoughts(parts, flavour),
+      ...writeAnnotations(parts, to),
+      ...(calls.length > 0 && writeCalls(calls, { to, legacy })),
+      ...writeOthers(parts, to),
+    },
+    logprobs: logprobs.length === 0 ? null : writeLogprobs(logprobs),
+    finish_reason: finishReason(finish, { calls: calls.length > 0, refusal: refusal !== null, legacy }),
+  }
+}
+
+const stepOf = (part: AnswerPart): { sealed?: NonNullable<CallPart['sealed']> }[] =>
+  part.kind === 'reasoning' && part.sealed !== undefined ? [{ sealed: part.sealed }] : []
+
+function writeThoughts(parts: readonly AnswerPart[], { bearsState }: Flavour): object {
+  const thoughts = parts.filter(part => part.kind === 'reasoning')
+  const text = thoughts.map(part => part.text).filter(part => part !== '').join('\n\n')
+  const states = bearsState ? thoughts.flatMap(({ sealed }) => sealed ?? []) : []
+  const encrypted = states.map((sealed, index) => writeEncrypted(sealed, index === 0)).join('')
+  return { ...(text !== '' && { reasoning_content: text }), ...(encrypted !== '' && { encrypted_content: encrypted }) }
+}
+
+function writeAnnotations(parts: readonly AnswerPart[], to: AnswerAsk): object {
+  const annotations: object[] = []
+  let start = 0
+  for (const part of parts) {
+    if (part.kind !== 'text') continue
+    const end = start + part.text.length
+    for (const citation of part.citations ?? []) {
+      const annotation = writeAnnotation(citation, { start, end })
+      if (annotation === undefined) to.losses.add('citations')
+      else annotations.push(annotation)
+    }
+    start = end
+  }
+  return annotations.length === 0 ? {} : { annotations }
+}
+
+function writeCalls(calls: readonly CallPart[], { to, legacy }: { to: AnswerAsk; legacy: boolean }): object {
+  const [first, ...others] = calls
+  if (legacy) {
+    if (others.length > 0) to.losses.add('tool_calls')
+    return { function_call: { name: first!.name, arguments: first!.arguments || '{}' } }
+  }
+  const written = calls.map(({ id, name, arguments: text, custom, sealed }) => ({
+    id,
+    ...(custom
+      ? { type: 'custom', custom: { name, input: text } }
+      : { type: 'function', function: { name, arguments: text || '{}' } }),
+    ...sealedCall(sealed),
+  }))
+  return { tool_calls: written }
+}
+
+function writeOthers(parts: readonly AnswerPart[], to: AnswerAsk): object {
+  const fields: Record<string, unknown> = {}
+  for (const part of parts) {
+    if (!('source' in part) && part.kind !== 'native') continue
+    const { images, ...rest } = writeMedia(part, to)
+    if (Array.isArray(images)) fields.images = [...((fields.images as unknown[] | undefined) ?? []), ...images]
+    Object.assign(fields, rest)
+  }
+  return fields
+}

@@ -1,0 +1,155 @@
+// What is read of a request, and which of its bytes change on the way to an upstream of the same dialect.
+
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../../base/errors.ts'
+import type { CallTarget } from '../call.ts'
+import { packSealed } from '../sealed.ts'
+import { arkFlavour, openaiFlavour } from './flavour.ts'
+import { readCall, writeCall } from './request.ts'
+
+const read = (json: unknown) => readCall(Buffer.from(JSON.stringify(json)), openaiFlavour)
+const readText = (text: string) => readCall(Buffer.from(text), openaiFlavour)
+const base = { model: 'p/m', input: 'hi' }
+const target: CallTarget = { model: 'm', askUsage: true, capField: 'max_tokens' }
+const written = (text: string, to: Partial<CallTarget> = {}) =>
+  Buffer.from(writeCall(readText(text), { ...target, ...to })).toString()
+
+function refusalOf(run: () => unknown): readonly [string, string | undefined] {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof Refusal) return [error.code, error.extras.param]
+    throw error
+  }
+  throw new Error('nothing was refused')
+}
+
+describe('a call', () => {
+  test('is read as far as routing, limits and billing need it', () => {
+    const call = read({
+      ...{ ...base, stream: true, max_output_tokens: 9, service_tier: 'flex', user: 'u', safety_identifier: 's' },
+      ...{ metadata: { team: 'a' }, store: false, background: true, previous_response_id: 'resp_1' },
+    })
+    expect(call).toMatchObject({
+      ...{ dialect: 'openai-responses', model: 'p/m', stream: true, choices: 1, outputTokensMax: 9 },
+      ...{ serviceClass: 'flex', endUser: 's', tags: { team: 'a' }, textOnly: false, searchesMax: 0 },
+      state: { previous: 'resp_1', store: false, background: true },
+    })
+    expect(read(base)).toMatchObject({ stream: false, textOnly: true, state: { store: true, background: false } })
+    expect(readCall(Buffer.from(JSON.stringify(base)), arkFlavour).dialect).toBe('ark-responses')
+    expect(read({ ...base, conversation: { id: 'conv_1' } }).state).toMatchObject({ conversation: 'conv_1' })
+  })
+
+  test.each([
+    [{ input: 'x' }, 'field_missing', 'model'],
+    [{ model: 'p/m' }, 'field_missing', 'input'],
+    [{ model: 'p/m', input: null }, 'field_missing', 'input'],
+    [{ model: 5, input: 'x' }, 'field_invalid', 'model'],
+    [{ ...base, input: 5 }, 'field_invalid', 'input'],
+    [{ ...base, input: [5] }, 'field_invalid', 'input[0]'],
+    [{ ...base, input: [{ role: 'user' }, {}] }, 'field_invalid', 'input[1]'],
+    [{ ...base, stream: 'true' }, 'field_invalid', 'stream'],
+    [{ ...base, max_output_tokens: 0 }, 'field_invalid', 'max_output_tokens'],
+    [{ ...base, max_output_tokens: 1.5 }, 'field_invalid', 'max_output_tokens'],
+    [{ ...base, service_tier: {} }, 'field_invalid', 'service_tier'],
+    [{ ...base, previous_response_id: 5 }, 'field_invalid', 'previous_response_id'],
+    [{ ...base, conversation: { id: 5 } }, 'field_invalid', 'conversation'],
+    [{ ...base, conversation: 'c', previous_response_id: 'r' }, 'field_invalid', 'conversation'],
+    [{ ...base, store: 'no' }, 'field_invalid', 'store'],
+    [{ ...base, background: 1 }, 'field_invalid', 'background'],
+    [{ ...base, tools: {} }, 'field_invalid', 'tools'],
+    [{ ...base, models: ['dearer'] }, 'field_invalid', 'models'],
+  ])('is refused: %j', (json, code, param) => {
+    expect(refusalOf(() => read(json))).toEqual([code, param])
+  })
+
+  test.each([
+    ['{"model":"p/m","input":"a","input":"b"}', 'input'],
+    ['{"model":"p/m","input":"a","Model":"dearer"}', 'model'],
+    ['{"model":"p/m","input":"a","max_output_tokens":1,"max_output_tokens":900}', 'max_output_tokens'],
+    ['{"model":"p/m","input":"a","previous_response_id":"a","previous_response_id":"b"}', 'previous_response_id'],
+    ['{"model":"p/m","input":"a","background":true,"Background":false}', 'background'],
+  ])('is refused with a field twice: %s', (text, param) => {
+    expect(refusalOf(() => readText(text))).toEqual(['field_duplicate', param])
+  })
+
+  test.each([{ prompt: { id: 'pmpt_1' } }, { previous_response_id: 'resp_1' }, { conversation: 'conv_1' }])(
+    'may have no input of its own: %j',
+    stored => {
+      expect(read({ model: 'p/m', ...stored }).textOnly).toBe(false)
+    },
+  )
+})
+
+describe('the weight of an input', () => {
+  const image = { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(100_000)}` }
+
+  test.each([
+    [{ input: [{ role: 'user', content: 'text' }] }, true],
+    [{ input: [{ role: 'user', content: [{ type: 'input_text', text: 'text' }] }] }, true],
+    [{ input: [{ type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }] }, true],
+    [{ input: [{ type: 'function_call_output', call_id: 'c', output: 'text' }] }, true],
+    [{ input: [{ type: 'function_call_output', call_id: 'c', output: [image] }] }, false],
+    [{ input: [{ role: 'user', content: [image] }] }, false],
+    [{ input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] }, false],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, false],
+    [{ input: [{ type: 'reasoning', encrypted_content: 'x' }] }, false],
+    [{ tools: [{ type: 'function', name: 'f' }, { type: 'custom', name: 'g' }] }, true],
+    ...['web_search', 'file_search', 'code_interpreter', 'mcp', 'image_generation', 'shell', 'new_tool'].map(
+      type => [{ tools: [{ type }] }, false] as const,
+    ),
+    [{ tools: [null] }, false],
+  ] as const)('%j is only text: %p', (fields, textOnly) => {
+    const call = read({ ...base, ...fields })
+    expect(call.textOnly).toBe(textOnly)
+    expect(call.searchesMax).toBe('tools' in fields && !textOnly ? 10 : 0)
+  })
+
+  test('takes an image for some text', () => {
+    expect(read({ ...base, input: [{ role: 'user', content: [image] }] }).inputBytes).toBeLessThan(5_000)
+  })
+
+  test('bounds searches by the calls that the caller allows', () => {
+    expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 3 }).searchesMax).toBe(3)
+    expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 99 }).searchesMax).toBe(10)
+  })
+})
+
+describe('the bytes for an upstream', () => {
+  test('are the caller’s but for the model', () => {
+    const text = '{ "input" : "\\u00e9", "model":"p/m","seed":12345678901234567890, "x":{"model":1}}'
+    expect(written(text)).toBe(text.replace('"p/m"', '"m"'))
+  })
+
+  test.each([
+    ['{"model":"p/m","input":"a"}', '{"max_output_tokens":7,"model":"m","input":"a"}'],
+    ['{"model":"p/m","input":"a","max_output_tokens":9}', '{"model":"m","input":"a","max_output_tokens":7}'],
+    ['{"model":"p/m","input":"a","max_output_tokens":5}', '{"model":"m","input":"a","max_output_tokens":5}'],
+    ['{"model":"p/m","input":"a","max_output_tokens":null}', '{"model":"m","input":"a","max_output_tokens":7}'],
+  ])('bear our cap: %s', (text, expected) => {
+    expect(written(text, { cap: 7 })).toBe(expected)
+  })
+
+  test('name the answer before as the upstream does', () => {
+    const text = '{"previous_response_id":"resp_ours","model":"p/m"}'
+    expect(written(text, { previous: 'resp_theirs' })).toBe('{"previous_response_id":"resp_theirs","model":"m"}')
+    expect(written(text)).toBe('{"previous_response_id":"resp_ours","model":"m"}')
+  })
+
+  test('P33: hold no reasoning state of another origin, and that of their own as it was', () => {
+    const own = packSealed({ origin: 'here', form: 'encrypted', value: 'gAAA+/=', id: 'rs_theirs' })
+    const foreign = packSealed({ origin: 'there', form: 'encrypted', value: 'gBBB' })
+    const signature = packSealed({ origin: 'here', form: 'signature', value: 'Er' })
+    const item = (encrypted: string) => ({ id: 'rs_ours', type: 'reasoning', summary: [], encrypted_content: encrypted })
+    const said = { role: 'user', content: 'hi' }
+    const input = [said, item(own), item(foreign), item(signature), item('gCCC')]
+    const text = JSON.stringify({ seed: 1, model: 'p/m', input })
+    expect(JSON.parse(written(text.replace('"seed":1', '"seed":12345678901234567890'), { origin: 'here' })).input).toEqual([
+      said,
+      { id: 'rs_theirs', type: 'reasoning', summary: [], encrypted_content: 'gAAA+/=' },
+      item('gCCC'),
+    ])
+    expect(written(text.replace('"seed":1', '"seed":12345678901234567890'))).toContain('12345678901234567890')
+    expect(JSON.parse(written(text)).input).toEqual([said, item('gCCC')])
+  })
+})

@@ -1,0 +1,171 @@
+// What is written for callers, read by their own SDKs: two of OpenAI's and Vercel's.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createOpenAI } from '@ai-sdk/openai'
+import type { ToolSet } from 'ai'
+import { APICallError, generateText, jsonSchema, streamText, tool } from 'ai'
+import OpenAI from 'openai'
+import OpenAI6 from 'openai-6'
+import { ask } from '../../../test/support/responses-wire.ts'
+import { Refusal, speakRefusal } from '../../base/errors.ts'
+import type { Answer, AnswerPart, Finish } from '../answer.ts'
+import { eventsOf } from '../answer-collector.ts'
+import { protocols } from '../list.ts'
+
+const { codec, writeError } = protocols['openai-responses']
+
+const answerOf = (finish: Finish, ...parts: readonly AnswerPart[]): Answer => ({
+  choices: [{ parts, finish }],
+  usage: { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
+})
+
+const text: AnswerPart = { kind: 'text', text: 'Hello world' }
+const thought: AnswerPart = {
+  ...{ kind: 'reasoning', text: 'hm' },
+  sealed: { origin: 'o', form: 'signature', value: 'Er' },
+}
+const weather: AnswerPart = { kind: 'call', id: 'call_a', name: 'get_weather', arguments: '{"city":"Paris"}' }
+const cite: AnswerPart = {
+  ...{ kind: 'text', text: 'Cited' },
+  citations: [{ url: 'https://a.example', title: 't', start: 0, end: 5 }],
+}
+
+const cases: Readonly<Record<string, Answer>> = {
+  'text': answerOf('stop', text),
+  'cited': answerOf('stop', cite, text),
+  'tools': answerOf('calls', weather),
+  'parallel-tools': answerOf('calls', text, weather, { ...weather, id: 'call_b', arguments: '{"city":"Rome"}' }),
+  'reasoning': answerOf('stop', thought, text),
+  'raw-reasoning': answerOf('stop', { kind: 'reasoning', text: 'raw', raw: true }, text),
+  'incomplete': answerOf('length', text),
+  'refusal': answerOf('filtered', { kind: 'refusal', text: 'I cannot.' }),
+  'signed-call': answerOf('calls', { ...weather, sealed: { origin: 'o', form: 'thought', value: 's' } }),
+}
+
+const errors = {
+  'error-400': new Refusal('field_invalid', 'x', { param: 'n', hint: 'It is n.' }),
+  'error-401': new Refusal('key_invalid', 'x'),
+  'error-404': new Refusal('model_unknown', 'x'),
+  'error-429': new Refusal('qpm_exceeded', 'x'),
+  'error-503': new Refusal('no_channel', 'x'),
+}
+
+/** Answers a model of each name with the case of that name; `broken` breaks off in the middle. */
+async function answer(request: Request): Promise<Response> {
+  const { model, stream } = (await request.json()) as { model: string; stream?: boolean }
+  const error = errors[model as keyof typeof errors]
+  if (error !== undefined) {
+    const { status, body } = writeError(speakRefusal(error, 'req_1'))
+    return new Response(body, { status, headers: { 'content-type': 'application/json', 'x-should-retry': 'false' } })
+  }
+  const said = cases[model === 'broken' ? 'text' : model]!
+  const to = ask({ model, json: { model, input: 'hi' } })
+  if (!stream) return Response.json(JSON.parse(codec.writeWhole(said, to)))
+  const writer = codec.openWriter(to)
+  let sse = ''
+  for (const event of eventsOf(said)) sse += writer.write(event)
+  sse += model === 'broken' ? writeError(speakRefusal(new Refusal('upstream_failed', 'x'), 'req_1')).events : writer.end()
+  return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
+}
+
+let server: ReturnType<typeof Bun.serve>
+let baseURL = ''
+beforeAll(() => {
+  server = Bun.serve({ port: 0, fetch: answer })
+  baseURL = `http://127.0.0.1:${server.port}/v1`
+})
+afterAll(() => server.stop(true))
+
+const options = () => ({ baseURL, apiKey: 'wk-x', maxRetries: 0 })
+
+/** The two differ in types that mean the same here. */
+const clients = {
+  'openai 7': () => new OpenAI(options()),
+  'openai 6': () => new OpenAI6(options()) as unknown as OpenAI,
+}
+
+describe.each(Object.entries(clients))('%s', (_, client) => {
+  test.each(Object.keys(cases))('P5, P6: reads %s, plain and streamed, as the same', async model => {
+    const plain = await client().responses.create({ model, input: 'hi' })
+    const final = await client().responses.stream({ model, input: 'hi' }).finalResponse()
+    const said = (response: OpenAI.Responses.Response) => JSON.parse(JSON.stringify(response.output, dropParsed)) as unknown
+    expect(said(final)).toEqual(said(plain))
+    expect(final.output_text).toBe(plain.output_text)
+    expect(final.id).toBe('resp_0123456789a')
+    expect(final.status).toBe(model === 'incomplete' ? 'incomplete' : 'completed')
+    expect(final.usage).toMatchObject({ input_tokens: 100, output_tokens: 40, total_tokens: 140 })
+  })
+
+  test('reads the raw stream', async () => {
+    const types: string[] = []
+    for await (const event of await client().responses.create({ model: 'text', input: 'hi', stream: true })) {
+      types.push(event.type)
+    }
+    expect([types[0], types.at(-1)]).toEqual(['response.created', 'response.completed'])
+  })
+
+  test.each([
+    ['error-400', 'BadRequestError'],
+    ['error-401', 'AuthenticationError'],
+    ['error-404', 'NotFoundError'],
+    ['error-429', 'RateLimitError'],
+    ['error-503', 'InternalServerError'],
+  ])('raises its own error for %s: %s', async (model, kind) => {
+    const failure = await client().responses.create({ model, input: 'hi' }).catch((error: unknown) => error)
+    expect((failure as Error).constructor.name).toBe(kind)
+    expect((failure as Error).message).toContain(model === 'error-400' ? 'It is n.' : ' ')
+  })
+
+  test('P7: raises what breaks off a stream', async () => {
+    const run = async (): Promise<void> => {
+      for await (const _ of await client().responses.create({ model: 'broken', input: 'hi', stream: true })) continue
+    }
+    const failure = await run().catch((error: unknown) => error)
+    expect((failure as Error).message).toContain('broke off')
+  })
+})
+
+const dropParsed = (key: string, value: unknown): unknown =>
+  key === 'parsed' || key === 'parsed_arguments' ? undefined : value
+
+describe('AI SDK', () => {
+  const model = (name: string) => createOpenAI({ baseURL, apiKey: 'wk-x' }).responses(name)
+  const tools: ToolSet = {
+    get_weather: tool({
+      inputSchema: jsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } }),
+    }),
+  }
+  const common = { prompt: 'hi', maxRetries: 0, tools }
+
+  test.each(Object.keys(cases))('reads %s, plain and streamed, as the same', async name => {
+    const plain = await generateText({ model: model(name), ...common })
+    const faults: unknown[] = []
+    const stream = streamText({ model: model(name), ...common, onError: ({ error }) => void faults.push(error) })
+    await stream.consumeStream()
+    expect(faults).toEqual([])
+    expect(await stream.text).toBe(plain.text)
+    expect(await stream.finishReason).toBe(plain.finishReason)
+    const calls = (list: readonly { toolName: string; input: unknown }[]) => list.map(call => [call.toolName, call.input])
+    expect(calls(await stream.toolCalls)).toEqual(calls(plain.toolCalls))
+    expect((await stream.usage).inputTokens).toBe(100)
+    expect(plain.usage.outputTokens).toBe(40)
+    expect((await stream.reasoningText) ?? '').toBe(plain.reasoningText ?? '')
+  })
+
+  test.each([
+    ['text', 'stop'],
+    ['parallel-tools', 'tool-calls'],
+    ['incomplete', 'length'],
+  ])('knows why %s ended: %s', async (name, reason) => {
+    const plain = await generateText({ model: model(name), ...common })
+    expect<string>(plain.finishReason).toBe(reason)
+  })
+
+  test.each([
+    ['error-401', 401],
+    ['error-429', 429],
+  ])('raises %s', async (name, status) => {
+    const failure = await generateText({ model: model(name), ...common }).catch((error: unknown) => error)
+    expect(APICallError.isInstance(failure) && failure.statusCode).toBe(status)
+  })
+})

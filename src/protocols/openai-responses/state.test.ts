@@ -1,0 +1,83 @@
+// Items and bodies for those who keep answers.
+
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../../base/errors.ts'
+import type { Json } from '../checks.ts'
+import { openaiFlavour } from './flavour.ts'
+import { compactionBody, conversationOfItems, deletedBody, inputTokensBody, itemsOfAnswer, itemsOfInput } from './state.ts'
+import { pageOf, readCompaction, readInputTokens, withHistory } from './state.ts'
+
+const ids = (items: readonly Json[]): readonly unknown[] => items.map(({ id }) => id)
+
+describe('items of an input', () => {
+  test('have names and their long form', () => {
+    expect(itemsOfInput({ input: 'hi' }, 'req_1')).toEqual([
+      {
+        ...{ id: 'msg_req10000', type: 'message', role: 'user', status: 'completed' },
+        content: [{ type: 'input_text', text: 'hi' }],
+      },
+    ])
+    const input = [
+      { role: 'assistant', content: 'ok' },
+      { type: 'function_call', id: 'fc_own', call_id: 'c', name: 'f', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c', output: 'done' },
+      { type: 'computer_call' },
+    ]
+    const items = itemsOfInput({ input }, 'req_1')
+    expect(ids(items)).toEqual(['msg_req10000', 'fc_own', 'fco_req10002', 'item_req10003'])
+    expect(items[0]!.content).toEqual([{ type: 'output_text', text: 'ok', annotations: [] }])
+    expect(itemsOfInput({}, 'req_1')).toEqual([])
+    expect(() => itemsOfInput({ input: [5] }, 'req_1')).toThrow(Refusal)
+  })
+
+  test('and of its answer never have the same names', () => {
+    const answer = { choices: [{ parts: [{ kind: 'text', text: 'ok' }], finish: 'stop' }] } as const
+    const given = ids(itemsOfAnswer(answer, 'req_1', openaiFlavour))
+    expect(given).toHaveLength(1)
+    expect(ids(itemsOfInput({ input: 'hi' }, 'req_1'))).not.toEqual(given)
+  })
+
+  test('stand before those of the call that follows', () => {
+    const history = itemsOfInput({ input: 'one' }, 'req_1')
+    const json = { model: 'm', input: 'two', previous_response_id: 'resp_1', instructions: 'be' }
+    const next = withHistory(json, history, 'req_2')
+    expect(next).toEqual({ model: 'm', instructions: 'be', input: [...history, ...itemsOfInput({ input: 'two' }, 'req_2')] })
+    expect(conversationOfItems(next.input as readonly Json[], openaiFlavour)).toEqual([
+      { role: 'user', parts: [{ kind: 'text', text: 'one' }] },
+      { role: 'user', parts: [{ kind: 'text', text: 'two' }] },
+    ])
+  })
+})
+
+describe('bodies', () => {
+  const items = ['a', 'b', 'c'].map(id => ({ id }))
+  const page = (after: string | undefined, limit: number, order: 'asc' | 'desc') =>
+    JSON.parse(pageOf(items, { after, limit, order })) as Json
+
+  test.each([
+    [undefined, 2, 'asc', { data: [{ id: 'a' }, { id: 'b' }], first_id: 'a', last_id: 'b', has_more: true }],
+    ['b', 2, 'asc', { data: [{ id: 'c' }], first_id: 'c', last_id: 'c', has_more: false }],
+    [undefined, 20, 'desc', { data: [{ id: 'c' }, { id: 'b' }, { id: 'a' }], has_more: false }],
+    ['c', 1, 'desc', { data: [{ id: 'b' }], has_more: true }],
+    ['a', 5, 'desc', { data: [], first_id: null, last_id: null, has_more: false }],
+  ] as const)('a page after %p of %i, %s', (after, limit, order, expected) => {
+    expect<unknown>(page(after, limit, order)).toMatchObject({ object: 'list', ...expected })
+  })
+
+  test('a page after an item that is not there is refused', () => {
+    expect(() => page('z', 1, 'asc')).toThrow(Refusal)
+  })
+
+  test('of what is deleted, counted and compacted', () => {
+    expect(JSON.parse(deletedBody('resp_1'))).toEqual({ id: 'resp_1', object: 'response', deleted: true })
+    expect(readInputTokens(JSON.parse(inputTokensBody(5)))).toBe(5)
+    expect([readInputTokens(null), readInputTokens({ input_tokens: -1 })]).toEqual([undefined, undefined])
+    const usage = { input: 3, output: 1 }
+    const body = JSON.parse(
+      compactionBody({ requestId: 'req_1', createdS: 9, kept: [{ id: 'msg_1' }], content: 'sealed', usage }),
+    ) as Json
+    expect(body).toMatchObject({ id: 'resp_1', object: 'response.compaction', created_at: 9, usage: { total_tokens: 4 } })
+    expect(readCompaction(body.output)).toEqual({ content: 'sealed', rest: [{ id: 'msg_1' }] })
+    expect(readCompaction([{ type: 'message' }])).toBeUndefined()
+  })
+})

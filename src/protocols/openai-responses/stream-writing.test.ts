@@ -1,0 +1,272 @@
+// What is written for callers, whole and as a stream, and that the two say the same.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator'
+import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
+import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
+import type { Wire } from '../../../test/support/responses-wire.ts'
+import { ask, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
+import type { Answer, AnswerEvent, AnswerPart, Finish } from '../answer.ts'
+import { collectAnswer, eventsOf, lawful } from '../answer-collector.ts'
+import { protocols } from '../list.ts'
+import type { AnswerAsk } from '../protocol.ts'
+import { packSealed, unpackSealed } from '../sealed.ts'
+import { responseId } from './response-body.ts'
+
+const { codec } = protocols['openai-responses']
+
+function streamed(events: Iterable<AnswerEvent>, to: AnswerAsk = ask()): readonly Wire[] {
+  const writer = codec.openWriter(to)
+  let sse = ''
+  for (const event of events) sse += writer.write(event)
+  return eventsOfSse(sse + writer.end())
+}
+
+const whole = (answer: Answer, to: AnswerAsk = ask()): Wire => JSON.parse(codec.writeWhole(answer, to)) as Wire
+
+const answerOf = (parts: readonly AnswerPart[], finish: Finish = 'stop'): Answer => ({
+  choices: [{ parts, finish }],
+  usage: { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
+  serviceClass: 'default',
+})
+
+const finalOf = (events: readonly Wire[]): Wire => events.at(-1)!.response as Wire
+const call: AnswerPart = { kind: 'call', id: 'call_a', name: 'f', arguments: '{"a":1}' }
+
+/** Numbers, lifecycles and places, as the strictest official reader checks them. */
+function checkLegal(events: readonly Wire[]): void {
+  expect(events.map(event => event.sequence_number)).toEqual(events.map((_, index) => index))
+  expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress'])
+  let snapshot: Response | undefined
+  const open = new Set<unknown>()
+  for (const event of events.slice(0, -1)) {
+    snapshot = accumulateResponse(event as unknown as ResponseStreamEvent, snapshot)
+    const { id } = (event.item ?? {}) as Wire
+    if (event.type === 'response.output_item.added') open.add(id)
+    else if (event.type === 'response.output_item.done') expect(open.delete(id)).toBe(true)
+    else if (event.item_id !== undefined) expect(open.has(event.item_id)).toBe(true)
+  }
+  expect(open.size).toBe(0)
+  const final = finalOf(events)
+  expect(snapshot!.output as unknown).toEqual(final.output)
+  expect(snapshot!.id).toBe(final.id as string)
+  for (const event of events) expect(event.response === undefined || checkBody(event.response as Wire)).toBe(true)
+}
+
+/** P6: what readers of Rust and Python want to be there. */
+function checkBody(body: Wire): boolean {
+  expect(body).toMatchObject({ object: 'response', error: null, text: { format: {} }, parallel_tool_calls: true })
+  for (const field of ['id', 'model', 'created_at', 'status', 'output', 'tools', 'tool_choice', 'metadata', 'usage']) {
+    expect(body).toHaveProperty(field)
+  }
+  return true
+}
+
+describe('a stream', () => {
+  test('P5: begins and ends each item and each part, and P6: numbers every event from 0', () => {
+    const parts: readonly AnswerPart[] = [
+      { kind: 'reasoning', text: 'think', sealed: { origin: 'o', form: 'encrypted', value: 'gA', id: 'rs_x' } },
+      { kind: 'text', text: 'Hello', citations: [{ url: 'https://a.example', title: 't' }] },
+      { ...call, sealed: { origin: 'o', form: 'thought', value: 'sig' } },
+    ]
+    const events = streamed(eventsOf(answerOf(parts, 'calls')))
+    checkLegal(events)
+    expect(events.map(({ type }) => String(type).replace('response.', ''))).toEqual([
+      ...['created', 'in_progress', 'output_item.added', 'reasoning_summary_part.added'],
+      ...['reasoning_summary_text.delta', 'reasoning_summary_text.done', 'reasoning_summary_part.done'],
+      ...['output_item.done', 'output_item.added', 'content_part.added', 'output_text.delta'],
+      ...['output_text.annotation.added', 'output_text.done', 'content_part.done', 'output_item.done'],
+      ...['output_item.added', 'function_call_arguments.delta', 'function_call_arguments.done', 'output_item.done'],
+      ...['output_item.added', 'output_item.done', 'completed'],
+    ])
+  })
+
+  test('P5: of a call alone has no message', () => {
+    const events = streamed(eventsOf(answerOf([{ kind: 'text', text: '' }, call], 'calls')))
+    checkLegal(events)
+    expect((finalOf(events).output as Wire[]).map(({ type }) => type)).toEqual(['function_call'])
+  })
+
+  test('is legal whatever lawful events it is made of', () => {
+    fc.assert(
+      fc.property(anyEvents(1), events => {
+        lawful(events)
+        checkLegal(streamed(events))
+      }),
+    )
+  })
+
+  test('says at its end what the whole answer says', () => {
+    fc.assert(
+      fc.property(anyAnswer(1), answer => {
+        expect(finalOf(streamed(eventsOf(answer)))).toEqual(whole(answer))
+      }),
+    )
+  })
+
+  test('says only what the first choice says', () => {
+    fc.assert(
+      fc.property(anyEvents(3), events => {
+        const to = ask()
+        checkLegal(streamed(events, to))
+        const isMore = events.some(event => 'choice' in event && event.choice > 0)
+        expect(to.losses.codes.includes('choices')).toBe(isMore)
+      }),
+    )
+  })
+
+  test('interleaves parts that grow side by side', () => {
+    const events: readonly AnswerEvent[] = [
+      { kind: 'start' },
+      { kind: 'open', index: 0, choice: 0, part: 'call', id: 'a', name: 'f' },
+      { kind: 'open', index: 1, choice: 0, part: 'call', id: 'b', name: 'g', custom: true },
+      { kind: 'delta', index: 1, text: 'x' },
+      { kind: 'delta', index: 0, text: '{}' },
+      { kind: 'delta', index: 1, text: 'y' },
+      { kind: 'close', index: 0 },
+      { kind: 'close', index: 1 },
+      { kind: 'finish', choice: 0, finish: 'calls' },
+    ]
+    const stream = streamed(events)
+    checkLegal(stream)
+    expect(finalOf(stream).output).toMatchObject([
+      { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}', status: 'completed' },
+      { type: 'custom_tool_call', call_id: 'b', name: 'g', input: 'xy', status: 'completed' },
+    ])
+  })
+
+  test('gives calls of the same name names of their own', () => {
+    const stream = streamed(eventsOf(answerOf([call, call])))
+    checkLegal(stream)
+    expect((finalOf(stream).output as Wire[]).map(item => item.call_id)).toEqual(['call_a', 'call_a_2'])
+  })
+
+  test('of many pieces is written in time, each piece once until the end', () => {
+    const writer = codec.openWriter(ask())
+    writer.write({ kind: 'start' })
+    writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
+    const began = performance.now()
+    let longest = 0
+    for (let count = 0; count < 50_000; count++) {
+      longest = Math.max(longest, writer.write({ kind: 'delta', index: 0, text: 'piece' }).length)
+    }
+    writer.write({ kind: 'close', index: 0 })
+    expect(writer.end().length).toBeGreaterThan(250_000)
+    expect(longest).toBeLessThan(1_000)
+    expect(performance.now() - began).toBeLessThan(2_000)
+  })
+
+  test('that grows without end is broken off', () => {
+    const writer = codec.openWriter(ask())
+    writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
+    const text = 'x'.repeat(8 * 1024 * 1024)
+    const write = (): string => writer.write({ kind: 'delta', index: 0, text })
+    for (let count = 0; count < 4; count++) write()
+    expect(write).toThrow('upstream_failed')
+  })
+})
+
+describe('a whole answer', () => {
+  test.each([
+    ['stop', 'completed', null],
+    ['stop_sequence', 'completed', null],
+    ['calls', 'completed', null],
+    ['other', 'completed', null],
+    ['paused', 'completed', null],
+    ['length', 'incomplete', { reason: 'max_output_tokens' }],
+    ['context', 'incomplete', { reason: 'max_output_tokens' }],
+    ['filtered', 'incomplete', { reason: 'content_filter' }],
+  ] as const)('that ended with %s is %s', (finish, status, details) => {
+    const answer = answerOf([{ kind: 'text', text: 'x' }], finish)
+    expect(whole(answer)).toMatchObject({ status, incomplete_details: details })
+    const events = streamed(eventsOf(answer))
+    expect(events.at(-1)!.type).toBe(`response.${status}`)
+    expect(finalOf(events).incomplete_details).toEqual(details)
+  })
+
+  test('that is a refusal is complete', () => {
+    const answer = answerOf([{ kind: 'refusal', text: 'no' }], 'filtered')
+    const message = { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
+    expect(whole(answer)).toMatchObject({ status: 'completed', output: [message] })
+    expect(finalOf(streamed(eventsOf(answer)))).toMatchObject({ status: 'completed', output: [message] })
+  })
+
+  test('repeats what was asked, without what opens doors', () => {
+    const tools = [
+      { type: 'function', name: 'f' },
+      { type: 'mcp', server_label: 's', authorization: 'secret', headers: { k: 'secret' } },
+    ]
+    const json = {
+      ...{ model: 'p/m', input: 'hi', instructions: 'be', temperature: 0.5, tools, metadata: { a: 'b' }, store: false },
+      ...{ text: { format: { type: 'json_object' } }, reasoning: { effort: 'low' }, conversation: 'conv_1', user: 'u' },
+    }
+    const body = whole(answerOf([]), ask({ json }))
+    expect(body).toMatchObject({
+      ...{ id: responseId('req_0123456789a'), model: 'p/m', created_at: 1_763_000_000, instructions: 'be' },
+      ...{ temperature: 0.5, metadata: { a: 'b' }, store: false, user: 'u', conversation: { id: 'conv_1' } },
+      ...{ text: { format: { type: 'json_object' }, verbosity: 'medium' }, reasoning: { effort: 'low', summary: null } },
+      tools: [{ type: 'function', name: 'f', parameters: null, strict: null }, { type: 'mcp', server_label: 's' }],
+      usage: {
+        ...{ input_tokens: 100, input_tokens_details: { cached_tokens: 60, cache_write_tokens: 0 } },
+        ...{ output_tokens: 40, output_tokens_details: { reasoning_tokens: 10 }, total_tokens: 140 },
+      },
+    })
+    expect(JSON.stringify(body)).not.toContain('secret')
+    expect(body.id).toBe('resp_0123456789a')
+  })
+
+  test('says what it could not carry', () => {
+    const to = ask()
+    const parts: readonly AnswerPart[] = [
+      { kind: 'audio', source: { at: 'inline', base64: 'AA', mime: 'audio/wav' } },
+      { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} },
+      { kind: 'text', text: 'x', citations: [{ citedText: 'no address' }] },
+    ]
+    whole({ choices: [{ parts, finish: 'paused' }, { parts: [], finish: 'stop' }] }, to)
+    expect([...to.losses.codes].sort()).toEqual(['audio', 'choices', 'citations', 'executable_code', 'paused'])
+  })
+
+  test('shows a picture as one that was generated', () => {
+    const parts: readonly AnswerPart[] = [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }]
+    expect(whole(answerOf(parts)).output).toMatchObject([{ type: 'image_generation_call', result: 'AAAA' }])
+  })
+})
+
+describe('what was written', () => {
+  /** As far as this dialect can say it: no empty parts, calls that have arguments, packed state. */
+  test('is read as what it was', () => {
+    const sealed = { origin: 'o', form: 'signature', value: 'Er+/=' } as const
+    const parts: readonly AnswerPart[] = [
+      { kind: 'reasoning', text: 'raw thought', raw: true },
+      { kind: 'reasoning', text: 'thought', sealed },
+      { kind: 'text', text: 'Hello', logprobs: [{ token: 'Hello', logprob: -0.5, bytes: [72], top: [] }] },
+      { kind: 'refusal', text: 'no' },
+      call,
+      { ...call, id: 'call_b', custom: true, arguments: 'free' },
+    ]
+    const answer = answerOf(parts, 'calls')
+    const reader = codec.openReader(source())
+    const events = streamed(eventsOf(answer)).flatMap(event => reader.read(event))
+    const all = [...events, ...reader.end()]
+    lawful(all)
+    const collected = collectAnswer(all)
+    expect(collected).toEqual(codec.readWhole(whole(answer), source()))
+    const read = collected.choices[0]!.parts.map(part => {
+      if (part.kind !== 'reasoning' || part.sealed === undefined) return part
+      return { ...part, sealed: unpackSealed(part.sealed.value)! }
+    })
+    expect<unknown>({ ...collected.choices[0], parts: read }).toEqual({ parts, finish: 'calls' })
+    expect(collected.usage).toEqual(answer.usage!)
+  })
+
+  test('carries reasoning state with its origin', () => {
+    const sealed = { origin: 'o', form: 'redacted', value: 'x' } as const
+    const body = whole(answerOf([{ kind: 'reasoning', text: '', sealed }, { ...call, sealed }]))
+    expect(body.output).toMatchObject([
+      { type: 'reasoning', summary: [], encrypted_content: packSealed(sealed) },
+      { type: 'function_call' },
+      { type: 'reasoning', summary: [], encrypted_content: packSealed({ ...sealed, id: 'call_a' }) },
+    ])
+  })
+})

@@ -1,0 +1,68 @@
+// POST /v1/embeddings, /v1/moderations and /v1/rerank: text goes in, numbers come out.
+
+import type { Call } from '../call.ts'
+import { invalid, missing, optional } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+import { writeError } from '../openai-chat/errors.ts'
+import type { Protocol } from '../protocol.ts'
+import { answerReader, noFrames, readJsonCall, writeModel } from '../side-call.ts'
+import { readInputUsage } from '../side-usage.ts'
+
+/** Nothing is streamed, and nobody waits for words. */
+const base = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: noFrames, writeError } as const
+
+/** Vectors pass in the encoding that was asked for: as the bytes that they are. */
+export const embeddings: Protocol = {
+  ...base,
+  name: 'openai-embeddings',
+  readCall: body => withInput(readJsonCall('openai-embeddings', body, ['input'])),
+  readAnswer: answerReader(({ data, usage }) =>
+    Array.isArray(data) ? { outputBytes: data.length, usage: readInputUsage(usage) } : undefined,
+  ),
+}
+
+export const moderations: Protocol = {
+  ...base,
+  name: 'openai-moderations',
+  readCall: body => withInput(readJsonCall('openai-moderations', body, ['input'])),
+  readAnswer: answerReader(({ results, usage }) =>
+    Array.isArray(results) ? { outputBytes: results.length, usage: readInputUsage(usage) } : undefined,
+  ),
+}
+
+export const rerank: Protocol = {
+  ...base,
+  name: 'openai-rerank',
+  readCall(body) {
+    const call = readJsonCall('openai-rerank', body, ['query', 'documents'])
+    if (call.json.query === undefined || call.json.query === null) throw missing('query')
+    const documents = optional(call.json, 'documents', 'list')
+    if (documents === undefined) throw missing('documents')
+    // A hundred documents are a search; a long one counts as several.
+    const pieces = documents.length + body.byteLength / PIECE_BYTES
+    const units = { searches: Math.ceil(pieces / 100) }
+    return { ...manyTexts(call), units, unitsGuess: { searches: Math.ceil(Math.max(1, documents.length) / 100) } }
+  },
+  readAnswer: answerReader(({ results, data, usage, meta }) => {
+    const found = Array.isArray(results) ? results : data
+    if (!Array.isArray(found)) return undefined
+    const { billed_units: billed, tokens } = isObject(meta) ? meta : {}
+    const searches = isObject(billed) ? billed.search_units : undefined
+    const units = typeof searches === 'number' ? { searches } : {}
+    return { outputBytes: found.length, usage: readInputUsage(usage ?? tokens, units) }
+  }),
+}
+
+const PIECE_BYTES = 250
+
+/** A text, a list of texts, tokens, a list of those, or parts. */
+function withInput(call: Call): Call {
+  const { input } = call.json
+  if (input === undefined || input === null) throw missing('input')
+  const isUsable = typeof input === 'string' || (Array.isArray(input) && input.length > 0)
+  if (!isUsable) throw invalid('input', 'must be a text or a list')
+  return manyTexts(call)
+}
+
+/** A context is that of one text, and each is read in its own. */
+const manyTexts = (call: Call): Call => ({ ...call, inputTokensMax: call.bodyBytes })

@@ -1,0 +1,177 @@
+// What calls have in common that are only ever passed on, in one dialect: the model is replaced, and the rest is
+// metered as it passes.
+
+import type { UpstreamWords } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
+import type { FieldSpan } from '../base/json.ts'
+import type { FormPart } from '../http/multipart.ts'
+import { boundaryOf, readForm } from '../http/multipart.ts'
+import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
+import type { Json } from './checks.ts'
+import { at, invalid, missing, requireModel } from './checks.ts'
+import { isObject, readJsonObject } from './json-object.ts'
+import type { Asked } from './protocol.ts'
+import { spliced } from './splice.ts'
+import { readEndUser } from './tags.ts'
+
+/** A call that reads text and writes none, unless it says otherwise. */
+export function sideCall(dialect: string, body: Buffer, { json, fields, model }: Said): Call {
+  const endUser = readEndUser(json.user, json.safety_identifier)
+  return {
+    ...{ dialect, body, fields, json, model },
+    bodyBytes: body.byteLength,
+    textOnly: true,
+    inputBytes: body.byteLength,
+    searchesMax: 0,
+    stream: false,
+    wantsUsage: true,
+    outputTokensMax: 0,
+    uncapped: true,
+    choices: 1,
+    ...(endUser !== undefined && { endUser }),
+  }
+}
+
+interface Said {
+  readonly json: Json
+  readonly fields: ReadonlyMap<string, FieldSpan>
+  readonly model: string
+}
+
+/** `readFields` are those besides the model that routing and billing rest on. */
+export function readJsonCall(dialect: string, body: Buffer, readFields: readonly string[]): Call {
+  const { json, fields } = readJsonObject(body, ['model', ...readFields])
+  return sideCall(dialect, body, { json, fields, model: requireModel(json) })
+}
+
+export function writeModel(call: Call, { model }: CallTarget): Uint8Array {
+  return spliced(call.body, [{ ...call.fields.get('model')!, text: JSON.stringify(model) }])
+}
+
+/** The same in a form, where values are bare. */
+export function writeFormModel(call: Call, { model }: CallTarget): Uint8Array {
+  return spliced(call.body, [{ ...call.fields.get('model')!, text: model }])
+}
+
+const TEXT_BYTES_MAX = 64 * 1024
+
+export interface FormCall {
+  readonly call: Call
+  /** Those with a file's name, or too long for a field. */
+  readonly files: readonly FormPart[]
+}
+
+/** A form whose fields are `json`, as texts. `readFields` may stand once each. */
+export function readFormCall(dialect: string, body: Buffer, { asked, readFields }: FormReading): FormCall {
+  const contentType = asked.header('content-type') ?? ''
+  const boundary = /^[\x20-\x7e]{1,4096}$/.test(contentType) ? boundaryOf(contentType) : undefined
+  if (boundary === undefined) throw new Refusal('form_invalid', 'no boundary', { hint: 'Its boundary is not usable.' })
+  const parts = readForm(body, boundary)
+  if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `In short: ${parts}.` })
+  const json: Record<string, string> = Object.create(null) as Record<string, string>
+  const fields = new Map<string, FieldSpan>()
+  const files: FormPart[] = []
+  const once = ['model', ...readFields]
+  for (const part of parts) {
+    const lower = part.name.toLowerCase()
+    if (once.includes(lower) && (lower !== part.name || fields.has(part.name))) {
+      throw new Refusal('field_duplicate', lower, { param: lower, hint: `"${lower}" may stand once.` })
+    }
+    fields.set(part.name, part)
+    const isFile = part.filename !== undefined || part.end - part.start > TEXT_BYTES_MAX
+    if (isFile && once.includes(part.name)) throw invalid(part.name, 'must be a text')
+    if (isFile) files.push(part)
+    else json[part.name] = body.toString('utf8', part.start, part.end)
+  }
+  if (json.model === undefined) throw missing('model')
+  // Without its provider's name before it, it could become a boundary.
+  if (json.model.includes(boundary)) throw invalid('model', 'must not hold the boundary of the form')
+  return { call: sideCall(dialect, body, { json, fields, model: json.model }), files }
+}
+
+export interface FormReading {
+  readonly asked: Asked
+  readonly readFields: readonly string[]
+}
+
+/** Text of a form that says a number. */
+export function formCount(json: Json, field: string, most: number): number | undefined {
+  const text = json[field]
+  if (text === undefined || text === '') return undefined
+  const value = typeof text === 'string' && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value <= most)) throw invalid(field, `must be an integer from 1 to ${most}`)
+  return value
+}
+
+/** Text of a form that says yes or no. */
+export function formFlag(json: Json, field: string): boolean {
+  const text = json[field]
+  if (text === undefined || text === '' || text === 'false') return false
+  if (text === 'true') return true
+  throw new Refusal('field_invalid', field, at(field, 'must be true or false'))
+}
+
+/** Undefined for what is no JSON object. */
+export function parseAnswer(body: Buffer | string): Json | undefined {
+  try {
+    const json: unknown = JSON.parse(body.toString('utf8'))
+    return isObject(json) ? json : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** An error in the clothes of an answer: under `error`, or with its fields at the top. */
+export function saidError(json: Json, status = 502): UpstreamWords | undefined {
+  const isBare = typeof json.message === 'string' && json.usage === undefined && json.data === undefined
+  const error = json.error ?? (isBare ? json : undefined)
+  if (!error) return undefined
+  const fields = isObject(error) ? error : { message: error }
+  const text = (field: string): string | undefined =>
+    typeof fields[field] === 'string' && fields[field] !== '' ? fields[field] : undefined
+  const [type, code, param] = [text('type'), text('code'), text('param')]
+  return {
+    status,
+    message: text('message') ?? 'The upstream gave no reason.',
+    ...(type !== undefined && { type }),
+    ...(code !== undefined && { code }),
+    ...(param !== undefined && { param }),
+  }
+}
+
+/** What an answer holds and what it says of usage; undefined for what is none. */
+type ReadJson = (json: Json) => Pick<AnswerReading, 'outputBytes' | 'usage'> | undefined
+
+export function answerReader(read: ReadJson): (body: Buffer) => AnswerReading | undefined {
+  return body => {
+    const json = parseAnswer(body)
+    if (json === undefined) return undefined
+    const error = saidError(json)
+    return error === undefined ? read(json) : { outputBytes: 0, error }
+  }
+}
+
+export const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
+export const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
+/** The last words of a stream that needs none. */
+const over: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
+
+/** For calls that are never streamed. */
+export const noFrames = (): FrameReading => garbage
+
+/** The events of a stream by their `type`, each with what it holds. */
+export function frameReader(read: (json: Json, type: string) => FrameReading | undefined): ReadFrame {
+  return data => {
+    if (data === undefined) return aside
+    if (data === '[DONE]') return over
+    const json = parseAnswer(data)
+    if (json === undefined) return garbage
+    // What is known may hold an error of its own, as one picture of several that was not drawn.
+    const known = typeof json.type === 'string' ? read(json, json.type) : undefined
+    if (known !== undefined) return known
+    const error = saidError(json)
+    return error === undefined ? garbage : { ...garbage, kind: 'error', error }
+  }
+}
+
+type ReadFrame = (data: string | undefined) => FrameReading

@@ -1,0 +1,30 @@
+// Reads chat requests for the tests of what they mean.
+
+import { Refusal } from '../../src/base/errors.ts'
+import type { Call } from '../../src/protocols/call.ts'
+import type { Conversation } from '../../src/protocols/conversation.ts'
+import type { Flavour } from '../../src/protocols/openai-chat/flavour.ts'
+import { openaiChat } from '../../src/protocols/openai-chat/flavour.ts'
+import { readConversation } from '../../src/protocols/openai-chat/read-conversation.ts'
+import { readChatCall } from '../../src/protocols/openai-chat/request.ts'
+
+export const hello = { role: 'user', content: 'hello' }
+
+/** A request that says hello, with these fields. */
+export function readChat(fields: object, flavour: Flavour = openaiChat, recall?: Call['recall']): Conversation {
+  const body = { model: 'a/b', messages: [hello], ...fields }
+  const call = readChatCall(Buffer.from(JSON.stringify(body)), flavour)
+  if (recall !== undefined) call.recall = recall
+  return readConversation(call, flavour)
+}
+
+/** The field for which a request is refused; undefined for one that is not. */
+export function refusedParam(fields: object, flavour?: Flavour): string | undefined {
+  try {
+    readChat(fields, flavour)
+  } catch (error) {
+    if (error instanceof Refusal) return error.extras.param
+    throw error
+  }
+  return undefined
+}
