@@ -26,13 +26,16 @@ export interface Written {
   readonly notes: TranslationNotes
 }
 
-export function write(said: Partial<Conversation>, { traits = {}, target = {} }: Over = {}): Written {
-  const notes: TranslationNotes = { losses: new Losses(), renamed: new Map() }
+export const targetOf = ({ traits = {}, target = {} }: Over = {}): ConversationTarget => ({
+  ...{ model: 'claude', traits, outputTokensMax: 8000, cap: undefined, capField: 'max_tokens', askUsage: true },
+  ...{ origin: 'here', media: new Map(), notes: { losses: new Losses(), renamed: new Map() } },
+  ...target,
+})
+
+export function write(said: Partial<Conversation>, over: Over = {}): Written {
+  const target = targetOf(over)
+  const { notes } = target
   const conversation = { turns: [hi], tools: [], settings: { stream: false }, unread: [], ...said }
-  const body = writeConversation(conversation, {
-    ...{ model: 'claude', traits, outputTokensMax: 8000, cap: undefined, capField: 'max_tokens', askUsage: true },
-    ...{ origin: 'here', media: new Map(), notes },
-    ...target,
-  })
+  const body = writeConversation(conversation, target)
   return { body: JSON.parse(body) as Written['body'], losses: notes.losses.codes, notes }
 }

@@ -1,11 +1,12 @@
 // What an upstream of this dialect is asked, by what the caller means and what the model takes.
 
 import { describe, expect, test } from 'bun:test'
-import { call, hi, model, result, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
+import { call, hi, model, result, targetOf, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
 import type { Traits } from '../../base/traits.ts'
 import type { Json } from '../checks.ts'
 import type { Conversation } from '../conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { writeCountConversation } from './conversation-writer.ts'
 
 const f = { kind: 'function', name: 'f', schema: { type: 'object' } } as const
 type Wanted = Omit<Conversation['settings'], 'stream'>
@@ -239,6 +240,13 @@ describe('settings', () => {
     const [, asked, target, cap] = row
     const settings = { stream: true, ...(asked !== undefined && { outputTokensMax: asked }) }
     expect(write({ settings }, { target }).body).toMatchObject({ max_tokens: cap, stream: true })
+  })
+
+  test('P23: a count is asked for without what only an answer needs', () => {
+    const { body } = write({ ...wants({ temperature: 0.5, stop: ['x'] }), tools: [f], reasoning: { effort: 'low' } })
+    const { max_tokens: _cap, temperature: _heat, stop_sequences: _stop, ...rest } = body
+    const conversation = { turns: [hi], tools: [f], settings: { stream: true }, unread: [], reasoning: { effort: 'low' } }
+    expect(JSON.parse(writeCountConversation(conversation as Conversation, targetOf()))).toEqual(rest)
   })
 
   test('several answers are refused', () => {

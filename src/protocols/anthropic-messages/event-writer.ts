@@ -45,6 +45,8 @@ export class MessageEventWriter implements EventWriter {
   readonly #parts = new Map<number, Part | Whole>()
   #heldBytes = 0
   #blocks = 0
+  /** Something else than text has begun. */
+  #thought = false
   #text = ''
   #started = false
   #ended = false
@@ -182,7 +184,7 @@ export class MessageEventWriter implements EventWriter {
   /** Whether it is done. */
   #writePart(part: Part): boolean {
     const { opening, held } = part
-    if (opening.part === 'call') this.#startBlock(part)
+    if (opening.part === 'call') this.#startCall(part)
     for (const growth of held.splice(0)) this.#writeGrowth(part, growth)
     if (part.closed) this.#endBlock(part)
     return part.closed
@@ -210,6 +212,12 @@ export class MessageEventWriter implements EventWriter {
       part.input = text
       this.#delta({ type: 'input_json_delta', partial_json: text })
     }
+  }
+
+  #startCall(part: Part): void {
+    const missing = this.#thought ? undefined : blocks.missingThought(this.#to)
+    if (missing !== undefined) this.#block(missing)
+    this.#startBlock(part)
   }
 
   #startBlock(part: Part): void {
@@ -243,6 +251,7 @@ export class MessageEventWriter implements EventWriter {
   }
 
   #blockStart(block: Json): void {
+    this.#thought ||= block.type !== 'text'
     this.#tell({ type: 'content_block_start', index: this.#blocks, content_block: block })
   }
 

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerEvent } from '../answer.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
 import { collectAnswer, eventsOf, lawful } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
 import type { Part } from '../conversation.ts'
@@ -332,6 +332,21 @@ describe('a caller\'s stream', () => {
   test('an empty input is an object', () => {
     const frames = framesOf(writeAll([{ kind: 'start' }, opened('a', 0), { kind: 'close', index: 0 }]))
     expect(assembled(frames)).toMatchObject({ stop_reason: 'tool_use', content: [{ id: 'a', name: 'f', input: {} }] })
+  })
+
+  test('a call that nobody thought about holds the place of the thoughts that its caller expects', () => {
+    const ask = () => ({ ...askOf(), json: { thinking: { type: 'enabled', budget_tokens: 2000 } } })
+    const called = { kind: 'call', id: 'a', name: 'f', arguments: '{}' } as const
+    const of = (...parts: AnswerPart[]): Answer => ({ choices: [{ parts, finish: 'calls' }] })
+    const types = (answer: Answer) => {
+      const whole = JSON.parse(codec.writeWhole(answer, ask())) as { content: Json[] }
+      expect(assembled(framesOf(writeAll(eventsOf(answer), ask()))).content).toEqual(whole.content)
+      return whole.content.map(({ type }) => type)
+    }
+    expect(types(of(called, { ...called, id: 'b' }))).toEqual(['redacted_thinking', 'tool_use', 'tool_use'])
+    expect(types(of({ kind: 'text', text: 'x' }, called))).toEqual(['text', 'redacted_thinking', 'tool_use'])
+    expect(types(of({ kind: 'reasoning', text: 'x' }, called))).toEqual(['thinking', 'tool_use'])
+    expect(types(of({ kind: 'text', text: 'x' }))).toEqual(['text'])
   })
 
   test('nothing at all is a legal message', () => {

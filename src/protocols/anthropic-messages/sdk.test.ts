@@ -218,3 +218,14 @@ describe('AI SDK', () => {
     check(said)
   })
 })
+
+test.each<readonly [string, string]>([
+  ['overloaded_error', 'overloaded_error'],
+  ['rate_limit_error', 'rate_limit_error'],
+  ['authentication_error', 'api_error'],
+  ['their_own', 'api_error'],
+])('P34: an upstream that says %s mid-stream is told as %s', (type, told) => {
+  const upstream = { status: 502, message: 'Sorry.', type }
+  const { events } = writeError(speakRefusal(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
+  expect(JSON.parse(events.split('data: ')[1]!)).toMatchObject({ type: 'error', error: { type: told, message: 'Sorry.' } })
+})
