@@ -32,8 +32,8 @@ export const callState = (sealed: Sealed, callId: string): Json => ({
 })
 
 /**
- * A caller that set a budget for thoughts expects some before every call, and so does its next upstream of this dialect:
- * where another gave none, this holds their place, and tells us that thinking cannot go on there.
+ * A caller that set a budget for thoughts expects some before every call, and so does its next upstream of this
+ * dialect: where another gave none, this holds their place, and tells us that thinking cannot go on there.
  */
 export function missingThought({ json }: AnswerAsk): Json | undefined {
   const isExpected = isObject(json.thinking) && json.thinking.type === 'enabled'

@@ -245,8 +245,9 @@ describe('settings', () => {
   test('P23: a count is asked for without what only an answer needs', () => {
     const { body } = write({ ...wants({ temperature: 0.5, stop: ['x'] }), tools: [f], reasoning: { effort: 'low' } })
     const { max_tokens: _cap, temperature: _heat, stop_sequences: _stop, ...rest } = body
-    const conversation = { turns: [hi], tools: [f], settings: { stream: true }, unread: [], reasoning: { effort: 'low' } }
-    expect(JSON.parse(writeCountConversation(conversation as Conversation, targetOf()))).toEqual(rest)
+    const reasoning = { effort: 'low' } as const
+    const conversation = { turns: [hi], tools: [f], settings: { stream: true }, unread: [], reasoning }
+    expect(JSON.parse(writeCountConversation(conversation, targetOf()))).toEqual(rest)
   })
 
   test('several answers are refused', () => {

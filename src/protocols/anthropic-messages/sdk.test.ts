@@ -227,5 +227,6 @@ test.each<readonly [string, string]>([
 ])('P34: an upstream that says %s mid-stream is told as %s', (type, told) => {
   const upstream = { status: 502, message: 'Sorry.', type }
   const { events } = writeError(speakRefusal(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
-  expect(JSON.parse(events.split('data: ')[1]!)).toMatchObject({ type: 'error', error: { type: told, message: 'Sorry.' } })
+  const error = { type: told, message: 'Sorry.' }
+  expect(JSON.parse(events.split('data: ')[1]!)).toMatchObject({ type: 'error', error })
 })
