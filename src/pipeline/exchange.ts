@@ -33,6 +33,8 @@ export type Caller = Brand<
     readonly perMille: bigint
     /** A call that its funds do not cover is cut to what they cover. */
     readonly clamps: boolean
+    /** A call is refused rather than lose something in translation. */
+    readonly strict: boolean
     /** Requests and answers of this key are kept. */
     readonly keepsBodies: boolean
   },
