@@ -92,6 +92,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
+      exchange.refusesComments = protocol.refusesComments?.(ingress)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
