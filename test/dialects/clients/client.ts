@@ -14,6 +14,8 @@ export interface Client {
   readonly raises: (status: number) => string
   /** Whether an error tells the id of its request. */
   readonly tellsRequestId: boolean
+  /** Its collector of streams drops what is newer than it: thoughts and their state. */
+  readonly helperForgets?: boolean
   connect(url: string, key: string): Session
 }
 

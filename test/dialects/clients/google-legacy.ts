@@ -27,6 +27,8 @@ function paramsOf({ model, tools, schema, thinking }: Wish): ModelParams {
 function replyOf(responses: readonly EnhancedGenerateContentResponse[]): Reply {
   const parts = responses.flatMap(response => response.candidates?.[0]?.content?.parts ?? []) as unknown as Part[]
   const last = responses.at(-1)
+  // It takes an error in a stream for an answer without candidates.
+  if (last?.candidates === undefined) throw new Error(`no answer: ${JSON.stringify(last)}`)
   return replyOfParts(parts, { finish: last?.candidates?.[0]?.finishReason, usage: last?.usageMetadata })
 }
 
@@ -58,5 +60,6 @@ export const generativeAi: Client = {
   dialect: 'gemini',
   raises: () => 'GoogleGenerativeAIFetchError',
   tellsRequestId: false,
+  helperForgets: true,
   connect: (url, key) => session(new GoogleGenerativeAI(key), url, genai.connect(url, key)),
 }
