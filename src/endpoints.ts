@@ -5,10 +5,10 @@ import type { LedgerState } from './billing/auditor.ts'
 import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
-import type { Caller } from './pipeline/exchange.ts'
+import type { ResponsesAsking, StateAsk } from './pipeline/responses-asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
-import type { Asked, Protocol } from './protocols/protocol.ts'
+import type { Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
@@ -27,14 +27,15 @@ export interface Endpoint {
 }
 
 /** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
+export type Answer = (ask: Ask) => Answered | Promise<Answered>
 
-export interface Ask extends Asked {
+type Answered = Reply | Response | undefined
+
+export interface Ask extends StateAsk {
   /** The body, a JSON text within the bounds of one. */
   readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
-  readonly caller?: Caller
 }
 
 export interface Reply {
@@ -72,11 +73,13 @@ export const families: readonly Family[] = [
 export interface EndpointParts {
   readonly publicData: PublicData
   readonly reportKey: ReportKey
+  readonly responses: ResponsesAsking
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
-export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: EndpointParts): readonly Endpoint[] {
+export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
+  const { publicData, reportKey, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
@@ -88,6 +91,7 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
+    ...responsesEndpoints(parts.responses),
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
@@ -113,6 +117,30 @@ const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
+
+const RESPONSE = /\/responses\/[^/]+$/
+
+/** Responses that are kept, in both dialects that have them. */
+function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
+  const roots = [['/v1/responses', protocols['openai-responses']], ['/api/v3/responses', protocols['ark-responses']]] as const
+  return roots.flatMap(([root, protocol]): readonly Endpoint[] => {
+    const row = (method: Endpoint['method'], name: keyof ResponsesAsking, below: Pick<Endpoint, 'path' | 'ending'>) => ({
+      ...{ method, auth: 'key', path: `${root}${below.path}` } as const,
+      ...(below.ending !== undefined && { ending: below.ending }),
+      answer: (ask: Ask) =>
+        below.path === '/*' && below.ending === undefined && !RESPONSE.test(ask.path)
+          ? undefined
+          : asking[name](ask, protocol),
+    })
+    return [
+      row('POST', 'compact', { path: '/compact' }),
+      row('GET', 'inputItems', { path: '/*', ending: '/input_items' }),
+      row('POST', 'cancel', { path: '/*', ending: '/cancel' }),
+      row('GET', 'retrieve', { path: '/*' }),
+      row('DELETE', 'delete', { path: '/*' }),
+    ]
+  })
+}
 
 /** Books that do not agree freeze their own account; all others must be served. */
 const readiness = (ready: boolean, ledger: LedgerState): Reply => ({

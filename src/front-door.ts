@@ -68,10 +68,14 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       path: arrival.path,
       query: name => arriving.query(name),
       header: name => arriving.header(name),
+      requestId: visit.requestId,
+      queries: name => arrival.queries(name),
+      lingers: () => arrival.done(),
       readBody: () => arriving.readBody('json'),
       ...admitted,
     })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
+    if (reply instanceof Response) return withHeaders(reply, visit.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
@@ -87,9 +91,13 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       if (allowed !== undefined) return allowed
     }
     const response = await answerIn(family, arrival, visit).catch(fault => turnAway(fault, family, { visit, parts }))
-    if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
-    return response
+    return cors === undefined ? response : withHeaders(response, cors)
   }
+}
+
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+  return response
 }
 
 const isBelow = (path: string, above: string): boolean => path.startsWith(above.slice(0, -1))

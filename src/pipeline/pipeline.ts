@@ -15,7 +15,10 @@ import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
+import type { Background } from './background.ts'
 import type { Caller, Exchange } from './exchange.ts'
+import type { Following } from './following.ts'
+import { keptAt } from './following.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
@@ -43,6 +46,7 @@ export interface Stages {
   readonly limitRate: LimitRate
   readonly lookBack: LookBack
   readonly route: RouteCall
+  readonly following: Following
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -66,6 +70,7 @@ export interface Ingress extends Carriers {
 export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
+  readonly background: Background
   readonly leaving: Leaving
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
@@ -77,7 +82,8 @@ const noBody = Buffer.alloc(0)
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs }: PipelineParts): RunCall {
+export function buildPipeline(parts: PipelineParts): RunCall {
+  const { stages, answering, background, leaving, underWay, nowMs, dateMs } = parts
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
@@ -100,21 +106,34 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       timings.pass()
       if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
 
+      const previous = stages.following.find(call, exchange.permit)
+
       timings.enter('Route')
       const { serviceClass, searchesMax } = call
       const asked = { name, protocol, serviceClass, searches: searchesMax > 0, units: call.units }
-      exchange.route = stages.route(exchange.permit, asked)
+      exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
+      if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
 
       const holdSinceMs = nowMs()
-      exchange.hold = await stages.hold(exchange.route, call, exchange)
+      exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)
 
+      if (call.state?.background) return await background.begin(exchange, () => answerAlone(exchange))
       return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
     } catch (fault) {
       const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
       if (kept !== undefined) return await answering.replay(exchange, kept)
       timings.fail(fault instanceof Refusal ? fault.code : 'overloaded')
+      return await answering.refuse(exchange, fault)
+    }
+  }
+
+  /** A call in the background: there is nobody left to whom a fault could be thrown. */
+  async function answerAlone(exchange: Exchange): Promise<Response> {
+    try {
+      return await answering.answer(exchange, stages.forward(exchange.hold!, exchange))
+    } catch (fault) {
       return await answering.refuse(exchange, fault)
     }
   }
@@ -133,11 +152,12 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       stop: new Stop(),
       address: () => ingress.address(),
       cut: () => ingress.cut(),
+      handOver: () => ingress.done(),
       close() {
         if (place !== undefined) underWay.remove(place)
         place = undefined
         leaving.over(exchange)
-        ingress.done()
+        if (!exchange.detached) ingress.done()
       },
     }
     let place: Place<Exchange> | undefined = underWay.add(exchange)
