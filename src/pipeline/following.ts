@@ -98,8 +98,10 @@ export function buildFollowing({ responses, compacting }: FollowingParts): Follo
       const items = keepsPrevious ? own : [...(await linksTo(previous)), ...own]
       const said = unfolded(items, accountId)
       const isSame = keepsPrevious && said.length === own.length && said.every((item, at) => item === own[at])
-      // The upstream does not know that it follows anything.
-      if (!keepsPrevious) exchange.renaming = new Renaming({ previous_response_id: previous.id })
+      // The upstream does not know that it follows anything, or by another name.
+      if (previous !== undefined && follows !== previous.id) {
+        exchange.renaming = new Renaming({ previous_response_id: previous.id })
+      }
       const whole = spoken === exchange.protocol ? itemsForStranger(said) : said
       const input = isSame ? call.json.input : whole
       const brought = isSame && !background ? call : rewritten(exchange, { input, keepsPrevious })
