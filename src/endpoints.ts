@@ -20,6 +20,8 @@ export interface Endpoint {
   readonly path: string
   /** What a path below must end with, for dialects whose paths end in a verb. */
   readonly ending?: string
+  /** Below it stands one name, without a slash. */
+  readonly named?: boolean
   readonly auth: Auth
   /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
   readonly call?: Protocol
@@ -118,26 +120,18 @@ const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
 
-const RESPONSE = /\/responses\/[^/]+$/
-
 /** Responses that are kept, in both dialects that have them. */
 function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
-  const roots = [['/v1/responses', protocols['openai-responses']], ['/api/v3/responses', protocols['ark-responses']]] as const
-  return roots.flatMap(([root, protocol]): readonly Endpoint[] => {
-    const row = (method: Endpoint['method'], name: keyof ResponsesAsking, below: Pick<Endpoint, 'path' | 'ending'>) => ({
-      ...{ method, auth: 'key', path: `${root}${below.path}` } as const,
-      ...(below.ending !== undefined && { ending: below.ending }),
-      answer: (ask: Ask) =>
-        below.path === '/*' && below.ending === undefined && !RESPONSE.test(ask.path)
-          ? undefined
-          : asking[name](ask, protocol),
-    })
+  const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
+  return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
+    const one = { path: `${root}/*`, named: true, auth: 'key' } as const
+    const asks = (name: keyof ResponsesAsking): Answer => ask => asking[name](ask, protocol)
     return [
-      row('POST', 'compact', { path: '/compact' }),
-      row('GET', 'inputItems', { path: '/*', ending: '/input_items' }),
-      row('POST', 'cancel', { path: '/*', ending: '/cancel' }),
-      row('GET', 'retrieve', { path: '/*' }),
-      row('DELETE', 'delete', { path: '/*' }),
+      { method: 'POST', path: `${root}/compact`, auth: 'key', answer: asks('compact') },
+      { ...one, method: 'GET', ending: '/input_items', answer: asks('inputItems') },
+      { ...one, method: 'POST', ending: '/cancel', answer: asks('cancel') },
+      { ...one, method: 'GET', answer: asks('retrieve') },
+      { ...one, method: 'DELETE', answer: asks('delete') },
     ]
   })
 }

@@ -46,7 +46,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
-    whole.get(path) ?? below.filter(({ path: above, ending = '' }) => isBelow(path, above) && path.endsWith(ending))
+    whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
 
   async function answerIn(family: Family, arrival: Arrival, visit: Visit): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
@@ -100,7 +100,11 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
   return response
 }
 
-const isBelow = (path: string, above: string): boolean => path.startsWith(above.slice(0, -1))
+function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
+  const root = above.slice(0, -1)
+  if (!path.startsWith(root) || !path.endsWith(ending)) return false
+  return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))
+}
 
 interface Visit {
   readonly callId: number

@@ -90,13 +90,11 @@ type Passed = Readonly<Record<string, string>>
 
 function writeNative({ hold: { call, route, cap }, channel }: Meeting): Uint8Array {
   const { streamUsage, outputCap } = route.provider.can
-  return route.spoken.writeCall(call, {
-    ...{ model: route.model.id, askUsage: streamUsage, capField: outputCap },
-    ...(cap !== undefined && { cap }),
-    ...(route.follows !== undefined && { previous: route.follows }),
-    // What was said to others may have been put into it, with their state.
-    ...(call.asked !== undefined && { origin: originOf(channel.id, route.model.id) }),
-  })
+  const model = route.model.id
+  const target = { model, askUsage: streamUsage, capField: outputCap, origin: originOf(channel.id, model) }
+  if (cap === undefined && route.follows === undefined) return route.spoken.writeCall(call, target)
+  const previous = route.follows === undefined ? {} : { previous: route.follows }
+  return route.spoken.writeCall(call, { ...target, ...previous, ...(cap !== undefined && { cap }) })
 }
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */

@@ -19,7 +19,7 @@ import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 import type { KeptCall } from './kept-call.ts'
 import { Renaming } from './renaming.ts'
-import { factsOf } from './responses-keeping.ts'
+import { factsOf } from './response-keeping.ts'
 
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
@@ -143,6 +143,12 @@ export class Run implements KeptId {
     if (stop.reason === undefined) kept!.isCancelled = true
     stop.stop(callerLeft)
     await this.ended
+  }
+
+  /** Ends it, and nothing of it is kept. */
+  async forget(): Promise<void> {
+    this.exchange.kept!.isDeleted = true
+    await this.cancel()
   }
 
   over(): void {

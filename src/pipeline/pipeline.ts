@@ -83,9 +83,9 @@ const noBody = Buffer.alloc(0)
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
 export function buildPipeline(parts: PipelineParts): RunCall {
-  const { stages, answering, background, leaving, underWay, nowMs, dateMs } = parts
+  const { stages, answering, background, leaving, nowMs } = parts
   return async function runCall(ingress, protocol) {
-    const exchange = openExchange(ingress, protocol, nowMs)
+    const exchange = openExchange(ingress, protocol, parts)
     const { timings } = exchange
     ingress.onLeft(() => leaving.left(exchange))
     try {
@@ -98,6 +98,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
+      exchange.refusesComments = protocol.refusesComments?.(ingress)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
@@ -119,8 +120,10 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)
 
-      if (call.state?.background) return await background.begin(exchange, () => answerAlone(exchange))
-      return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
+      const { hold } = exchange
+      const answer = (): Promise<Response> => answering.answer(exchange, stages.forward(hold, exchange))
+      if (!call.state?.background) return await answer()
+      return await background.begin(exchange, () => answer().catch(fault => answering.refuse(exchange, fault)))
     } catch (fault) {
       const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
       if (kept !== undefined) return await answering.replay(exchange, kept)
@@ -128,41 +131,33 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       return await answering.refuse(exchange, fault)
     }
   }
+}
 
-  /** A call in the background: there is nobody left to whom a fault could be thrown. */
-  async function answerAlone(exchange: Exchange): Promise<Response> {
-    try {
-      return await answering.answer(exchange, stages.forward(exchange.hold!, exchange))
-    } catch (fault) {
-      return await answering.refuse(exchange, fault)
-    }
+function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts): Exchange {
+  const { leaving, underWay, nowMs, dateMs } = parts
+  const exchange: Exchange = {
+    callId: ingress.callId,
+    requestId: ingress.requestId,
+    startedMs: nowMs(),
+    createdMs: dateMs(),
+    protocol,
+    timings: new Timings(nowMs),
+    attempts: [],
+    mayHold: false,
+    meter: freshMeter(),
+    stop: new Stop(),
+    address: () => ingress.address(),
+    cut: () => ingress.cut(),
+    handOver: () => ingress.done(),
+    close() {
+      if (place !== undefined) underWay.remove(place)
+      place = undefined
+      leaving.over(exchange)
+      if (!exchange.detached) ingress.done()
+    },
   }
-
-  function openExchange(ingress: Ingress, protocol: Protocol, nowMs: () => number): Exchange {
-    const exchange: Exchange = {
-      callId: ingress.callId,
-      requestId: ingress.requestId,
-      startedMs: nowMs(),
-      createdMs: dateMs(),
-      protocol,
-      timings: new Timings(nowMs),
-      attempts: [],
-      mayHold: false,
-      meter: freshMeter(),
-      stop: new Stop(),
-      address: () => ingress.address(),
-      cut: () => ingress.cut(),
-      handOver: () => ingress.done(),
-      close() {
-        if (place !== undefined) underWay.remove(place)
-        place = undefined
-        leaving.over(exchange)
-        if (!exchange.detached) ingress.done()
-      },
-    }
-    let place: Place<Exchange> | undefined = underWay.add(exchange)
-    return exchange
-  }
+  let place: Place<Exchange> | undefined = underWay.add(exchange)
+  return exchange
 }
 
 /** What else the caller said of its call, and what is to be kept of it; mostly nothing. */

@@ -3,9 +3,10 @@
 
 import { Refusal } from '../base/errors.ts'
 import type { Json } from '../protocols/checks.ts'
-import { invalid, optional, requireModel } from '../protocols/checks.ts'
+import { invalid, missing, optional, requireModel } from '../protocols/checks.ts'
 import { readJsonObject } from '../protocols/json-object.ts'
 import { replayEvents } from '../protocols/openai-responses/replay.ts'
+import type { PageAsk } from '../protocols/openai-responses/state.ts'
 import { compactionBody, deletedBody, endedResponse } from '../protocols/openai-responses/state.ts'
 import { itemsOfInput, pageOf } from '../protocols/openai-responses/state.ts'
 import type { Asked, Protocol } from '../protocols/protocol.ts'
@@ -17,7 +18,7 @@ import type { Compacting } from './compacting.ts'
 import type { Caller } from './exchange.ts'
 import type { Following } from './following.ts'
 import { unknownResponse } from './following.ts'
-import { toldResponse } from './responses-keeping.ts'
+import { toldResponse } from './response-keeping.ts'
 import type { Asking, UpstreamAsking } from './upstream-asking.ts'
 
 /** A request of one who has shown a key. */
@@ -58,7 +59,7 @@ const json = (body: string): Response => new Response(body, JSON_HEAD)
 const idOf = (path: string): string => path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
 
 export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAsking {
-  const { responses, background, following, compacting, upstreams } = parts
+  const { responses, background, following, upstreams } = parts
 
   function find({ path, caller }: StateAsk): StoredResponse {
     const id = idOf(path)
@@ -77,6 +78,8 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
   }
 
   return {
+    compact: buildCompact(parts),
+
     async retrieve(ask, protocol) {
       const stored = find(ask)
       const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
@@ -94,16 +97,9 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
 
     async delete(ask, protocol) {
       const stored = find(ask)
-      const run = background.find(stored)
-      if (run !== undefined) {
-        run.exchange.kept!.isDeleted = true
-        await run.cancel()
-      }
-      const keeper = stored.upstreamId === null ? undefined : upstreams.keeperOf(stored, protocol)
-      const gone = keeper && upstreams.ask(keeper, { method: 'DELETE' })
-      await gone?.catch((fault: unknown) => {
-        if (!(fault instanceof Refusal && fault.code === 'response_unknown')) throw fault
-      })
+      await background.find(stored)?.forget()
+      const keeper = upstreams.keeperOf(stored, protocol)
+      await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
       await responses.delete(stored)
       return json(deletedBody(stored.id))
     },
@@ -127,30 +123,33 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
       const passed = await fromUpstream(stored, { method: 'GET', below: '/input_items', query }, protocol)
       if (passed !== undefined) return passed
-      const order = ask.query('order') ?? 'desc'
-      if (order !== 'asc' && order !== 'desc') throw invalid('order', 'must be asc or desc')
-      const limit = numberIn(ask, 'limit', { unsaid: 20, least: 1, most: 100 })
-      const items = await following.itemsUntil(stored)
-      return json(pageOf(items, { after: ask.query('after') ?? undefined, limit, order }))
-    },
-
-    async compact(ask) {
-      const { accountId } = ask.caller!
-      const { json: asked } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
-      parseModelName(requireModel(asked))
-      const previous = optional(asked, 'previous_response_id', 'text')
-      const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
-      if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
-      const before = stored === undefined ? [] : await following.itemsOf(stored)
-      const items = [...before, ...itemsOfInput(asked, ask.requestId)]
-      if (items.length === 0) throw invalid('input', 'is required')
-      const opened = items.flatMap(item => compacting.open(item, accountId) ?? [item])
-      const { requestId } = ask
-      const createdS = Math.floor(parts.dateMs() / 1_000)
-      const content = compacting.close(opened, accountId)
-      return json(compactionBody({ requestId, createdS, kept: [], content, usage: { input: 0, output: 0 } }))
+      return json(pageOf(await following.itemsUntil(stored), readPage(ask)))
     },
   }
+}
+
+/** Nothing is generated, so nobody pays for it; a conversation that another has made is none of the caller's. */
+function buildCompact({ responses, following, compacting, dateMs }: ResponsesAskingParts): AnswerState {
+  return async function compact(ask) {
+    const { requestId } = ask
+    const { accountId } = ask.caller!
+    const { json: asked } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
+    parseModelName(requireModel(asked))
+    const previous = optional(asked, 'previous_response_id', 'text')
+    const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
+    if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
+    const before = stored === undefined ? [] : await following.itemsOf(stored)
+    const items = [...before, ...itemsOfInput(asked, requestId)]
+    if (items.length === 0) throw missing('input')
+    const content = compacting.close(items.flatMap(item => compacting.open(item, accountId) ?? [item]), accountId)
+    const createdS = Math.floor(dateMs() / 1_000)
+    return json(compactionBody({ requestId, createdS, kept: [], content, usage: { input: 0, output: 0 } }))
+  }
+}
+
+/** What is to be deleted may be gone already. */
+function throwUnlessGone(fault: unknown): void {
+  if (!(fault instanceof Refusal && fault.code === 'response_unknown')) throw fault
 }
 
 /** As it stands: of one that is under way, how far it has come; of one that a crash ended, that it came to nothing. */
@@ -183,6 +182,13 @@ function queryOf(ask: StateAsk, names: readonly string[]): URLSearchParams {
   const query = new URLSearchParams()
   for (const name of names) for (const value of ask.queries(name)) query.append(name, value)
   return query
+}
+
+function readPage(ask: StateAsk): PageAsk {
+  const order = ask.query('order') ?? 'desc'
+  if (order !== 'asc' && order !== 'desc') throw invalid('order', 'must be asc or desc')
+  const limit = numberIn(ask, 'limit', { unsaid: 20, least: 1, most: 100 })
+  return { after: ask.query('after') ?? undefined, limit, order }
 }
 
 interface Range {

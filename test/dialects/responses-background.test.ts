@@ -153,7 +153,8 @@ const refusal = (asking: Promise<unknown>): Promise<unknown> =>
 test('what makes no sense is refused', async () => {
   const openai = await client()
   const model = models.chat
-  expect(await refusal(openai.responses.create({ model, ...inBackground, store: false }))).toEqual([400, 'field_invalid'])
+  const unkept = openai.responses.create({ model, ...inBackground, store: false })
+  expect(await refusal(unkept)).toEqual([400, 'field_invalid'])
   const { id } = await openai.responses.create({ model, input: 'x' })
   expect(await refusal(openai.responses.cancel(id))).toEqual([400, 'response_unfit'])
 })

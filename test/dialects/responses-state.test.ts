@@ -95,7 +95,7 @@ describe('nothing can be learned of what is another account’s', () => {
     const { id } = await (await client()).responses.create({ model, input: 'secret' })
     const other = await client()
     for (const name of [id, 'resp_nobody', 'x'.repeat(300)]) {
-      const all = await Promise.all([
+      const all: unknown[] = await Promise.all([
         statusOf(other.responses.retrieve(name)),
         statusOf(other.responses.delete(name)),
         statusOf(other.responses.cancel(name)),
@@ -172,7 +172,8 @@ test.each(ours)('a tool’s result finds its call in what went before, on %s', a
 test('an item is known by its name', async () => {
   const openai = await client()
   const first = await openai.responses.create({ model: models.chat, input: 'one' })
-  const input = [{ type: 'item_reference' as const, id: first.output[0]!.id! }, { role: 'user' as const, content: 'two' }]
+  const named = { type: 'item_reference' as const, id: first.output[0]!.id! }
+  const input = [named, { role: 'user' as const, content: 'two' }]
   await openai.responses.create({ model: models.chat, input })
   expect(lastAsked().messages).toMatchObject([{ role: 'assistant' }, { role: 'user', content: 'two' }])
 })

@@ -68,7 +68,7 @@ describe('refuses', () => {
     ['a list', [], 'body_not_object', ''],
     ['what is no JSON', '{', 'json_invalid', ''],
     ['a config that is none', { contents, generationConfig: 5 }, 'field_invalid', 'generationConfig'],
-    ['a cap that is text', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
+    ['a cap in words', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
     ['no candidates', { contents, generationConfig: { candidateCount: 0 } }, 'field_invalid', 'candidateCount'],
     ['two spellings', { contents, serviceTier: 'a', service_tier: 'b' }, 'field_duplicate', 'serviceTier'],
     ['two configs', { contents, generationConfig: {}, generation_config: {} }, 'field_duplicate', 'generationConfig'],
@@ -88,7 +88,7 @@ describe('refuses', () => {
     ['contents twice', '{"contents":[{}],"contents":[{}]}', 'field_duplicate', 'contents'],
   ]
 
-  test.each(rows)('%s', (_name, body, code, param) => {
+  test.each(rows)('%s', (_name, body, ...[code, param]) => {
     const refusal = refusalOf(() => readCall(bytes(body), plain))
     expect([refusal.code as string, refusal.extras.param ?? '']).toEqual([code, param])
   })
@@ -173,12 +173,14 @@ describe('writes', () => {
   test('without reasoning state of others, and with its own', () => {
     const foreign = packSealed({ form: 'signature', value: 'S', origin: 'there' })
     const own = packSealed({ form: 'thought', value: 'T', origin: 'here' })
+    const elsewhere = packSealed({ form: 'thought', value: 'T', origin: 'there' })
     const parts = [
       { text: 'hm', thought: true, thoughtSignature: foreign },
       { text: '', thought: true, thought_signature: foreign },
       { functionCall: { name: 'f' }, thoughtSignature: foreign },
       { functionCall: { name: 'g' }, thoughtSignature: own },
       { text: 'x', thoughtSignature: 'AbCd' },
+      { text: 'y', thoughtSignature: elsewhere },
     ]
     const body = { contents: [{ role: 'model', parts }, { parts: [{ thoughtSignature: foreign }] }] }
     const clean = JSON.parse(written(JSON.stringify(body), { origin: 'here', cap: 9 })) as object
@@ -191,6 +193,7 @@ describe('writes', () => {
             { functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' },
             { functionCall: { name: 'g' }, thoughtSignature: 'T' },
             { text: 'x', thoughtSignature: 'AbCd' },
+            { text: 'y' },
           ],
         },
       ],

@@ -10,11 +10,14 @@ import { isObject } from '../json-object.ts'
 import type { Reading } from './read-parts.ts'
 import { noteUnread } from './read-parts.ts'
 
-/** Of several wishes each says what those before it left open. */
-export function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
+/**
+ * Of several wishes each says what those before it left open. OpenAI's chat shows no thoughts; those who added other
+ * ways to ask for them show them unless told not to.
+ */
+export function readReasoning(json: Json, reading: Reading, showsAlways: boolean): ReasoningWish | undefined {
   const effort = readEffort(json.reasoning_effort, 'reasoning_effort')
   const wishes: ReasoningWish[] = [
-    effort === undefined ? {} : { effort },
+    effort === undefined ? {} : { effort, ...(showsAlways && shown) },
     readNested(json, reading),
     readSwitch(json.thinking, reading),
     readFlags(json),
@@ -22,9 +25,11 @@ export function readReasoning(json: Json, reading: Reading): ReasoningWish | und
   ]
   const wish: ReasoningWish = Object.assign({}, ...wishes.reverse())
   // Whatever is said beside an effort of none, it is none.
-  if (wish.effort === 'none') return { effort: 'none', ...(wish.show && { show: wish.show }) }
+  if (wish.effort === 'none') return { effort: 'none' }
   return Object.keys(wish).length === 0 ? undefined : wish
 }
+
+const shown = { show: 'auto' } as const
 
 function readEffort(value: unknown, at: string): Effort | undefined {
   if (value === undefined || value === null) return undefined
@@ -55,7 +60,7 @@ function readNested(json: Json, reading: Reading): ReasoningWish {
   return {
     ...budgetWish(readBudget(nested.max_tokens, 'reasoning.max_tokens')),
     ...(effort !== undefined && { effort }),
-    ...(nested.exclude === true && { show: 'none' }),
+    show: nested.exclude === true ? 'none' : 'auto',
   }
 }
 
@@ -71,10 +76,10 @@ function readSwitch(thinking: unknown, reading: Reading): ReasoningWish {
     case 'disabled':
       return { effort: 'none' }
     case 'enabled':
-      return budget === undefined ? { adaptive: true } : budgetWish(budget)
+      return { ...(budget === undefined ? { adaptive: true } : budgetWish(budget)), ...shown }
     case 'auto':
     case 'adaptive':
-      return { adaptive: true }
+      return { adaptive: true, ...shown }
     default:
       throw invalid('thinking.type', 'must be "enabled", "disabled" or "auto"')
   }
@@ -85,7 +90,8 @@ function readFlags(json: Json): ReasoningWish {
   const enabled = optional(json, 'enable_thinking', 'boolean')
   const budget = readBudget(json.thinking_budget, 'thinking_budget')
   if (enabled === false) return { effort: 'none' }
-  return budget === undefined ? (enabled === true ? { adaptive: true } : {}) : budgetWish(budget)
+  if (budget !== undefined) return { ...budgetWish(budget), ...shown }
+  return enabled === true ? { adaptive: true, ...shown } : {}
 }
 
 const googleFields = { thinking_budget: 'read', thinking_level: 'read', include_thoughts: 'read' } as const

@@ -27,25 +27,26 @@ const lastType = (status: unknown): string =>
 
 function itemEvents(item: Json, at: number): readonly Said[] {
   const added = (empty: Json): Said => ['response.output_item.added', { output_index: at, item: { ...item, ...empty } }]
-  const done: Said = ['response.output_item.done', { output_index: at, item }]
+  const last: Said = ['response.output_item.done', { output_index: at, item }]
   const where = { item_id: item.id, output_index: at }
   switch (item.type) {
     case 'message':
-      return [added({ status: 'in_progress', content: [] }), ...partsOf(item.content, contentEvents, where), done]
+      return [added({ status: 'in_progress', content: [] }), ...partsOf(item.content, contentEvents, where), last]
     case 'reasoning':
-      return [added({ summary: [] }), ...partsOf(item.summary, summaryEvents, where), done]
+      return [added({ summary: [] }), ...partsOf(item.summary, summaryEvents, where), last]
     case 'function_call': {
       const text = argumentsOf(typeof item.arguments === 'string' ? item.arguments : '', false)
-      const grown = growth('function_call_arguments', where, { delta: text, done: { arguments: text, name: item.name } })
-      return [added({ status: 'in_progress', arguments: '' }), ...grown, done]
+      const done = { arguments: text, name: item.name }
+      const grown = growth('function_call_arguments', where, { delta: text, done })
+      return [added({ status: 'in_progress', arguments: '' }), ...grown, last]
     }
     case 'custom_tool_call': {
       const text = typeof item.input === 'string' ? item.input : ''
       const grown = growth('custom_tool_call_input', where, { delta: text, done: { input: text } })
-      return [added({ status: 'in_progress', input: '' }), ...grown, done]
+      return [added({ status: 'in_progress', input: '' }), ...grown, last]
     }
     default:
-      return [added({}), done]
+      return [added({}), last]
   }
 }
 
@@ -71,9 +72,10 @@ function contentEvents(part: Json, where: Json, index: number): readonly Said[] 
   const place = { ...where, content_index: index }
   const isRefusal = part.type === 'refusal'
   const empty = isRefusal ? { refusal: '' } : { text: '', annotations: [] }
+  const { refusal, text, logprobs = [] } = part
   const grown = isRefusal
-    ? growth('refusal', place, { delta: part.refusal, done: { refusal: part.refusal } })
-    : growth('output_text', { ...place, logprobs: part.logprobs ?? [] }, { delta: part.text, done: { text: part.text } })
+    ? growth('refusal', place, { delta: refusal, done: { refusal } })
+    : growth('output_text', { ...place, logprobs }, { delta: text, done: { text } })
   return [
     ['response.content_part.added', { ...place, part: { ...part, ...empty } }],
     ...grown,

@@ -60,8 +60,10 @@ export function keepingSettle(settle: Settle, { responses, log }: ResponsesKeepi
   }
 }
 
+type Kept = readonly [ResponseFacts, ResponseBody]
+
 /** Undefined where there is nothing to keep. */
-function keptOf(exchange: Exchange, kept: KeptCall, ending: Ending): readonly [ResponseFacts, ResponseBody] | undefined {
+function keptOf(exchange: Exchange, kept: KeptCall, ending: Ending): Kept | undefined {
   const response = ending.outcome === 'completed' ? kept.answer() : undefined
   if (response !== undefined) return wholeOf(exchange, kept, response)
   if (kept.waiting === undefined) return undefined
@@ -77,7 +79,7 @@ export function factsOf({ permit, route, createdMs }: Exchange, kept: KeptCall, 
   return { accountId, id: id as string, keyId, model, previousId: kept.previousId, createdMs }
 }
 
-function wholeOf(exchange: Exchange, kept: KeptCall, response: Json): readonly [ResponseFacts, ResponseBody] {
+function wholeOf(exchange: Exchange, kept: KeptCall, response: Json): Kept {
   const { translation, route, renaming } = exchange
   const channel = exchange.attempts.at(-1)!.channelId
   const isNative = translation === undefined
