@@ -92,7 +92,9 @@ function writeNative({ hold: { call, route, cap }, channel }: Meeting): Uint8Arr
   const { streamUsage, outputCap } = route.provider.can
   const model = route.model.id
   const target = { model, askUsage: streamUsage, capField: outputCap, origin: originOf(channel.id, model) }
-  return route.spoken.writeCall(call, cap === undefined ? target : { ...target, cap })
+  if (cap === undefined && route.follows === undefined) return route.spoken.writeCall(call, target)
+  const previous = route.follows === undefined ? {} : { previous: route.follows }
+  return route.spoken.writeCall(call, { ...target, ...previous, ...(cap !== undefined && { cap }) })
 }
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */

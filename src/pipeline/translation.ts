@@ -59,7 +59,7 @@ export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['kee
       createdS: Math.floor(exchange.createdMs / 1_000),
       wantsUsage: call.wantsUsage,
       choices: call.choices,
-      json: call.json,
+      json: call.asked ?? call.json,
       losses: notes.losses,
       ...(keep && { keep }),
     },

@@ -53,6 +53,8 @@ export interface Call {
   readonly endUser?: string
   /** What the caller wants its costs to be sorted by. */
   readonly tags?: Tags
+  /** The caller's own request, where what it follows was put into `json`: its answer repeats this. */
+  readonly asked?: Readonly<Record<string, unknown>>
   /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
   readonly state?: CallState
   /** What `AnswerAsk.keep` was given for this call of a tool, for dialects that cannot carry it. */
