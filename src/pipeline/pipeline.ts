@@ -98,7 +98,6 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
-      exchange.refusesComments = protocol.refusesComments?.(ingress)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 

@@ -14,6 +14,7 @@ const bare: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
   element: data => `data: ${data.replaceAll('\n', ' ')}\n\n`,
   comment: '',
+  heartbeat: 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\n\n',
   end: () => '',
   error: body => body,
 }
