@@ -35,6 +35,8 @@ export type Caller = Brand<
     readonly perMille: bigint
     /** A call that its funds do not cover is cut to what they cover. */
     readonly clamps: boolean
+    /** A call is refused rather than lose something in translation. */
+    readonly strict: boolean
     /** Requests and answers of this key are kept. */
     readonly keepsBodies: boolean
   },
@@ -117,8 +119,6 @@ export interface Exchange {
   passed?: Readonly<Record<string, string>>
   /** Where the caller's stream is not one of server-sent events. */
   framing?: Framing | undefined
-  /** The caller's reader stumbles over comments in a stream. */
-  refusesComments?: boolean | undefined
   /** The caller would rather be refused than lose something in translation. */
   strict?: boolean
   /** What the call means, once a translation has asked. */

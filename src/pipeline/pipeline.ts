@@ -98,7 +98,6 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
-      exchange.refusesComments = protocol.refusesComments?.(ingress)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
@@ -168,7 +167,7 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   exchange.cameHash = bodyHash(body)
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
-  exchange.strict = ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
+  exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder

@@ -27,8 +27,11 @@ export interface Call {
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
-  /** How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for. */
-  readonly framing?: 'array'
+  /**
+   * How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for.
+   * `bare` is events without comments, for readers that know none.
+   */
+  readonly framing?: 'array' | 'bare'
   /** Whether the caller asked to see usage in the stream. */
   readonly wantsUsage: boolean
   /** The caller's own cap on output, for each choice. */

@@ -5,6 +5,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../call.ts'
 import type { Asked } from '../protocol.ts'
 import { packSealed } from '../sealed.ts'
+import { openFraming } from './framing.ts'
 import { readCall, writeCall } from './request.ts'
 
 const asks = (path: string, query: Readonly<Record<string, string>> = {}): Asked => ({
@@ -40,6 +41,17 @@ describe('reads', () => {
     expect(read({}, asks(path, { $alt: 'sse' })).framing).toBeUndefined()
     expect(read({}, asks(path))).toMatchObject({ stream: true, framing: 'array' })
     expect(read({}, asks(path, { alt: 'json' }))).toMatchObject({ stream: true, framing: 'array' })
+  })
+
+  test('a stream for the SDK that fails on comments has none', () => {
+    const path = '/v1beta/models/a/b:streamGenerateContent'
+    const by = (client: string): Asked => ({ ...asks(path, { alt: 'sse' }), header: () => client })
+    const call = read({}, by('genai-js/0.24.1'))
+    expect(call).toMatchObject({ stream: true, framing: 'bare' })
+    expect(openFraming(call)?.comment).toBe('')
+    expect(openFraming(call)?.element('{\n}')).toBe('data: { }\n\n')
+    expect(read({}, by('google-genai-sdk/2.32.0 gl-node/v24')).framing).toBeUndefined()
+    expect(read({}, { ...plain, header: () => 'genai-js/0.24.1' }).framing).toBeUndefined()
   })
 
   test('both spellings, and a mix of them', () => {

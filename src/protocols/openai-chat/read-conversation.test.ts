@@ -53,7 +53,7 @@ describe('tools', () => {
 
 describe('how much to think', () => {
   const wishes: readonly (readonly [object, unknown])[] = [
-    [{ reasoning_effort: 'xhigh' }, { effort: 'xhigh' }],
+    [{ reasoning_effort: 'xhigh' }, { effort: 'xhigh', show: 'auto' }],
     [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, { budget: 2048, show: 'auto' }],
     [{ thinking: { type: 'auto' } }, { adaptive: true, show: 'auto' }],
     [{ thinking: { type: 'disabled' }, thinking_budget: 5 }, { effort: 'none' }],
@@ -64,7 +64,7 @@ describe('how much to think', () => {
       { extra_body: { google: { thinking_config: { thinking_level: 'LOW', include_thoughts: true } } } },
       { effort: 'low', show: 'auto' },
     ],
-    [{ extra_body: { google: { thinking_config: { thinking_budget: -1 } } } }, { adaptive: true }],
+    [{ extra_body: { google: { thinking_config: { thinking_budget: -1 } } } }, { adaptive: true, show: 'auto' }],
     [{}, undefined],
   ]
 

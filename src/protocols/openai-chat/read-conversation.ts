@@ -14,13 +14,13 @@ import { noteUnread } from './read-parts.ts'
 import { readReasoning } from './read-reasoning.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 
-export function readConversation(call: Call, { dialect, switchesThinking }: Flavour): Conversation {
+export function readConversation(call: Call, { dialect }: Flavour): Conversation {
   const { json } = call
   const unread = new Set(unreadFields(json, requestFields))
   const reading = { unread, dialect, recall: (callId: string) => call.recall?.(callId) ?? [] }
   const toolChoice = readToolChoice(json)
   const format = readFormat(json, reading)
-  const reasoning = readReasoning(json, reading, switchesThinking)
+  const reasoning = readReasoning(json, reading)
   const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
   const turns = readTurns(json.messages as readonly unknown[], reading)
   const tools = readTools(json, reading)

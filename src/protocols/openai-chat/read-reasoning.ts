@@ -14,10 +14,10 @@ import { noteUnread } from './read-parts.ts'
  * Of several wishes each says what those before it left open. OpenAI's chat shows no thoughts; those who added other
  * ways to ask for them show them unless told not to.
  */
-export function readReasoning(json: Json, reading: Reading, showsAlways: boolean): ReasoningWish | undefined {
+export function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
   const effort = readEffort(json.reasoning_effort, 'reasoning_effort')
   const wishes: ReasoningWish[] = [
-    effort === undefined ? {} : { effort, ...(showsAlways && shown) },
+    effort === undefined ? {} : { effort },
     readNested(json, reading),
     readSwitch(json.thinking, reading),
     readFlags(json),
@@ -26,10 +26,9 @@ export function readReasoning(json: Json, reading: Reading, showsAlways: boolean
   const wish: ReasoningWish = Object.assign({}, ...wishes.reverse())
   // Whatever is said beside an effort of none, it is none.
   if (wish.effort === 'none') return { effort: 'none' }
-  return Object.keys(wish).length === 0 ? undefined : wish
+  // Chat has no word for it: who serves thoughts in chat shows them.
+  return Object.keys(wish).length === 0 ? undefined : { show: 'auto', ...wish }
 }
-
-const shown = { show: 'auto' } as const
 
 function readEffort(value: unknown, at: string): Effort | undefined {
   if (value === undefined || value === null) return undefined
@@ -76,10 +75,10 @@ function readSwitch(thinking: unknown, reading: Reading): ReasoningWish {
     case 'disabled':
       return { effort: 'none' }
     case 'enabled':
-      return { ...(budget === undefined ? { adaptive: true } : budgetWish(budget)), ...shown }
+      return budget === undefined ? { adaptive: true } : budgetWish(budget)
     case 'auto':
     case 'adaptive':
-      return { adaptive: true, ...shown }
+      return { adaptive: true }
     default:
       throw invalid('thinking.type', 'must be "enabled", "disabled" or "auto"')
   }
@@ -90,8 +89,8 @@ function readFlags(json: Json): ReasoningWish {
   const enabled = optional(json, 'enable_thinking', 'boolean')
   const budget = readBudget(json.thinking_budget, 'thinking_budget')
   if (enabled === false) return { effort: 'none' }
-  if (budget !== undefined) return { ...budgetWish(budget), ...shown }
-  return enabled === true ? { adaptive: true, ...shown } : {}
+  if (budget !== undefined) return budgetWish(budget)
+  return enabled === true ? { adaptive: true } : {}
 }
 
 const googleFields = { thinking_budget: 'read', thinking_level: 'read', include_thoughts: 'read' } as const
