@@ -2,8 +2,10 @@
 
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
+import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
@@ -23,7 +25,9 @@ import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
+import { buildTaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
+import { buildAskUpstream } from './pipeline/upstream-ask.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -67,5 +71,18 @@ export function buildCalls(parts: CallParts) {
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
   const runCall = buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs })
-  return { settling, counter, upstreams, authenticate, runCall }
+  const tasks = buildTaskService({
+    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ limitRate: stages.limitRate, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
+    askUpstream: buildAskUpstream(upstreams.send, deadlines),
+    priceOf: version => priceOf(store, version),
+  })
+  return { settling, counter, upstreams, authenticate, runCall, tasks }
+}
+
+/** What was admitted under it is billed by it, however long ago that was. */
+function priceOf({ reader }: Store, version: number): Price {
+  const row = reader.price(version)
+  if (row === undefined) throw new Error(`there is no version ${version} of the prices`)
+  return readRow(row.model, version, row.price)
 }

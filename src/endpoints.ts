@@ -7,6 +7,7 @@ import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
 import type { Caller } from './pipeline/exchange.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
+import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
 import type { Asked, Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
@@ -30,6 +31,8 @@ export interface Endpoint {
 export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
 
 export interface Ask extends Asked {
+  readonly callId: number
+  queryAll(name: string): readonly string[]
   /** The body, a JSON text within the bounds of one. */
   readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
@@ -72,11 +75,13 @@ export const families: readonly Family[] = [
 export interface EndpointParts {
   readonly publicData: PublicData
   readonly reportKey: ReportKey
+  readonly tasks: TaskService
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
-export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: EndpointParts): readonly Endpoint[] {
+export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
+  const { publicData, reportKey, tasks, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
@@ -88,6 +93,11 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
+
+    { method: 'POST', path: TASKS, auth: 'key', answer: tasks.create },
+    { method: 'GET', path: TASKS, auth: 'key', answer: tasks.list },
+    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: tasks.get },
+    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: tasks.delete },
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
@@ -106,6 +116,8 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
+
+const TASKS = '/api/v3/contents/generations/tasks'
 
 const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const

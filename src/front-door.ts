@@ -65,8 +65,10 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
     const reply = await endpoint.answer?.({
+      callId: visit.callId,
       path: arrival.path,
       query: name => arriving.query(name),
+      queryAll: name => arrival.queryAll(name),
       header: name => arriving.header(name),
       readBody: () => arriving.readBody('json'),
       ...admitted,

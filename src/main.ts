@@ -118,12 +118,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, counter, upstreams, ...calls } = buildCalls(parts)
+  const { settling, counter, upstreams, tasks, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, reportKey, isReady, ledgerState: () => store.auditor.state }),
+    endpoints: buildEndpoints({ publicData, reportKey, tasks, isReady, ledgerState: () => store.auditor.state }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -139,16 +139,19 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const server = orSay(config, () => listen({ host, port, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(host)}:${server.port}`
   store.auditor.start()
+  tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  const endRest = (): void =>
+  const endRest = (): void => {
     underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the window is over') })
+    tasks.hurry()
+  }
   async function drain(): Promise<void> {
     draining = true
     log.info('draining', { underWay: underWay.size })
     const timer = setTimeout(endRest, config.drainMs)
     server.stop()
-    await underWay.whenIdle()
+    await Promise.all([underWay.whenIdle(), tasks.close()])
     clearTimeout(timer)
     await server.kill()
     await settling.close()

@@ -12,6 +12,8 @@ import { saidCharsMax } from './connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
 
 export interface OutgoingRequest {
+  /** POST, unless told. Only an address that is posted to is remembered. */
+  readonly method?: 'GET' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -63,10 +65,10 @@ export function openClient(options: ClientOptions = {}): Client {
     return target
   }
   return {
-    send({ url, headers, body, onSend }, stop) {
+    send({ method, url, headers, body, onSend }, stop) {
       try {
         stop.throwIfStopped()
-        const target = targetOf(url)
+        const target = method === undefined ? targetOf(url) : readTarget(url, pools, { ...options, method })
         const words = writeHead(target.start, headers, body.length)
         const answer = new Answer(target.pool, onSend)
         stop.onStop(() => answer.discard())
@@ -88,7 +90,11 @@ interface Target {
   readonly start: string
 }
 
-function readTarget(text: string, pools: Map<string, ConnectionPool>, options: ClientOptions): Target {
+interface TargetOptions extends ClientOptions {
+  readonly method?: OutgoingRequest['method']
+}
+
+function readTarget(text: string, pools: Map<string, ConnectionPool>, options: TargetOptions): Target {
   const url = new URL(text)
   const tls = url.protocol === 'https:'
   assert(tls || url.protocol === 'http:', 'an upstream is spoken to over HTTP')
@@ -100,7 +106,7 @@ function readTarget(text: string, pools: Map<string, ConnectionPool>, options: C
     pool = new ConnectionPool(place, options.idleSeconds ?? bounds.idleConnectionSecondsMax)
     pools.set(url.origin, pool)
   }
-  return { pool, start: `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` }
+  return { pool, start: `${options.method ?? 'POST'} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` }
 }
 
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/

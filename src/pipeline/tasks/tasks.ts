@@ -1,0 +1,225 @@
+// Tasks that an upstream works on after their call was answered, as their callers see them: begun, asked for, listed,
+// deleted. A task is its account's: to any other it is not there. What is listed is what we know ourselves, for the
+// upstream's list is that of everybody who shares the credential.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import type { Price } from '../../base/price.ts'
+import { Stop } from '../../base/stop.ts'
+import type { Ledger } from '../../billing/ledger.ts'
+import { invalid } from '../../protocols/checks.ts'
+import { isTaskId, taskStates, tasks as protocol } from '../../protocols/ark-side/tasks.ts'
+import type { Catalogue } from '../../upstreams/catalogue.ts'
+import type { Task, Tasks } from '../../vault/tasks.ts'
+import type { LimitRate } from '../20-limit-rate.ts'
+import type { RouteCall } from '../30-route.ts'
+import type { Caller } from '../exchange.ts'
+import { scrubbed } from '../opening.ts'
+import type { AskUpstream, Question, WholeAnswer } from '../upstream-ask.ts'
+import { Unanswered } from '../upstream-ask.ts'
+import { buildBegin } from './beginning.ts'
+import { buildTaskEnds, isOver } from './ending.ts'
+import { buildLooking } from './looking.ts'
+import { TaskPoller } from './poller.ts'
+
+export interface TaskServiceParts {
+  readonly tasks: Tasks
+  readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
+  readonly limitRate: LimitRate
+  readonly route: RouteCall
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly askUpstream: AskUpstream
+  readonly log: Log
+  readonly everyMs: number
+  priceOf(version: number): Price
+  chance(): number
+  dateMs(): number
+}
+
+/** What a caller asks of tasks. */
+export interface TaskAsk {
+  readonly callId: number
+  readonly caller?: Caller
+  readonly path: string
+  header(name: string): string | undefined
+  query(name: string): string | null
+  queryAll(name: string): readonly string[]
+  readBody(): Promise<Buffer>
+}
+
+export interface TaskReply {
+  readonly status?: number
+  readonly body: string
+}
+
+export interface TaskService {
+  create(ask: TaskAsk): Promise<TaskReply>
+  get(ask: TaskAsk): Promise<TaskReply>
+  list(ask: TaskAsk): TaskReply
+  delete(ask: TaskAsk): Promise<TaskReply>
+  start(): void
+  /** Begins nothing more, and waits for what is being begun; the rest goes on after the next start. */
+  close(): Promise<void>
+  /** Gives up what is being begun. */
+  hurry(): void
+}
+
+/** Callers ask more often than anything changes. */
+const FRESH_MS = 1_000
+/** What waited a moment ago has not come to anything since. */
+const WAITING_MS = 5_000
+const PAGE = 10
+
+export function buildTaskService(parts: TaskServiceParts): TaskService {
+  const { tasks, dateMs, log } = parts
+  const beginning = new Map<number, Promise<Buffer>>()
+  const stop = new Stop<Error>()
+  const cut = new Stop<Error>()
+  const ends = buildTaskEnds(parts)
+  const looking = buildLooking({ ...parts, ends, stop, isBeginning: callId => beginning.has(callId) })
+  const poller = new TaskPoller({ ...parts, looking })
+  const begin = buildBegin({ ...parts, ends, stop: cut })
+
+  function find(ask: TaskAsk): Task {
+    const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
+    const task = isTaskId(id) ? tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
+    if (task === undefined || task.upstreamId === null) throw unknown(id)
+    return task
+  }
+
+  /** As it is now, as far as its upstream tells. */
+  async function refreshed(task: Task): Promise<Task> {
+    if (task.dueMs === null) return task
+    const isFresh = task.polledMs !== null && dateMs() - task.polledMs < FRESH_MS && !isOver(task.status)
+    const looked = isFresh ? task : await looking.look(task)
+    if (looked === undefined) throw unknown(task.id)
+    return looked
+  }
+
+  async function passOn(question: Question, method: 'GET' | 'DELETE'): Promise<WholeAnswer> {
+    try {
+      return await parts.askUpstream({ ...question, method })
+    } catch (fault) {
+      throw fault instanceof Unanswered ? fault.refusal : fault
+    }
+  }
+
+  /** One whose words we do not have is its upstream's to tell. */
+  async function wordsOf(task: Task): Promise<string> {
+    const question = task.body === undefined && task.dueMs === null ? looking.questionOf(task) : undefined
+    if (question === undefined) return told(task)
+    const answer = await passOn(question, 'GET')
+    return answer.status === 200 ? answer.body.toString() : told(task)
+  }
+
+  async function remove(task: Task, question: Question): Promise<WholeAnswer> {
+    const answer = await passOn(question, 'DELETE')
+    const { status, body } = answer
+    const isGone = status === 404 && task.dueMs === null // it had had its time there
+    if (!isGone && (status < 200 || status > 299)) {
+      const words = { message: `The upstream answered with status ${status}.`, ...protocol.readAnswer(body)?.error }
+      const upstream = scrubbed({ ...words, status }, question.channel)
+      throw new Refusal('upstream_refused', `${question.channel.id}: ${status}`, { upstream })
+    }
+    if (task.dueMs === null) await tasks.delete(task)
+    else await cancelled(task, question)
+    return isGone ? { ...answer, status: 200, body: Buffer.alloc(0) } : answer
+  }
+
+  /** Its upstream has agreed to stop it, and says what has become of it, or does not know it any more. */
+  async function cancelled(task: Task, question: Question): Promise<void> {
+    const answer = await passOn(question, 'GET').catch(() => undefined)
+    if (answer?.status !== 404) return void (await looking.look(task))
+    await ends.close(task, 'cancelled', { outcome: 'task_ended', status: 200 })
+  }
+
+  return {
+    async create(ask) {
+      if (stop.reason !== undefined) throw new Refusal('draining', 'a task')
+      const { callId, path } = ask
+      const body = await ask.readBody()
+      const header = (name: string): string | undefined => ask.header(name)
+      const begun = begin({ callId, caller: callerOf(ask), path, body, header })
+      beginning.set(callId, begun)
+      try {
+        return { body: (await begun).toString() }
+      } finally {
+        beginning.delete(callId)
+      }
+    },
+    async get(ask) {
+      return { body: await wordsOf(await refreshed(find(ask))) }
+    },
+    list(ask) {
+      const { accountId } = callerOf(ask)
+      const { tasks: found, total } = tasks.list(accountId, filterOf(ask))
+      return { body: `{"total":${total},"items":[${found.map(told).join(',')}]}` }
+    },
+    async delete(ask) {
+      // One that has come to something is settled before its upstream forgets it.
+      const found = find(ask)
+      const isWaiting = found.status === 'queued' && dateMs() - (found.polledMs ?? found.createdMs) < WAITING_MS
+      const task = isWaiting ? found : await refreshed(found)
+      const question = looking.questionOf(task)
+      if (question !== undefined) {
+        const { status, body } = await remove(task, question)
+        return { status, body: body.toString() }
+      }
+      if ((await tasks.delete(task)) !== 'dropped') throw new Refusal('no_channel', task.channel)
+      return { body: '' }
+    },
+    hurry: () => cut.stop(shutDown),
+    start: () => poller.start(),
+    async close() {
+      poller.stop()
+      stop.stop(shutDown)
+      await Promise.allSettled([...beginning.values(), looking.whenIdle()])
+      if (looking.underWay > 0) log.warn('tasks are looked at by the next start', { count: looking.underWay })
+    },
+  }
+}
+
+const shutDown = new Error('the gateway is shutting down')
+
+const unknown = (id: string): Refusal => new Refusal('task_unknown', id.slice(0, bounds.keptIdCharsMax))
+
+function callerOf({ caller }: TaskAsk): Caller {
+  if (caller === undefined) throw new Error('tasks are asked for with a key')
+  return caller
+}
+
+/** What its upstream last said of it. Before it is paid for, a result is not told. */
+function told({ id, model, status, createdMs, updatedMs, dueMs, body }: Task): string {
+  if (body !== undefined && (dueMs === null || !isOver(status))) return body.toString()
+  const shown = dueMs !== null && isOver(status) ? 'running' : status
+  const [created_at, updated_at] = [createdMs, updatedMs].map(ms => Math.floor(ms / 1_000))
+  return JSON.stringify({ id, model, status: shown, created_at, updated_at })
+}
+
+function filterOf(ask: TaskAsk) {
+  const said = (name: string): string | undefined => ask.query(`filter.${name}`) || undefined
+  const state = said('status')
+  const status = taskStates.find(one => one === state)
+  if (state !== undefined && status === undefined) throw invalid('filter.status', `must be one of ${taskStates.join()}`)
+  const ids = ask.queryAll('filter.task_ids').slice(0, bounds.tasksListedMax)
+  const limit = countOf(ask, 'page_size', PAGE)
+  const model = said('model')
+  return {
+    status,
+    model: model?.slice(model.indexOf('/') + 1),
+    ids: ids.length === 0 ? undefined : ids,
+    serviceTier: said('service_tier'),
+    limit,
+    offset: (countOf(ask, 'page_num', 1) - 1) * limit,
+  }
+}
+
+function countOf(ask: TaskAsk, name: string, otherwise: number): number {
+  const text = ask.query(name)
+  if (text === null || text === '') return otherwise
+  if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > bounds.tasksListedMax) {
+    throw invalid(name, `must be an integer from 1 to ${bounds.tasksListedMax}`)
+  }
+  return Number(text)
+}
