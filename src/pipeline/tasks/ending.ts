@@ -51,6 +51,12 @@ export interface Refused {
 
 export const isOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
 
+/** Ours, for where an upstream's are not there, or not to be told. */
+export function taskWords({ id, model, createdMs, updatedMs }: Task, status: TaskStatus): string {
+  const [created_at, updated_at] = [createdMs, updatedMs].map(ms => Math.floor(ms / 1_000))
+  return JSON.stringify({ id, model, status, error: null, created_at, updated_at })
+}
+
 export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): TaskEnds {
   async function settle(task: Task, ending: TaskEnding, said?: TaskSaid): Promise<void> {
     const admission = readAdmission(task.admitted)
@@ -59,8 +65,9 @@ export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): 
     await ledger.settle(row, cost.amount, extrasOf(admission, ending))
   }
 
-  async function markOver({ callId }: Task, status: TaskStatus): Promise<void> {
-    await tasks.change({ callId, status, dueMs: null, updatedMs: dateMs() })
+  async function markOver({ callId }: Task, status: TaskStatus, words?: string): Promise<void> {
+    const change = { callId, status, dueMs: null, updatedMs: dateMs() }
+    await (words === undefined ? tasks.change(change) : tasks.change(change, Buffer.from(words)))
   }
 
   return {
@@ -72,7 +79,7 @@ export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): 
     },
     async close(task, status, ending) {
       await settle(task, ending)
-      await markOver(task, status)
+      await markOver(task, status, taskWords(task, status))
     },
     async refuse({ draft, ...refused }, ending) {
       const cost = costOf(nothingAdmitted(draft), { outcome: ending.outcome, said: undefined, priceOf })

@@ -19,7 +19,7 @@ import { scrubbed } from '../opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from '../upstream-ask.ts'
 import { Unanswered } from '../upstream-ask.ts'
 import { buildBegin } from './beginning.ts'
-import { buildTaskEnds, isOver } from './ending.ts'
+import { buildTaskEnds, isOver, taskWords } from './ending.ts'
 import { buildLooking } from './looking.ts'
 import { TaskPoller } from './poller.ts'
 
@@ -105,9 +105,10 @@ export function buildTaskService(parts: TaskServiceParts): TaskService {
     }
   }
 
-  /** One whose words we do not have is its upstream's to tell. */
+  /** A result that was paid for and whose words we do not have is its upstream's to tell. */
   async function wordsOf(task: Task): Promise<string> {
-    const question = task.body === undefined && task.dueMs === null ? looking.questionOf(task) : undefined
+    const isPaid = task.status === 'succeeded' && task.dueMs === null
+    const question = isPaid && task.body === undefined ? looking.questionOf(task) : undefined
     if (question === undefined) return told(task)
     const answer = await passOn(question, 'GET')
     return answer.status === 200 ? answer.body.toString() : told(task)
@@ -190,11 +191,11 @@ function callerOf({ caller }: TaskAsk): Caller {
 }
 
 /** What its upstream last said of it. Before it is paid for, a result is not told. */
-function told({ id, model, status, createdMs, updatedMs, dueMs, body }: Task): string {
-  if (body !== undefined && (dueMs === null || !isOver(status))) return body.toString()
-  const shown = dueMs !== null && isOver(status) ? 'running' : status
-  const [created_at, updated_at] = [createdMs, updatedMs].map(ms => Math.floor(ms / 1_000))
-  return JSON.stringify({ id, model, status: shown, created_at, updated_at })
+function told(task: Task): string {
+  const { status, dueMs, body } = task
+  const isOwed = dueMs !== null && isOver(status)
+  if (body !== undefined && !isOwed) return body.toString()
+  return taskWords(task, isOwed ? 'running' : status)
 }
 
 function filterOf(ask: TaskAsk) {
