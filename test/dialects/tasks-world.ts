@@ -23,14 +23,20 @@ const provider = {
   ],
 }
 
+/** A folder with the provider's file. Whoever asks for it removes it. */
+export function writeProvider(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-pond-'))
+  writeFileSync(join(folder, 'pond.json'), JSON.stringify(provider))
+  return folder
+}
+
 export interface TaskWorld extends Harness {
   /** Lets so much time go by, as far as dates are concerned. */
   later(ms: number): void
 }
 
 export async function startTasks(options: HarnessOptions & { aheadMs?: number } = {}): Promise<TaskWorld> {
-  const folder = mkdtempSync(join(tmpdir(), 'weir-pond-'))
-  writeFileSync(join(folder, 'pond.json'), JSON.stringify(provider))
+  const folder = writeProvider()
   let aheadMs = options.aheadMs ?? 0
   const clock = { nowMs: systemClock.nowMs, dateMs: () => Date.now() + aheadMs }
   const harness = await startHarness({
@@ -55,7 +61,9 @@ export interface Told {
   readonly json: Readonly<Record<string, unknown>>
 }
 
-export async function ask(harness: Harness, key: string, method: string, more: AskOptions = {}): Promise<Told> {
+type At = Pick<Harness, 'url'>
+
+export async function ask(harness: At, key: string, method: string, more: AskOptions = {}): Promise<Told> {
   const { at = '', body, headers = {} } = more
   const response = await fetch(`${harness.url}${path}${at}`, {
     method,
@@ -78,7 +86,7 @@ export const film = (text = 'a river', more: object = {}): { body: object } => (
 })
 
 /** Begins one, which must be begun, and gives its name. */
-export async function begun(harness: Harness, key: string, options: AskOptions = film()): Promise<string> {
+export async function begun(harness: At, key: string, options: AskOptions = film()): Promise<string> {
   const { status, json } = await ask(harness, key, 'POST', options)
   if (status !== 200) throw new Error(`${status}: ${JSON.stringify(json)}`)
   return json.id as string
