@@ -25,7 +25,7 @@ import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
-import { buildTaskService } from './pipeline/tasks/tasks.ts'
+import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
 import { buildAskUpstream } from './pipeline/upstream-ask.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
@@ -71,7 +71,7 @@ export function buildCalls(parts: CallParts) {
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
   const runCall = buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs })
-  const tasks = buildTaskService({
+  const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
     ...{ limitRate: stages.limitRate, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
     askUpstream: buildAskUpstream(upstreams.send, deadlines),

@@ -94,10 +94,10 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
 
-    { method: 'POST', path: TASKS, auth: 'key', answer: tasks.create },
-    { method: 'GET', path: TASKS, auth: 'key', answer: tasks.list },
-    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: tasks.get },
-    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: tasks.delete },
+    { method: 'POST', path: TASKS, auth: 'key', answer: ask => tasks.create(ask) },
+    { method: 'GET', path: TASKS, auth: 'key', answer: ask => tasks.list(ask) },
+    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.get(ask) },
+    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },

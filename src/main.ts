@@ -6,9 +6,11 @@ import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
 import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
+import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
+import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
@@ -105,11 +107,7 @@ interface GatewayParts {
 
 function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const ledger = buildLedger({
-    writer: store.writer,
-    onShortfall: (callId, amount) =>
-      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
-  })
+  const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
   const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
@@ -176,6 +174,13 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     },
   }
 }
+
+const openLedger = ({ writer }: Store, log: Log): Ledger =>
+  buildLedger({
+    writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
 
 const buildControl = (operator: Store['operator']): Handle => async (command, input) => {
   const run = Object.hasOwn(operator, command) ? operator[command] : undefined

@@ -129,7 +129,8 @@ export class Reader {
 
   /** Of a version, which never changes. */
   price(version: number): PriceVersion | undefined {
-    const row = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1').get(version)
+    const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
+    const row = found.get(version)
     return row === null ? undefined : { ...(row as PriceInsert), version }
   }
 

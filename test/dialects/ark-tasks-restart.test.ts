@@ -1,4 +1,5 @@
-// Tasks over restarts, crashes and days: each is settled once, whenever the gateway was cut off, and none keeps its hold.
+// Tasks over restarts, crashes and days: each is settled once, whenever the gateway was cut off, and none keeps its
+// hold.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'

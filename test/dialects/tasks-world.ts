@@ -11,7 +11,7 @@ export const path = '/api/v3/contents/generations/tasks'
 
 const films = { input: '0', output: '10', cases: [{ class: 'flex', output: '5' }] }
 
-/** Nobody looks by itself, unless it is told to. Of the provider `pond`: ten dollars a million tokens, two cents a second, and one of which nobody knows the price. */
+/** Films at ten dollars a million tokens, at two cents a second, and some of which nobody knows the price. */
 const provider = {
   ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
   speaks: { 'ark-tasks': '/contents/generations/tasks' },
@@ -35,6 +35,7 @@ export interface TaskWorld extends Harness {
   later(ms: number): void
 }
 
+/** It does not look at tasks of its own accord, unless it is told how often. */
 export async function startTasks(options: HarnessOptions & { aheadMs?: number } = {}): Promise<TaskWorld> {
   const folder = writeProvider()
   let aheadMs = options.aheadMs ?? 0

@@ -56,9 +56,6 @@ export interface TaskRequest {
   header(name: string): string | undefined
 }
 
-/** The upstream's own answer. */
-export type Begin = (request: TaskRequest) => Promise<Buffer>
-
 /** Everything about one that is to be begun. */
 interface Wanted {
   readonly request: TaskRequest
@@ -79,11 +76,51 @@ interface Begun {
 /** After these nothing was begun, so that another channel may be asked. */
 const UNBEGUN: ReadonlySet<Verdict> = new Set(['rate_limited', 'credential_bad'])
 
-export function buildBegin(parts: BeginningParts): Begin {
-  const { tasks, ends, log, dateMs } = parts
+export class Beginning {
+  readonly #parts: BeginningParts
 
-  async function writeDown(wanted: Wanted): Promise<Task> {
+  constructor(parts: BeginningParts) {
+    this.#parts = parts
+  }
+
+  /** Gives the upstream's own answer. */
+  async begin(request: TaskRequest): Promise<Buffer> {
+    const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
+    const name = parseModelName(call.model)
+    const claim = readClaim(request, request.body)
+    const permit = this.#parts.limitRate(request.caller)
+    let wanted: Wanted
+    try {
+      const { serviceClass, searchesMax, units } = call
+      const found = this.#parts.route(permit, { name, protocol, serviceClass, searches: searchesMax > 0, units })
+      const route = nearDrafts(this.#parts.tasks, found, call)
+      const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
+      wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
+    } catch (fault) {
+      const { callId, caller } = request
+      const refused = { ...caller, callId, draft: draftOf({ request, call }) }
+      await this.#parts.ends.refuse(refused, endingOf(fault)).catch(() => {})
+      throw fault
+    }
+    return await this.#beginWanted(wanted)
+  }
+
+  async #beginWanted(wanted: Wanted): Promise<Buffer> {
+    const task = await this.#writeDown(wanted)
+    try {
+      const before = await this.#reserve(wanted)
+      if (before === undefined) return await this.#beginHeld(task, wanted)
+      await this.#abandon(task, { outcome: 'replayed', status: 200 })
+      return Buffer.from(JSON.stringify({ id: before.id }))
+    } catch (fault) {
+      await this.#abandon(task, endingOf(fault))
+      throw fault
+    }
+  }
+
+  async #writeDown(wanted: Wanted): Promise<Task> {
     const { request, route, call, claim, size } = wanted
+    const { tasks, dateMs } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
     const admitted = { draft: draftOf(wanted), price: route.price, size, claimed: claim !== undefined }
@@ -103,12 +140,14 @@ export function buildBegin(parts: BeginningParts): Begin {
   }
 
   /** Gives the task that the same request has begun before, if it has. */
-  async function reserve({ request, route, claim, size }: Wanted, draft: RecordDraft): Promise<Task | undefined> {
+  async #reserve(wanted: Wanted): Promise<Task | undefined> {
+    const { request, route, claim, size } = wanted
+    const { ledger, tasks } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
     const amount = upperBound(size, route.price)
-    const idempotency = claim && { idempotency: claim.key }
-    const held = await parts.ledger.hold({ callId, accountId, keyId, amount, kind: 'task', draft, ...idempotency })
+    const about = { draft: draftOf(wanted), ...(claim && { idempotency: claim.key }) }
+    const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
     if (held.done === 'held') return undefined
     const before = 'callId' in held && held.done !== 'other_body' ? tasks.ofCall(held.callId, accountId) : undefined
     if (before !== undefined && before.upstreamId !== null) return before
@@ -116,15 +155,27 @@ export function buildBegin(parts: BeginningParts): Begin {
     throw refusalOfHold(held, amount) ?? new Error(`task ${callId}: not held: ${held.done}`)
   }
 
-  async function askChannels({ route, sent }: Wanted): Promise<Begun> {
+  async #beginHeld(task: Task, wanted: Wanted): Promise<Buffer> {
+    const begun = await this.#askChannels(wanted)
+    try {
+      await this.#noteBegun(task, begun)
+    } catch (fault) {
+      await this.#takeBack(begun, wanted.route)
+      throw fault
+    }
+    return begun.body
+  }
+
+  async #askChannels({ route, sent }: Wanted): Promise<Begun> {
+    const { askUpstream, log, stop } = this.#parts
     const tried: Tried[] = []
     let last: Refusal | undefined
     for (;;) {
       const channel = nextChannel(route.channels, tried, bounds.attemptsPerCallMax)
       if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
       const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskBeginMsMax]
-      const about = { provider: route.provider, channel, dialect: protocol.name, stop: parts.stop }
-      const judged = await parts.askUpstream({ ...about, body: sent, bytesMax, msMax }).then(
+      const about = { provider: route.provider, channel, dialect: protocol.name, stop }
+      const judged = await askUpstream({ ...about, body: sent, bytesMax, msMax }).then(
         answer => judge(answer, channel),
         fault => unanswered(fault),
       )
@@ -136,7 +187,8 @@ export function buildBegin(parts: BeginningParts): Begin {
   }
 
   /** From here on the upstream works, and its caller may ask for it. */
-  async function noteBegun({ callId, createdMs }: Task, { id, channel }: Begun): Promise<void> {
+  async #noteBegun({ callId, createdMs }: Task, { id, channel }: Begun): Promise<void> {
+    const { tasks, dateMs } = this.#parts
     const nowMs = dateMs()
     const dueMs = nowMs + waitMs(nowMs - createdMs, 0.5)
     const begun = { id, upstreamId: id, channel: channel.id, updatedMs: nowMs }
@@ -145,62 +197,21 @@ export function buildBegin(parts: BeginningParts): Begin {
   }
 
   /** What nobody will ever ask for need not be made; if it cannot be stopped, it is ours to pay. */
-  async function takeBack({ id, channel }: Begun, { provider }: Route): Promise<void> {
+  async #takeBack({ id, channel }: Begun, { provider }: Route): Promise<void> {
     const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
     const question = { provider, channel, dialect: protocol.name, below: `/${id}`, bytesMax, msMax }
-    await parts.askUpstream({ ...question, method: 'DELETE' }).catch(() => {})
+    await this.#parts.askUpstream({ ...question, method: 'DELETE' }).catch(() => {})
   }
 
   /** Voids what was held, and leaves a record. What cannot be written now is left to the poller. */
-  async function abandon(task: Task, ending: TaskEnding): Promise<void> {
+  async #abandon(task: Task, ending: TaskEnding): Promise<void> {
+    const { ends, tasks, log } = this.#parts
     try {
       await ends.close(task, 'failed', ending)
       await tasks.delete(task)
     } catch (fault) {
       log.error('a task that was not begun is not settled', { task: task.id, fault: describeFault(fault) })
     }
-  }
-
-  async function beginTask(wanted: Wanted): Promise<Buffer> {
-    const task = await writeDown(wanted)
-    try {
-      const before = await reserve(wanted, draftOf(wanted))
-      if (before === undefined) {
-        const begun = await askChannels(wanted)
-        try {
-          await noteBegun(task, begun)
-        } catch (fault) {
-          await takeBack(begun, wanted.route)
-          throw fault
-        }
-        return begun.body
-      }
-      await abandon(task, { outcome: 'replayed', status: 200 })
-      return Buffer.from(JSON.stringify({ id: before.id }))
-    } catch (fault) {
-      await abandon(task, endingOf(fault))
-      throw fault
-    }
-  }
-
-  return async function begin(request) {
-    const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
-    const name = parseModelName(call.model)
-    const claim = readClaim(request, request.body)
-    const permit = parts.limitRate(request.caller)
-    let wanted: Wanted
-    try {
-      const { serviceClass, searchesMax, units } = call
-      const found = parts.route(permit, { name, protocol, serviceClass, searches: searchesMax > 0, units })
-      const route = nearDrafts(tasks, found, call)
-      const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
-      wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
-    } catch (fault) {
-      const { callId, caller } = request
-      await ends.refuse({ ...caller, callId, draft: draftOf({ request, call }) }, endingOf(fault)).catch(() => {})
-      throw fault
-    }
-    return await beginTask(wanted)
   }
 }
 

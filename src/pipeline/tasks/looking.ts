@@ -32,16 +32,6 @@ export interface LookingParts {
   isBeginning(callId: number): boolean
 }
 
-export interface Looking {
-  /** The task as it is then; undefined when it is gone. */
-  look(task: Task): Promise<Task | undefined>
-  /** Undefined where its channel is gone. */
-  questionOf(task: Task): Question | undefined
-  readonly underWay: number
-  isLookedAt(callId: number): boolean
-  whenIdle(): Promise<void>
-}
-
 const WAIT_MS_MIN = 2_000
 const WAIT_MS_MAX = 60_000
 /** Most are over in minutes; one that takes longer may take days. */
@@ -56,103 +46,118 @@ export function waitMs(ageMs: number, chance: number): number {
   return Math.round(plain * (1 - JITTER + 2 * JITTER * chance))
 }
 
-export function buildLooking(parts: LookingParts): Looking {
-  const { tasks, ends, log, chance, dateMs } = parts
-  const looks = new Map<number, Promise<Task | undefined>>()
-  const again = (task: Task): Task | undefined => tasks.ofCall(task.callId, task.accountId)
-  const name = ({ callId }: Task): string => textId('req', callId)
+export class Looking {
+  readonly #parts: LookingParts
+  readonly #looks = new Map<number, Promise<Task | undefined>>()
 
-  function questionOf(task: Task): Question | undefined {
-    const provider = parts.catalogue.providers.get(task.provider)
-    const channel = parts.catalogue.channelsOf(task.provider).find(({ id }) => id === task.channel)
+  constructor(parts: LookingParts) {
+    this.#parts = parts
+  }
+
+  get underWay(): number {
+    return this.#looks.size
+  }
+
+  isLookedAt(callId: number): boolean {
+    return this.#looks.has(callId)
+  }
+
+  async whenIdle(): Promise<void> {
+    await Promise.allSettled([...this.#looks.values()])
+  }
+
+  /** The task as it is then; undefined when it is gone. */
+  look(task: Task): Promise<Task | undefined> {
+    let looking = this.#looks.get(task.callId)
+    if (looking === undefined) {
+      looking = this.#lookSafely(task).finally(() => this.#looks.delete(task.callId))
+      this.#looks.set(task.callId, looking)
+    }
+    return looking
+  }
+
+  /** Undefined where its channel is gone. */
+  questionOf(task: Task): Question | undefined {
+    const { catalogue, stop } = this.#parts
+    const provider = catalogue.providers.get(task.provider)
+    const channel = catalogue.channelsOf(task.provider).find(({ id }) => id === task.channel)
     if (provider === undefined || channel === undefined || task.upstreamId === null) return undefined
     const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
-    const below = `/${task.upstreamId}`
-    return { provider, channel, dialect: 'ark-tasks', below, bytesMax, msMax, stop: parts.stop }
+    return { provider, channel, dialect: 'ark-tasks', below: `/${task.upstreamId}`, bytesMax, msMax, stop }
   }
 
-  async function ask(task: Task): Promise<WholeAnswer | undefined> {
-    const question = questionOf(task)
-    try {
-      if (question !== undefined) return await parts.askUpstream({ ...question, method: 'GET' })
-      log.warn('a task has lost its channel', { request: name(task), channel: task.channel })
-    } catch (fault) {
-      log.debug('a task could not be looked at', { request: name(task), fault: describeFault(fault) })
-    }
-    return undefined
-  }
-
-  async function giveUp(task: Task, why: string): Promise<void> {
-    log.error('a task is given up', { request: name(task), channel: task.channel, task: task.id, why })
-    await ends.close(task, 'expired', { outcome: 'task_lost', status: 200 })
-  }
-
-  async function note(task: Task, said: TaskSaid | undefined, body?: Buffer): Promise<void> {
-    const nowMs = dateMs()
-    const { callId } = task
-    const state = said?.state
-    const ended = state !== undefined && isOver(state)
-    const dueMs = ended ? nowMs : nowMs + waitMs(nowMs - task.createdMs, chance())
-    const status = state ?? task.status
-    await tasks.change({ callId, status, dueMs, updatedMs: nowMs, polledMs: nowMs }, body)
-    if (ended) await ends.finish(body === undefined ? { ...task, status } : { ...task, status, body })
-  }
-
-  async function lookOnce(task: Task): Promise<Task | undefined> {
-    if (task.dueMs === null) return task
-    if (isOver(task.status)) await ends.finish(task)
-    else if (task.upstreamId === null) await dropUnbegun(task)
-    else await lookAtUpstream(task)
-    return again(task)
-  }
-
-  /** Nobody has been told its name, so nobody misses it. */
-  async function dropUnbegun(task: Task): Promise<void> {
-    if (parts.isBeginning(task.callId)) return
-    await ends.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
-    await tasks.delete(task)
-  }
-
-  async function lookAtUpstream(task: Task): Promise<void> {
-    const answer = await ask(task)
-    const ageMs = dateMs() - task.createdMs
-    const said = answer?.status === 200 ? readTask(answer.body) : undefined
-    if (said?.state !== undefined && isOver(said.state)) return await note(task, said, answer?.body)
-    const isForgotten = answer?.status === 404 && ageMs >= bounds.taskForgottenMsMin
-    if (isForgotten) return await giveUp(task, 'its upstream has forgotten it')
-    if (ageMs >= bounds.taskUnderWayMsMax) return await giveUp(task, 'it has not ended')
-    await note(task, said, said && answer?.body)
+  #again({ callId, accountId }: Task): Task | undefined {
+    return this.#parts.tasks.ofCall(callId, accountId)
   }
 
   /** A fault must not bring it back at once, before all others. */
-  async function lookSafely(task: Task): Promise<Task | undefined> {
+  async #lookSafely(task: Task): Promise<Task | undefined> {
+    const { tasks, log, dateMs } = this.#parts
     try {
-      return await lookOnce(task)
+      return await this.#lookOnce(task)
     } catch (fault) {
-      log.error('a task could not be settled', { request: name(task), fault: describeFault(fault) })
-      const { callId, status } = again(task) ?? task
+      log.error('a task could not be settled', { request: nameOf(task), fault: describeFault(fault) })
+      const { callId, status } = this.#again(task) ?? task
       const nowMs = dateMs()
       await tasks.change({ callId, status, dueMs: nowMs + WAIT_MS_MAX, updatedMs: nowMs }).catch(() => {})
       throw fault
     }
   }
 
-  return {
-    look(task) {
-      let looking = looks.get(task.callId)
-      if (looking === undefined) {
-        looking = lookSafely(task).finally(() => looks.delete(task.callId))
-        looks.set(task.callId, looking)
-      }
-      return looking
-    },
-    questionOf,
-    get underWay() {
-      return looks.size
-    },
-    isLookedAt: callId => looks.has(callId),
-    async whenIdle() {
-      await Promise.allSettled([...looks.values()])
-    },
+  async #lookOnce(task: Task): Promise<Task | undefined> {
+    if (task.dueMs === null) return task
+    if (isOver(task.status)) await this.#parts.ends.finish(task)
+    else if (task.upstreamId === null) await this.#dropUnbegun(task)
+    else await this.#lookAtUpstream(task)
+    return this.#again(task)
+  }
+
+  /** Nobody has been told its name, so nobody misses it. */
+  async #dropUnbegun(task: Task): Promise<void> {
+    const { ends, tasks, isBeginning } = this.#parts
+    if (isBeginning(task.callId)) return
+    await ends.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
+    await tasks.delete(task)
+  }
+
+  async #lookAtUpstream(task: Task): Promise<void> {
+    const answer = await this.#ask(task)
+    const ageMs = this.#parts.dateMs() - task.createdMs
+    const said = answer?.status === 200 ? readTask(answer.body) : undefined
+    if (said?.state !== undefined && isOver(said.state)) return await this.#note(task, said, answer?.body)
+    const isForgotten = answer?.status === 404 && ageMs >= bounds.taskForgottenMsMin
+    if (isForgotten) return await this.#giveUp(task, 'its upstream has forgotten it')
+    if (ageMs >= bounds.taskUnderWayMsMax) return await this.#giveUp(task, 'it has not ended')
+    await this.#note(task, said, said && answer?.body)
+  }
+
+  async #ask(task: Task): Promise<WholeAnswer | undefined> {
+    const { log, askUpstream } = this.#parts
+    const question = this.questionOf(task)
+    try {
+      if (question !== undefined) return await askUpstream({ ...question, method: 'GET' })
+      log.warn('a task has lost its channel', { request: nameOf(task), channel: task.channel })
+    } catch (fault) {
+      log.debug('a task could not be looked at', { request: nameOf(task), fault: describeFault(fault) })
+    }
+    return undefined
+  }
+
+  async #note(task: Task, said: TaskSaid | undefined, body?: Buffer): Promise<void> {
+    const { tasks, ends, chance, dateMs } = this.#parts
+    const nowMs = dateMs()
+    const status = said?.state ?? task.status
+    const ended = isOver(status)
+    const dueMs = ended ? nowMs : nowMs + waitMs(nowMs - task.createdMs, chance())
+    await tasks.change({ callId: task.callId, status, dueMs, updatedMs: nowMs, polledMs: nowMs }, body)
+    if (ended) await ends.finish(body === undefined ? { ...task, status } : { ...task, status, body })
+  }
+
+  async #giveUp(task: Task, why: string): Promise<void> {
+    const { log, ends } = this.#parts
+    log.error('a task is given up', { request: nameOf(task), channel: task.channel, task: task.id, why })
+    await ends.close(task, 'expired', { outcome: 'task_lost', status: 200 })
   }
 }
+
+const nameOf = ({ callId }: Task): string => textId('req', callId)

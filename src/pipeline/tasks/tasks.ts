@@ -18,9 +18,10 @@ import type { Caller } from '../exchange.ts'
 import { scrubbed } from '../opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from '../upstream-ask.ts'
 import { Unanswered } from '../upstream-ask.ts'
-import { buildBegin } from './beginning.ts'
+import { Beginning } from './beginning.ts'
+import type { TaskEnds } from './ending.ts'
 import { buildTaskEnds, isOver, taskWords } from './ending.ts'
-import { buildLooking } from './looking.ts'
+import { Looking } from './looking.ts'
 import { TaskPoller } from './poller.ts'
 
 export interface TaskServiceParts {
@@ -53,69 +54,122 @@ export interface TaskReply {
   readonly body: string
 }
 
-export interface TaskService {
-  create(ask: TaskAsk): Promise<TaskReply>
-  get(ask: TaskAsk): Promise<TaskReply>
-  list(ask: TaskAsk): TaskReply
-  delete(ask: TaskAsk): Promise<TaskReply>
-  start(): void
-  /** Begins nothing more, and waits for what is being begun; the rest goes on after the next start. */
-  close(): Promise<void>
-  /** Gives up what is being begun. */
-  hurry(): void
-}
-
 /** Callers ask more often than anything changes. */
 const FRESH_MS = 1_000
 /** What waited a moment ago has not come to anything since. */
 const WAITING_MS = 5_000
 const PAGE = 10
 
-export function buildTaskService(parts: TaskServiceParts): TaskService {
-  const { tasks, dateMs, log } = parts
-  const beginning = new Map<number, Promise<Buffer>>()
-  const stop = new Stop<Error>()
-  const cut = new Stop<Error>()
-  const ends = buildTaskEnds(parts)
-  const looking = buildLooking({ ...parts, ends, stop, isBeginning: callId => beginning.has(callId) })
-  const poller = new TaskPoller({ ...parts, looking })
-  const begin = buildBegin({ ...parts, ends, stop: cut })
+export class TaskService {
+  readonly #parts: TaskServiceParts
+  readonly #ends: TaskEnds
+  readonly #looking: Looking
+  readonly #poller: TaskPoller
+  readonly #beginning: Beginning
+  /** By the call that begins it. */
+  readonly #begun = new Map<number, Promise<Buffer>>()
+  /** Of what is looked at, and of what is being begun. */
+  readonly #stop = new Stop<Error>()
+  readonly #cut = new Stop<Error>()
 
-  function find(ask: TaskAsk): Task {
+  constructor(parts: TaskServiceParts) {
+    this.#parts = parts
+    this.#ends = buildTaskEnds(parts)
+    const shared = { ...parts, ends: this.#ends }
+    this.#looking = new Looking({ ...shared, stop: this.#stop, isBeginning: callId => this.#begun.has(callId) })
+    this.#poller = new TaskPoller({ ...parts, looking: this.#looking })
+    this.#beginning = new Beginning({ ...shared, stop: this.#cut })
+  }
+
+  start(): void {
+    this.#poller.start()
+  }
+
+  /** Begins nothing more, and waits for what is being begun; the rest goes on after the next start. */
+  async close(): Promise<void> {
+    this.#poller.stop()
+    this.#stop.stop(shutDown)
+    await Promise.allSettled([...this.#begun.values(), this.#looking.whenIdle()])
+  }
+
+  /** Gives up what is being begun. */
+  hurry(): void {
+    this.#cut.stop(shutDown)
+  }
+
+  async create(ask: TaskAsk): Promise<TaskReply> {
+    if (this.#stop.reason !== undefined) throw new Refusal('draining', 'a task')
+    const { callId, path } = ask
+    const body = await ask.readBody()
+    const header = (name: string): string | undefined => ask.header(name)
+    const begun = this.#beginning.begin({ callId, caller: callerOf(ask), path, body, header })
+    this.#begun.set(callId, begun)
+    try {
+      return { body: (await begun).toString() }
+    } finally {
+      this.#begun.delete(callId)
+    }
+  }
+
+  async get(ask: TaskAsk): Promise<TaskReply> {
+    return { body: await this.#wordsOf(await this.#refreshed(this.#find(ask))) }
+  }
+
+  list(ask: TaskAsk): TaskReply {
+    const { tasks, total } = this.#parts.tasks.list(callerOf(ask).accountId, filterOf(ask))
+    return { body: `{"total":${total},"items":[${tasks.map(told).join(',')}]}` }
+  }
+
+  async delete(ask: TaskAsk): Promise<TaskReply> {
+    // One that has come to something is settled before its upstream forgets it.
+    const found = this.#find(ask)
+    const heardMs = found.polledMs ?? found.createdMs
+    const isWaiting = found.status === 'queued' && this.#parts.dateMs() - heardMs < WAITING_MS
+    const task = isWaiting ? found : await this.#refreshed(found)
+    const question = this.#looking.questionOf(task)
+    if (question !== undefined) {
+      const { status, body } = await this.#remove(task, question)
+      return { status, body: body.toString() }
+    }
+    if ((await this.#parts.tasks.delete(task)) !== 'dropped') throw new Refusal('no_channel', task.channel)
+    return { body: '' }
+  }
+
+  #find(ask: TaskAsk): Task {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
-    const task = isTaskId(id) ? tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
+    const task = isTaskId(id) ? this.#parts.tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
     if (task === undefined || task.upstreamId === null) throw unknown(id)
     return task
   }
 
   /** As it is now, as far as its upstream tells. */
-  async function refreshed(task: Task): Promise<Task> {
+  async #refreshed(task: Task): Promise<Task> {
     if (task.dueMs === null) return task
-    const isFresh = task.polledMs !== null && dateMs() - task.polledMs < FRESH_MS && !isOver(task.status)
-    const looked = isFresh ? task : await looking.look(task)
+    const isHeard = task.polledMs !== null && this.#parts.dateMs() - task.polledMs < FRESH_MS
+    const looked = isHeard && !isOver(task.status) ? task : await this.#looking.look(task)
     if (looked === undefined) throw unknown(task.id)
     return looked
   }
 
-  async function passOn(question: Question, method: 'GET' | 'DELETE'): Promise<WholeAnswer> {
+  async #passOn(question: Question, method: 'GET' | 'DELETE'): Promise<WholeAnswer> {
     try {
-      return await parts.askUpstream({ ...question, method })
+      return await this.#parts.askUpstream({ ...question, method })
     } catch (fault) {
       throw fault instanceof Unanswered ? fault.refusal : fault
     }
   }
 
   /** A result that was paid for and whose words we do not have is its upstream's to tell. */
-  async function wordsOf(task: Task): Promise<string> {
+  async #wordsOf(task: Task): Promise<string> {
     const isPaid = task.status === 'succeeded' && task.dueMs === null
-    const question = isPaid && task.body === undefined ? looking.questionOf(task) : undefined
+    const question = isPaid && task.body === undefined ? this.#looking.questionOf(task) : undefined
     if (question === undefined) return told(task)
-    const answer = await passOn(question, 'GET')
+    const answer = await this.#passOn(question, 'GET')
     return answer.status === 200 ? answer.body.toString() : told(task)
   }
 
-  async function remove(task: Task, question: Question): Promise<WholeAnswer> {
-    const answer = await passOn(question, 'DELETE')
+  async #remove(task: Task, question: Question): Promise<WholeAnswer> {
+    const answer = await this.#passOn(question, 'DELETE')
     const { status, body } = answer
     const isGone = status === 404 && task.dueMs === null // it had had its time there
     if (!isGone && (status < 200 || status > 299)) {
@@ -123,61 +177,16 @@ export function buildTaskService(parts: TaskServiceParts): TaskService {
       const upstream = scrubbed({ ...words, status }, question.channel)
       throw new Refusal('upstream_refused', `${question.channel.id}: ${status}`, { upstream })
     }
-    if (task.dueMs === null) await tasks.delete(task)
-    else await cancelled(task, question)
+    if (task.dueMs === null) await this.#parts.tasks.delete(task)
+    else await this.#cancelled(task, question)
     return isGone ? { ...answer, status: 200, body: Buffer.alloc(0) } : answer
   }
 
   /** Its upstream has agreed to stop it, and says what has become of it, or does not know it any more. */
-  async function cancelled(task: Task, question: Question): Promise<void> {
-    const answer = await passOn(question, 'GET').catch(() => undefined)
-    if (answer?.status !== 404) return void (await looking.look(task))
-    await ends.close(task, 'cancelled', { outcome: 'task_ended', status: 200 })
-  }
-
-  return {
-    async create(ask) {
-      if (stop.reason !== undefined) throw new Refusal('draining', 'a task')
-      const { callId, path } = ask
-      const body = await ask.readBody()
-      const header = (name: string): string | undefined => ask.header(name)
-      const begun = begin({ callId, caller: callerOf(ask), path, body, header })
-      beginning.set(callId, begun)
-      try {
-        return { body: (await begun).toString() }
-      } finally {
-        beginning.delete(callId)
-      }
-    },
-    async get(ask) {
-      return { body: await wordsOf(await refreshed(find(ask))) }
-    },
-    list(ask) {
-      const { accountId } = callerOf(ask)
-      const { tasks: found, total } = tasks.list(accountId, filterOf(ask))
-      return { body: `{"total":${total},"items":[${found.map(told).join(',')}]}` }
-    },
-    async delete(ask) {
-      // One that has come to something is settled before its upstream forgets it.
-      const found = find(ask)
-      const isWaiting = found.status === 'queued' && dateMs() - (found.polledMs ?? found.createdMs) < WAITING_MS
-      const task = isWaiting ? found : await refreshed(found)
-      const question = looking.questionOf(task)
-      if (question !== undefined) {
-        const { status, body } = await remove(task, question)
-        return { status, body: body.toString() }
-      }
-      if ((await tasks.delete(task)) !== 'dropped') throw new Refusal('no_channel', task.channel)
-      return { body: '' }
-    },
-    hurry: () => cut.stop(shutDown),
-    start: () => poller.start(),
-    async close() {
-      poller.stop()
-      stop.stop(shutDown)
-      await Promise.allSettled([...beginning.values(), looking.whenIdle()])
-      if (looking.underWay > 0) log.warn('tasks are looked at by the next start', { count: looking.underWay })
-    },
+  async #cancelled(task: Task, question: Question): Promise<void> {
+    const answer = await this.#passOn(question, 'GET').catch(() => undefined)
+    if (answer?.status !== 404) return void (await this.#looking.look(task))
+    await this.#ends.close(task, 'cancelled', { outcome: 'task_ended', status: 200 })
   }
 }
 
