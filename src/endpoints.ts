@@ -5,11 +5,11 @@ import type { LedgerState } from './billing/auditor.ts'
 import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
-import type { Caller } from './pipeline/exchange.ts'
+import type { ResponsesAsking, StateAsk } from './pipeline/responses-asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
-import type { Asked, Protocol } from './protocols/protocol.ts'
+import type { Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
@@ -21,6 +21,8 @@ export interface Endpoint {
   readonly path: string
   /** What a path below must end with, for dialects whose paths end in a verb. */
   readonly ending?: string
+  /** Below it stands one name, without a slash. */
+  readonly named?: boolean
   readonly auth: Auth
   /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
   readonly call?: Protocol
@@ -28,16 +30,16 @@ export interface Endpoint {
 }
 
 /** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
+export type Answer = (ask: Ask) => Answered | Promise<Answered>
 
-export interface Ask extends Asked {
+type Answered = Reply | Response | undefined
+
+export interface Ask extends StateAsk {
   readonly callId: number
-  queryAll(name: string): readonly string[]
   /** The body, a JSON text within the bounds of one. */
   readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
-  readonly caller?: Caller
 }
 
 export interface Reply {
@@ -75,6 +77,7 @@ export const families: readonly Family[] = [
 export interface EndpointParts {
   readonly publicData: PublicData
   readonly reportKey: ReportKey
+  readonly responses: ResponsesAsking
   readonly tasks: TaskService
   isReady(): boolean
   ledgerState(): LedgerState
@@ -93,6 +96,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
+    ...responsesEndpoints(parts.responses),
 
     { method: 'POST', path: TASKS, auth: 'key', answer: ask => tasks.create(ask) },
     { method: 'GET', path: TASKS, auth: 'key', answer: ask => tasks.list(ask) },
@@ -125,6 +129,22 @@ const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
+
+/** Responses that are kept, in both dialects that have them. */
+function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
+  const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
+  return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
+    const one = { path: `${root}/*`, named: true, auth: 'key' } as const
+    const asks = (name: keyof ResponsesAsking): Answer => ask => asking[name](ask, protocol)
+    return [
+      { method: 'POST', path: `${root}/compact`, auth: 'key', answer: asks('compact') },
+      { ...one, method: 'GET', ending: '/input_items', answer: asks('inputItems') },
+      { ...one, method: 'POST', ending: '/cancel', answer: asks('cancel') },
+      { ...one, method: 'GET', answer: asks('retrieve') },
+      { ...one, method: 'DELETE', answer: asks('delete') },
+    ]
+  })
+}
 
 /** Books that do not agree freeze their own account; all others must be served. */
 const readiness = (ready: boolean, ledger: LedgerState): Reply => ({

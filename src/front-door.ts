@@ -46,7 +46,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
-    whole.get(path) ?? below.filter(({ path: above, ending = '' }) => isBelow(path, above) && path.endsWith(ending))
+    whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
 
   async function answerIn(family: Family, arrival: Arrival, visit: Visit): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
@@ -68,12 +68,15 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       callId: visit.callId,
       path: arrival.path,
       query: name => arriving.query(name),
-      queryAll: name => arrival.queryAll(name),
       header: name => arriving.header(name),
+      requestId: visit.requestId,
+      queries: name => arrival.queries(name),
+      lingers: () => arrival.done(),
       readBody: () => arriving.readBody('json'),
       ...admitted,
     })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
+    if (reply instanceof Response) return withHeaders(reply, visit.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
@@ -89,12 +92,20 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       if (allowed !== undefined) return allowed
     }
     const response = await answerIn(family, arrival, visit).catch(fault => turnAway(fault, family, { visit, parts }))
-    if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
-    return response
+    return cors === undefined ? response : withHeaders(response, cors)
   }
 }
 
-const isBelow = (path: string, above: string): boolean => path.startsWith(above.slice(0, -1))
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+  return response
+}
+
+function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
+  const root = above.slice(0, -1)
+  if (!path.startsWith(root) || !path.endsWith(ending)) return false
+  return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))
+}
 
 interface Visit {
   readonly callId: number

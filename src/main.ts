@@ -9,6 +9,7 @@ import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
+import type { LedgerState } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
@@ -116,12 +117,13 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, counter, upstreams, tasks, ...calls } = buildCalls(parts)
+  const { settling, counter, upstreams, responses, tasks, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
+  const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, reportKey, tasks, isReady, ledgerState: () => store.auditor.state }),
+    endpoints: buildEndpoints({ publicData, reportKey, responses, tasks, isReady, ledgerState }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -133,9 +135,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     mintId: store.mintId,
     nowMs: world.clock.nowMs,
   })
-  const { host, port } = config
-  const server = orSay(config, () => listen({ host, port, answer, answeredSeconds: world.answeredSeconds }))
-  const url = `http://${inUrl(host)}:${server.port}`
+  const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
+  const url = `http://${inUrl(config.host)}:${server.port}`
   store.auditor.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })

@@ -69,6 +69,9 @@ export const bounds = {
   /** Responses before a response, and all they hold together. */
   responseChainMax: 1_000,
   responseChainBytesMax: 32 * 1024 * 1024,
+  /** Calls that are answered in the background, of all accounts and of one. */
+  backgroundCallsMax: 64,
+  backgroundCallsOfAccountMax: 16,
   /** Reasoning state of one tool call. */
   keptReasoningBytesMax: 256 * 1024,
   keptReasoningMsMax: 7 * 24 * 3_600_000,

@@ -90,6 +90,7 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     words = Buffer.from(eventsOf(new Refusal('settle_failed', exchange.requestId), exchange))
   }
   if (exchange.protocol.quiet) return void (await caller.write(words))
+  if (exchange.refusesComments) return void (await caller.write(words))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`
   await caller.write(Buffer.concat([Buffer.from(comment), words]))
 }
@@ -140,6 +141,7 @@ function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: b
   let closes = isClosing
   for (const frame of frames) {
     const { kind } = frame.reading
+    if (closes && kind === 'garbage') continue // the answer is whole; what nobody asked for need not spoil it
     if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
     closes ||= kind === 'closing'
     if (closes) closing.push(frame.bytes)

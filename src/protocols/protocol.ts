@@ -36,11 +36,15 @@ export interface Protocol extends ErrorDialect {
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
+  /** Whether this caller's reader stumbles over comments between the events of a stream. */
+  refusesComments?(asked: Asked): boolean
+  /** What it is sent instead of a comment while it waits. */
+  readonly heartbeat?: string
   /** For calls whose stream is not one of server-sent events. */
   openFraming?(call: Call): Framing | undefined
   /**
-   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects whose
-   * later reports only tell what has changed.
+   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects
+   * whose later reports only tell what has changed.
    */
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
@@ -51,6 +55,8 @@ export interface Protocol extends ErrorDialect {
 export interface Framing {
   readonly contentType: string
   element(data: string): string
+  /** What stands where events would have a comment. */
+  readonly comment: string
   end(): string
   /** An answer that is an error and never was a stream. */
   error(body: string): string

@@ -171,7 +171,9 @@ const withPrice = (fields: object): object => withModel({ price: { input: '1', o
 test('a file with only the required fields is read with the documented defaults', () => {
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
-  expect(provider.can).toEqual({ streamUsage: true, outputCap: 'max_tokens', capsThought: true })
+  expect(provider.can).toEqual({
+    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false },
+  })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
     cases: [],
@@ -180,6 +182,7 @@ test('a file with only the required fields is read with the documented defaults'
 
 const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
   ['an unknown field', { colour: 'red' }, '"colour"'],
+  ['a capability that is a number', { can: { keepsResponses: 1 } }, '"can.keepsResponses"'],
   ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],

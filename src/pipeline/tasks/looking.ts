@@ -13,7 +13,7 @@ import type { TaskSaid } from '../../protocols/ark-side/tasks.ts'
 import { readTask } from '../../protocols/ark-side/tasks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
-import type { AskUpstream, Question, WholeAnswer } from '../upstream-ask.ts'
+import type { AskUpstream, Question, WholeAnswer } from '../whole-answer.ts'
 import type { TaskEnds } from './ending.ts'
 import { isOver } from './ending.ts'
 

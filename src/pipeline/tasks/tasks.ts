@@ -16,8 +16,8 @@ import type { LimitRate } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
 import type { Caller } from '../exchange.ts'
 import { scrubbed } from '../opening.ts'
-import type { AskUpstream, Question, WholeAnswer } from '../upstream-ask.ts'
-import { Unanswered } from '../upstream-ask.ts'
+import type { AskUpstream, Question, WholeAnswer } from '../whole-answer.ts'
+import { Unanswered } from '../whole-answer.ts'
 import { Beginning } from './beginning.ts'
 import type { TaskEnds } from './ending.ts'
 import { buildTaskEnds, isOver, taskWords } from './ending.ts'
@@ -45,7 +45,7 @@ export interface TaskAsk {
   readonly path: string
   header(name: string): string | undefined
   query(name: string): string | null
-  queryAll(name: string): readonly string[]
+  queries(name: string): readonly string[]
   readBody(): Promise<Buffer>
 }
 
@@ -212,7 +212,7 @@ function filterOf(ask: TaskAsk) {
   const state = said('status')
   const status = taskStates.find(one => one === state)
   if (state !== undefined && status === undefined) throw invalid('filter.status', `must be one of ${taskStates.join()}`)
-  const ids = ask.queryAll('filter.task_ids').slice(0, bounds.tasksListedMax)
+  const ids = ask.queries('filter.task_ids').slice(0, bounds.tasksListedMax)
   const limit = countOf(ask, 'page_size', PAGE)
   const model = said('model')
   return {

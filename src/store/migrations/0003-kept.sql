@@ -7,6 +7,9 @@ ALTER TABLE record ADD COLUMN loss TEXT;
 ALTER TABLE record ADD COLUMN came_hash TEXT;
 ALTER TABLE record ADD COLUMN went_hash TEXT;
 
+-- Calls of the key are refused rather than lose something in translation.
+ALTER TABLE api_key ADD COLUMN strict INTEGER NOT NULL DEFAULT 0 CHECK (strict IN (0, 1));
+
 -- With `upstream_id` the upstream of that channel keeps it, too. Without `sealed` nobody else does.
 CREATE TABLE kept_response (
   seq         INTEGER PRIMARY KEY,
