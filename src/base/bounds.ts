@@ -97,6 +97,9 @@ export const bounds = {
   mediaUrlCharsMax: 8 * 1024,
   mediaRedirectsMax: 3,
   mediaFetchesMax: 64,
+  /** Of one call. */
+  mediaPerCallMax: 32,
+  mediaPerCallBytesMax: 64 * 1024 * 1024,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -21,6 +21,7 @@ import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
+import { checkModalities } from './modalities.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 import { bodyHash } from './body-hash.ts'
@@ -106,6 +107,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       exchange.route = stages.route(exchange.permit, asked)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
 
+      checkModalities(call, protocol, exchange.route)
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, call, exchange)
       timings.add('deduct', holdSinceMs)
