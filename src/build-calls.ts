@@ -17,8 +17,10 @@ import { buildForward } from './pipeline/50-forward.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
+import { buildCounting } from './pipeline/counting.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
+import { buildLearning } from './pipeline/learning.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
@@ -66,6 +68,12 @@ export function buildCalls(parts: CallParts) {
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
-  const runCall = buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs })
-  return { settling, counter, upstreams, authenticate, runCall }
+  const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
+  const runCall = buildPipeline({ stages, answering, leaving, learning, underWay, nowMs, dateMs })
+  const countCall = buildCounting({
+    ...{ catalogue, limitRate: stages.limitRate, countTokens: counter.count, send: upstreams.send },
+    ...{ factors: vault.factors, responses: vault.responses, learning },
+    onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
+  })
+  return { settling, counter, upstreams, authenticate, runCall, countCall }
 }

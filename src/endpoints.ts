@@ -5,6 +5,8 @@ import type { LedgerState } from './billing/auditor.ts'
 import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
+import { countEndpoints } from './count-endpoints.ts'
+import type { CountCall } from './pipeline/counting.ts'
 import type { Caller } from './pipeline/exchange.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
@@ -41,6 +43,7 @@ export interface Reply {
   readonly status?: number
   readonly body: string
   readonly contentType?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Family {
@@ -70,13 +73,15 @@ export const families: readonly Family[] = [
 ]
 
 export interface EndpointParts {
+  readonly countCall: CountCall
   readonly publicData: PublicData
   readonly reportKey: ReportKey
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
-export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: EndpointParts): readonly Endpoint[] {
+export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
+  const { publicData, reportKey, countCall, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
@@ -88,6 +93,7 @@ export function buildEndpoints({ publicData, reportKey, isReady, ledgerState }: 
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
+    ...countEndpoints(countCall),
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },

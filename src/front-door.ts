@@ -9,7 +9,7 @@ import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
-import type { Ask, Endpoint, Family } from './endpoints.ts'
+import type { Ask, Endpoint, Family, Reply } from './endpoints.ts'
 import { familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
 import { callerAddress } from './http/address.ts'
@@ -64,15 +64,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
-    const reply = await endpoint.answer?.({
-      path: arrival.path,
-      query: name => arriving.query(name),
-      header: name => arriving.header(name),
-      readBody: () => arriving.readBody('json'),
-      ...admitted,
-    })
+    const reply = await answerOf(endpoint, arriving, admitted)
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
-    const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
+    const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers, ...reply.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
 
@@ -91,6 +85,27 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     return response
   }
 }
+
+async function answerOf({ answer }: Endpoint, arriving: Arriving, admitted: Admitted): Promise<Reply | undefined> {
+  let isRead = false
+  const ask: Ask = {
+    path: arriving.path,
+    query: name => arriving.query(name),
+    header: name => arriving.header(name),
+    readBody() {
+      isRead = true
+      return arriving.readBody('json')
+    },
+    ...admitted,
+  }
+  try {
+    return await answer?.(ask)
+  } finally {
+    if (isRead) arriving.done()
+  }
+}
+
+type Admitted = Pick<Ask, 'holder' | 'caller'>
 
 const isBelow = (path: string, above: string): boolean => path.startsWith(above.slice(0, -1))
 
@@ -112,7 +127,7 @@ async function admit(
   auth: Endpoint['auth'],
   arrival: Arrival,
   { parts, visit, isCall }: Admission,
-): Promise<Pick<Ask, 'holder' | 'caller'>> {
+): Promise<Admitted> {
   if (auth === 'nobody') return {}
   if (auth === 'token') return { holder: await admitHolder(arrival, parts) }
   const timings = new Timings(parts.nowMs)

@@ -118,12 +118,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, counter, upstreams, ...calls } = buildCalls(parts)
+  const { settling, counter, upstreams, countCall, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, reportKey, isReady, ledgerState: () => store.auditor.state }),
+    endpoints: buildEndpoints({ publicData, reportKey, countCall, isReady, ledgerState: () => store.auditor.state }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,

@@ -21,7 +21,6 @@ const calls: readonly (readonly [path: string, call: Protocol])[] = [
   ['/api/v3/embeddings', side['ark-embeddings']],
   ['/api/v3/embeddings/multimodal', side['ark-multimodal-embeddings']],
   ['/api/v3/images/generations', side['ark-images']],
-  ['/api/v3/tokenization', side['ark-tokenization']],
   ['/api/v3/bots/chat/completions', side['ark-bots']],
   ['/api/v3/context/create', side['ark-context-create']],
   ['/api/v3/context/chat/completions', side['ark-context-chat']],

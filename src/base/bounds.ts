@@ -88,6 +88,10 @@ export const bounds = {
   tasksListedMax: 500,
   keptFilesMax: 10_000,
   keptFileMsMax: 30 * 24 * 3_600_000,
+  /** For a provider's own count; then it is counted here. */
+  countAskedMsMax: 5_000,
+  /** Of a call that a factor is learned from. */
+  countLearnedBytesMax: 256 * 1024,
   countFactorsMax: 10_000,
   /** Counts that a factor is learned from, before the old ones fade. */
   countSamplesMax: 10_000,

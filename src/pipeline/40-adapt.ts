@@ -7,7 +7,6 @@ import type { OutgoingRequest } from '../http/outgoing.ts'
 import type { Call } from '../protocols/call.ts'
 import { packSealed, unpackSealed } from '../protocols/sealed.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
-import type { SpokenAt } from '../upstreams/provider.ts'
 import { applyQuirks } from '../upstreams/quirks.ts'
 import { signRequest } from '../upstreams/signing.ts'
 import type { Reasoning } from '../vault/reasoning.ts'
@@ -72,8 +71,9 @@ const unsignable = ({ id }: Channel) => (fault: unknown): never => {
 
 function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {
   const { call, route } = hold
+  const spokenAt = route.provider.speaks[route.spoken.name]!
   return {
-    url: channel.baseUrl + pathOf(route.provider.speaks[route.spoken.name]!, route.model.id, call.stream),
+    url: channel.baseUrl + pathFor(call.stream ? spokenAt.stream : spokenAt.plain, route.model.id),
     headers: {
       'content-type': 'application/json',
       'accept': call.stream ? 'text/event-stream' : 'application/json',
@@ -95,6 +95,6 @@ function writeNative({ call, route, cap }: Hold): Uint8Array {
 }
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */
-function pathOf({ plain, stream }: SpokenAt, model: string, streamed: boolean): string {
-  return (streamed ? stream : plain).replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
+export function pathFor(path: string, model: string): string {
+  return path.replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
 }

@@ -126,6 +126,8 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
+  /** What we count of its input, for a call that is learned from. */
+  counted?: Promise<number | undefined>
   /** When the first content, or a whole plain answer, was in hand. */
   firstMs?: number
   /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */

@@ -19,9 +19,11 @@ import type { Caller, Exchange } from './exchange.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
+import type { Learning } from './learning.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
 import { checkModalities } from './modalities.ts'
+import { passedHeaders } from './passed-headers.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 import { bodyHash } from './body-hash.ts'
@@ -68,6 +70,7 @@ export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
   readonly leaving: Leaving
+  readonly learning: Pick<Learning, 'begin' | 'end'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
@@ -78,7 +81,8 @@ const noBody = Buffer.alloc(0)
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs }: PipelineParts): RunCall {
+export function buildPipeline(parts: PipelineParts): RunCall {
+  const { stages, answering, leaving, learning, underWay, nowMs, dateMs } = parts
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
@@ -112,6 +116,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       exchange.hold = await stages.hold(exchange.route, call, exchange)
       timings.add('deduct', holdSinceMs)
 
+      learning.begin(exchange)
       return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
     } catch (fault) {
       const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
@@ -139,6 +144,7 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
         if (place !== undefined) underWay.remove(place)
         place = undefined
         leaving.over(exchange)
+        learning.end(exchange)
         ingress.done()
       },
     }
@@ -159,17 +165,6 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder
-}
-
-/** Visible characters only, and no more than a head may have. */
-function passedHeaders({ passes }: Protocol, ingress: Ingress): Record<string, string> | undefined {
-  if (passes === undefined) return undefined
-  const passed: Record<string, string> = {}
-  for (const name of passes) {
-    const value = ingress.header(name)
-    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) passed[name] = value
-  }
-  return passed
 }
 
 interface Asked {

@@ -1,0 +1,170 @@
+// How long a request is: the provider's own count where it has one, else ours, corrected by what was learned of the
+// model. Nothing is generated and nothing is paid; a provider that fails is answered for by our own count.
+
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
+import { describeFault } from '../base/log.ts'
+import { Stop } from '../base/stop.ts'
+import { estimateTokens } from '../billing/price.ts'
+import type { CountTokens } from '../billing/token-counter.ts'
+import type { Send } from '../http/outgoing.ts'
+import type { Call } from '../protocols/call.ts'
+import type { Json } from '../protocols/checks.ts'
+import { invalid } from '../protocols/checks.ts'
+import type { Conversation } from '../protocols/conversation.ts'
+import { countDialectNamed } from '../protocols/count-list.ts'
+import type { CountDialect } from '../protocols/counting.ts'
+import { withHistory } from '../protocols/openai-responses/state.ts'
+import type { Asked } from '../protocols/protocol.ts'
+import { parseModelName } from '../routing/model-name.ts'
+import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
+import type { Factors } from '../vault/factors.ts'
+import type { Responses } from '../vault/responses.ts'
+import type { LimitRate } from './20-limit-rate.ts'
+import { findModel } from './30-route.ts'
+import { quotaHeaders } from './answer-headers.ts'
+import type { Counting } from './count-request.ts'
+import { askForCount, countPath, countRequest } from './count-request.ts'
+import type { Caller } from './exchange.ts'
+import type { Learning } from './learning.ts'
+import { fullName } from './learning.ts'
+import { addressesIn } from './media.ts'
+import { passedHeaders } from './passed-headers.ts'
+import { promptOf } from './prompt-text.ts'
+
+export interface CountAsk extends Asked {
+  readonly caller: Caller
+  readBody(): Promise<Buffer>
+}
+
+export interface CountReply {
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountReply>
+
+export interface CountingParts {
+  readonly catalogue: Catalogue
+  readonly limitRate: LimitRate
+  readonly countTokens: CountTokens
+  readonly factors: Pick<Factors, 'factor'>
+  readonly learning: Pick<Learning, 'want'>
+  readonly responses: Pick<Responses, 'chain'>
+  readonly send: Send
+  onFailed(channelId: string, detail: string): void
+}
+
+/** An image, a page or a minute of sound: about as much, whatever its bytes. */
+const MEDIA_TOKENS = 1_000
+/** Of a text that nobody had the time to count. */
+const BYTES_BAND = 0.5
+
+export function buildCounting(parts: CountingParts): CountCall {
+  const { catalogue, limitRate, countTokens, factors, learning, responses, send } = parts
+
+  /** With all that it follows, which is no part of its body. */
+  async function whole(call: Call, { accountId }: Caller, dialect: CountDialect): Promise<Call> {
+    const { previous: id, conversation } = call.state ?? {}
+    if (conversation !== undefined) throw invalid('conversation', 'is not served: use "previous_response_id"')
+    if (id === undefined) return call
+    const chain = await responses.chain({ accountId, id })
+    const links = chain.done === 'found' ? chain.links : []
+    if (links.length === 0 || links.some(({ body }) => body === undefined)) {
+      throw invalid('previous_response_id', 'names nothing that could be counted')
+    }
+    const before = links.flatMap(({ body }) => [...body!.input, ...body!.output] as readonly Json[])
+    const body = Buffer.from(JSON.stringify(withHistory(call.json, before, 'count')))
+    return dialect.readCall(body, nowhere)
+  }
+
+  async function providersCount(counting: Counting, way: CountDialect): Promise<Buffer | undefined> {
+    const stop = new Stop<Error>()
+    const timer = setTimeout(() => stop.stop(new Error('it takes too long')), bounds.countAskedMsMax)
+    try {
+      for (const channel of catalogue.channelsOf(counting.provider.id).slice(0, bounds.attemptsPerCallMax)) {
+        const found = await onChannel(counting, way, { channel, stop })
+        if (found !== undefined || stop.reason !== undefined) return found
+      }
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function onChannel(counting: Counting, way: CountDialect, { channel, stop }: OnChannel) {
+    try {
+      return await stop.during(askForCount(send, await countRequest(counting, way, channel), { way, channel, stop }))
+    } catch (fault) {
+      // In its own words a caller is told what is wrong with them; what a translation made of them is not its own.
+      if (fault instanceof Refusal && way === counting.dialect) throw fault
+      parts.onFailed(channel.id, describeFault(fault))
+      return undefined
+    }
+  }
+
+  /** Undefined where there was no time to count all of it. */
+  async function count(text: string): Promise<number | undefined> {
+    const found = await countTokens(Buffer.from(text))
+    return found === undefined || found.uncountedBytes > 0 ? undefined : found.tokens
+  }
+
+  async function ownCounts(counting: Counting): Promise<CountReply> {
+    const { dialect, call } = counting
+    const name = fullName(counting)
+    learning.want(name)
+    const { factor, band } = factors.factor(name)
+    const said = counting.said()
+    const prompts = said === undefined ? dialect.texts!(call).map(textAlone) : [promptOf(said)]
+    const counted = await Promise.all(prompts.map(({ text }) => count(text)))
+    const isCounted = counted.every(one => one !== undefined)
+    const counts = prompts.map(({ text, overhead, media }, at) => {
+      const tokens = (counted[at] ?? estimateTokens(Buffer.byteLength(text))) + overhead
+      return Math.max(1, Math.round(tokens * factor)) + media * MEDIA_TOKENS
+    })
+    const told = `factor=${factor.toFixed(2)}; band=${(isCounted ? band : Math.max(band, BYTES_BAND)).toFixed(2)}`
+    return { body: dialect.writeCounts(counts, call), headers: { 'X-Weir-Count': `estimated; ${told}` } }
+  }
+
+  return async function countCall(ask, dialect) {
+    const read = dialect.readCall(await ask.readBody(), ask)
+    const found = findModel(catalogue, parseModelName(read.model))
+    const { quota } = limitRate(ask.caller)
+    const call = await whole(read, ask.caller, dialect)
+    let meaning: Conversation | undefined
+    const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
+    const passed = passedHeaders(dialect.protocol, ask) ?? {}
+    const counting: Counting = { dialect, ...found, call, passed, said }
+    const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
+    return { body, headers: { ...quotaHeaders(quota), ...headers } }
+  }
+
+  async function byProvider(counting: Counting): Promise<CountReply | undefined> {
+    const way = wayOf(counting)
+    const answer = way && (await providersCount(counting, way))
+    if (answer === undefined) return undefined
+    const { dialect, call } = counting
+    const body = way === dialect ? answer.toString('utf8') : dialect.writeCounts([way!.readCount(answer)!], call)
+    return { body, headers: { 'X-Weir-Count': 'provider' } }
+  }
+}
+
+interface OnChannel {
+  readonly channel: Channel
+  readonly stop: Stop<Error>
+}
+
+const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
+
+const textAlone = (text: string) => ({ text, overhead: 0, media: 0 })
+
+/** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
+function wayOf({ dialect, provider, model, said }: Counting): CountDialect | undefined {
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  const { name } = dialect.protocol
+  if (served.includes(name) && countPath(provider, dialect) !== undefined) return dialect
+  if (dialect.codec === undefined) return undefined
+  const other = served.map(countDialectNamed).find(one => one?.writeConversation && countPath(provider, one))
+  // Nothing is fetched for a count: what would have to be is estimated.
+  return other?.codec !== undefined && addressesIn(said()!, other.codec).size === 0 ? other : undefined
+}
