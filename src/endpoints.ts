@@ -8,6 +8,7 @@ import type { PublicData } from './management/public-data.ts'
 import { countEndpoints } from './count-endpoints.ts'
 import type { CountCall } from './pipeline/counting.ts'
 import type { Caller } from './pipeline/exchange.ts'
+import { listDialect, modelEndpoints } from './model-endpoints.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
 import type { Asked, Protocol } from './protocols/protocol.ts'
@@ -52,13 +53,15 @@ export interface Family {
   readonly verbs?: boolean
   readonly auth: Auth
   readonly dialect: ErrorDialectName
+  /** Its answers, and so its errors, are in the dialect of whoever asks. */
+  readonly negotiates?: boolean
   /** Whether browsers of other origins may call it. */
   readonly cors: boolean
 }
 
 /** The longest prefix that fits decides. */
 export const families: readonly Family[] = [
-  { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', cors: true },
+  { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', negotiates: true, cors: true },
   { prefix: '/v1/messages', auth: 'key', dialect: 'anthropic-messages', cors: true },
   { prefix: '/v1/responses', auth: 'key', dialect: 'openai-responses', cors: true },
   { prefix: '/v1', auth: 'key', dialect: 'openai-chat', cors: true },
@@ -83,7 +86,6 @@ export interface EndpointParts {
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   const { publicData, reportKey, countCall, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
-  const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
@@ -96,10 +98,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     ...countEndpoints(countCall),
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
-    { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
-    { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: model },
-    { method: 'GET', path: '/v1beta/openai/models', auth: 'nobody', answer: data(() => publicData.modelList) },
-    { method: 'GET', path: '/v1beta/openai/models/*', auth: 'nobody', answer: model },
+    ...modelEndpoints(publicData),
     { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },
     { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(() => publicData.providers) },
     { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },
@@ -125,6 +124,11 @@ const readiness = (ready: boolean, ledger: LedgerState): Reply => ({
   status: ready ? 200 : 503,
   body: JSON.stringify({ status: ready ? 'ready' : 'not ready', ledger }),
 })
+
+/** In which dialect it speaks to whoever asks. */
+export function dialectOf({ dialect, negotiates }: Family, asked: Pick<Ask, 'header' | 'query'>): ErrorDialectName {
+  return (negotiates ? listDialect(asked) : undefined) ?? dialect
+}
 
 const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/
 

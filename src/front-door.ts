@@ -10,7 +10,7 @@ import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
 import type { Ask, Endpoint, Family, Reply } from './endpoints.ts'
-import { familyOf } from './endpoints.ts'
+import { dialectOf, familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
 import { callerAddress } from './http/address.ts'
 import type { BodyBounds, BodyType } from './http/body.ts'
@@ -21,6 +21,7 @@ import { errorHeaders } from './pipeline/answer-headers.ts'
 import type { Authenticate } from './pipeline/10-authenticate.ts'
 import type { Ingress, RunCall } from './pipeline/pipeline.ts'
 import { Timings } from './pipeline/timings.ts'
+import type { ErrorDialectName } from './protocols/list.ts'
 import { errorDialects } from './protocols/list.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 
@@ -80,7 +81,10 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       const allowed = preflight(arrival.headers, { ...cors, ...visit.headers })
       if (allowed !== undefined) return allowed
     }
-    const response = await answerIn(family, arrival, visit).catch(fault => turnAway(fault, family, { visit, parts }))
+    const response = await answerIn(family, arrival, visit).catch(fault => {
+      const dialect = dialectOf(family, new Arriving(arrival, parts, visit))
+      return turnAway(fault, dialect, { visit, parts })
+    })
     if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
     return response
   }
@@ -221,11 +225,13 @@ function headBytes({ request, headers }: Arrival): number {
   return bytes
 }
 
-function turnAway(fault: unknown, family: Family, { visit, parts }: Pick<Admission, 'visit' | 'parts'>): Response {
+type Turning = Pick<Admission, 'visit' | 'parts'>
+
+function turnAway(fault: unknown, dialect: ErrorDialectName, { visit, parts }: Turning): Response {
   const meant = fault instanceof Refusal
   if (!meant) parts.log.error('answer failed', { request: visit.requestId, fault: describeFault(fault) })
   const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[family.dialect].writeError(speakRefusal(refusal, visit.requestId))
+  const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, visit.requestId))
   const headers = { 'content-type': 'application/json', ...visit.headers, ...errorHeaders(refusal) }
   return new Response(body, { status, headers })
 }

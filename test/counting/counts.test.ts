@@ -26,7 +26,7 @@ const google = () => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: harn
 
 const system = 'You are a river guide who answers in short sentences.'
 const words = 'How deep is the water at the old bridge today?'
-const schema = { type: 'object', properties: { place: { type: 'string' } }, required: ['place'] } as const
+const schema = { type: 'object' as const, properties: { place: { type: 'string' } }, required: ['place'] }
 
 type Count = (model: string) => Promise<number | undefined>
 
@@ -38,7 +38,7 @@ const sdks: Readonly<Record<string, Count>> = {
     return (await anthropic().messages.countTokens({ model, system, messages, tools })).input_tokens
   },
   async responses(model) {
-    const about = { description: 'Tells how deep the water is', parameters: { ...schema }, strict: false }
+    const about = { description: 'Tells how deep the water is', parameters: schema, strict: false }
     const tools = [{ type: 'function' as const, name: 'depth', ...about }]
     const count = await openai().responses.inputTokens.count({ model, instructions: system, input: words, tools })
     expect(count.object).toBe('response.input_tokens')
