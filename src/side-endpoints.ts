@@ -26,4 +26,11 @@ const calls: readonly (readonly [path: string, call: Protocol])[] = [
   ['/api/v3/context/chat/completions', side['ark-context-chat']],
 ]
 
-export const sideEndpoints = calls.map(([path, call]) => ({ method: 'POST', path, auth: 'key', call }) as const)
+const post = { method: 'POST', auth: 'key' } as const
+
+const embeds = ['/v1beta/*', '/v1/*'].flatMap(path => [
+  { ...post, path, ending: ':embedContent', call: side['gemini-embed'] },
+  { ...post, path, ending: ':batchEmbedContents', call: side['gemini-batch-embed'] },
+])
+
+export const sideEndpoints = [...calls.map(([path, call]) => ({ ...post, path, call })), ...embeds]

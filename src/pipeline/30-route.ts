@@ -74,9 +74,14 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
 function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
-  if (protocol.codec === undefined) return undefined
-  const name = served.find(name => provider.speaks[name] !== undefined && protocolNamed(name)?.codec !== undefined)
-  return name === undefined ? undefined : protocolNamed(name)
+  const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
+  return others.find(other => canMeet(protocol, other))
+}
+
+/** Talk is translated into talk, and vectors into vectors. */
+function canMeet({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
+  if (codec !== undefined) return other?.codec !== undefined
+  return vectors !== undefined && other?.vectors !== undefined
 }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>

@@ -15,11 +15,14 @@ import type { ResolveMedia } from './media.ts'
 import { AttemptFailed } from './opening.ts'
 import type { Meeting, Translation } from './translation.ts'
 import { translationFor, writeTranslated } from './translation.ts'
+import type { VectorTranslation, WrittenVectors } from './vectors.ts'
+import { writeVectorAsk } from './vectors.ts'
 
 export interface Adapted {
   readonly request: OutgoingRequest
   /** Undefined where both sides speak the same dialect. */
   readonly translation: Translation | undefined
+  readonly vectors?: VectorTranslation
 }
 
 export interface AdaptParts {
@@ -29,6 +32,8 @@ export interface AdaptParts {
 
 /** At once where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Adapted> {
+  const asked = writeVectorAsk(meeting)
+  if (asked !== undefined) return adaptVectors(meeting, asked)
   const { accountId } = meeting.hold.route.permit.caller
   const translation = translationFor(meeting, (id, sealed) =>
     parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
@@ -37,6 +42,10 @@ export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Ad
   const request = requestTo(meeting, writeNative(meeting.hold), meeting.exchange.passed)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
+}
+
+async function adaptVectors(meeting: Meeting, { body, vectors }: WrittenVectors): Promise<Adapted> {
+  return { request: await requestTo(meeting, body), translation: undefined, vectors }
 }
 
 async function adaptOther(parts: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {

@@ -21,6 +21,7 @@ import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
 import type { Timings } from './timings.ts'
 import type { Translation } from './translation.ts'
+import type { VectorTranslation } from './vectors.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
 export type Caller = Brand<
@@ -117,6 +118,8 @@ export interface Exchange {
   said?: Conversation
   /** Of the attempt under way, where its upstream speaks another dialect. */
   translation?: Translation | undefined
+  /** The same of embeddings. */
+  vectors?: VectorTranslation | undefined
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
   /** It came with an idempotency key. */
@@ -143,6 +146,11 @@ export interface StopReason {
   readonly outcome: Outcome
   /** Nothing for a caller that is gone. */
   readonly refusal?: Refusal
+}
+
+/** What the translation of the attempt under way could not carry. */
+export function lossesOf({ translation, vectors }: Exchange): readonly string[] {
+  return (translation?.source.notes.losses ?? vectors?.losses)?.codes ?? []
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }

@@ -129,7 +129,8 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   exchange.meter.outputBytes = reading.outputBytes
   exchange.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
-  const { translation } = exchange
+  const { translation, vectors } = exchange
+  if (vectors !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: vectors.writeAnswer(body) }
   if (translation === undefined) return { kind: 'plain', contentType, body }
   const json = reading.json ?? (JSON.parse(body.toString('utf8')) as unknown)
   if (opening.stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
@@ -191,8 +192,9 @@ async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Prom
 }
 
 /** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
-export function wordsFor({ translation }: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
-  return translation === undefined ? { status, message, ...names } : { status, message }
+export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
+  const isSame = exchange.translation === undefined && exchange.vectors === undefined
+  return isSame ? { status, message, ...names } : { status, message }
 }
 
 /** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */

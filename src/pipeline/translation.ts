@@ -12,6 +12,7 @@ import { Losses } from '../protocols/losses.ts'
 import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Exchange, Hold } from './exchange.ts'
+import { refuseLosses } from './vectors.ts'
 
 export interface Translation {
   /** The upstream's side. */
@@ -94,9 +95,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
     media,
     notes: source.notes,
   })
-  if (exchange.strict && losses.codes.length > 0) {
-    throw new Refusal('translation_loses', losses.codes.join(), { hint: `It would lose: ${losses.codes.join(', ')}.` })
-  }
+  refuseLosses(exchange.strict, losses)
   return body
 }
 

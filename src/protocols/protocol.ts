@@ -9,6 +9,7 @@ import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Conversation, MediaPart, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
+import type { VectorCodec } from './vectors.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
 export interface Protocol extends ErrorDialect {
@@ -47,6 +48,8 @@ export interface Protocol extends ErrorDialect {
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+  /** The same, of what makes vectors of texts. */
+  readonly vectors?: VectorCodec
 }
 
 /** How the data of events travel without being events. It has state: one for each stream. */

@@ -37,7 +37,10 @@ const waters: Readonly<Record<string, Water>> = {
   'spring-ark': { base: '/api/v3', speaks: { 'ark-embeddings': '/embeddings' } },
   'spring-gemini': {
     base: '/v1beta',
-    speaks: { 'gemini-embed': '/models/{model}:embedContent', 'gemini-batch-embed': '/models/{model}:batchEmbedContents' },
+    speaks: {
+      'gemini-batch-embed': '/models/{model}:batchEmbedContents',
+      'gemini-embed': '/models/{model}:embedContent',
+    },
   },
 }
 

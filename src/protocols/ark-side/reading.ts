@@ -6,6 +6,7 @@ import { invalid, missing, optional } from '../checks.ts'
 import { writeError } from '../ark/errors.ts'
 import { isObject } from '../json-object.ts'
 import { readUsage } from '../openai-chat/usage.ts'
+import { vectorCodec } from '../openai-side/vectors.ts'
 import type { Protocol } from '../protocol.ts'
 import { answerReader, noFrames, readJsonCall, writeModel } from '../side-call.ts'
 import { readInputUsage } from '../side-usage.ts'
@@ -18,6 +19,7 @@ const PART_BYTES = 4_000
 export const embeddings: Protocol = {
   ...base,
   name: 'ark-embeddings',
+  vectors: vectorCodec,
   readCall(body) {
     const call = readJsonCall('ark-embeddings', body, ['input'])
     const { input } = call.json
