@@ -47,6 +47,7 @@ export function buildCalls(parts: CallParts) {
   const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
+  const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const stages = {
@@ -61,6 +62,7 @@ export function buildCalls(parts: CallParts) {
       times: world.attemptTimes,
       reasoning: vault.reasoning,
       resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),
+      onForward: exchange => learning.begin(exchange),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
@@ -68,8 +70,16 @@ export function buildCalls(parts: CallParts) {
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
-  const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
-  const runCall = buildPipeline({ stages, answering, leaving, learning, underWay, nowMs, dateMs })
+  const runCall = buildPipeline({
+    ...{ stages, answering, underWay, nowMs, dateMs },
+    leaving: {
+      left: exchange => leaving.left(exchange),
+      over(exchange) {
+        leaving.over(exchange)
+        learning.end(exchange)
+      },
+    },
+  })
   const countCall = buildCounting({
     ...{ catalogue, limitRate: stages.limitRate, countTokens: counter.count, send: upstreams.send },
     ...{ factors: vault.factors, responses: vault.responses, learning },

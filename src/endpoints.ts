@@ -2,50 +2,15 @@
 // of its prefix decides who may learn that, and in which dialect.
 
 import type { LedgerState } from './billing/auditor.ts'
-import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
+import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
 import { countEndpoints } from './count-endpoints.ts'
 import type { CountCall } from './pipeline/counting.ts'
-import type { Caller } from './pipeline/exchange.ts'
 import { listDialect, modelEndpoints } from './model-endpoints.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { protocols } from './protocols/list.ts'
-import type { Asked, Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
-
-/** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
-export type Auth = 'key' | 'token' | 'nobody'
-
-export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Whole, or ending in `/*` for everything below. */
-  readonly path: string
-  /** What a path below must end with, for dialects whose paths end in a verb. */
-  readonly ending?: string
-  readonly auth: Auth
-  /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
-  readonly call?: Protocol
-  readonly answer?: Answer
-}
-
-/** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
-
-export interface Ask extends Asked {
-  /** The body, a JSON text within the bounds of one. */
-  readBody(): Promise<Buffer>
-  /** Who has the management token, or the API key; only where the endpoint asks for one. */
-  readonly holder?: TokenHolder
-  readonly caller?: Caller
-}
-
-export interface Reply {
-  readonly status?: number
-  readonly body: string
-  readonly contentType?: string
-  readonly headers?: Readonly<Record<string, string>>
-}
 
 export interface Family {
   readonly prefix: string

@@ -1,6 +1,6 @@
 // The URLs of the list of models. One path serves three kinds of clients, which are told apart by what they send.
 
-import type { Answer, Ask, Endpoint } from './endpoints.ts'
+import type { Answer, Ask, Endpoint } from './endpoint.ts'
 import type { ListShape } from './management/model-lists.ts'
 import { findListed, listShapes } from './management/model-lists.ts'
 import type { PublicData } from './management/public-data.ts'

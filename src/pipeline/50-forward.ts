@@ -14,6 +14,8 @@ import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
 
 export interface ForwardParts extends AttemptParts {
+  /** Sees every call before it goes upstream, while its words are there. */
+  onForward(exchange: Exchange): void
   onAttemptFailed(channelId: string, detail: string): void
 }
 
@@ -22,6 +24,7 @@ export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
 export function buildForward(parts: ForwardParts): Forward {
   return async function forward(hold, exchange) {
     const { timings, attempts } = exchange
+    parts.onForward(exchange)
     let last: AttemptFailed | undefined
     for (;;) {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for

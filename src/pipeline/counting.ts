@@ -5,8 +5,6 @@ import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import { Stop } from '../base/stop.ts'
-import { estimateTokens } from '../billing/price.ts'
-import type { CountTokens } from '../billing/token-counter.ts'
 import type { Send } from '../http/outgoing.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Json } from '../protocols/checks.ts'
@@ -18,7 +16,6 @@ import { withHistory } from '../protocols/openai-responses/state.ts'
 import type { Asked } from '../protocols/protocol.ts'
 import { parseModelName } from '../routing/model-name.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
-import type { Factors } from '../vault/factors.ts'
 import type { Responses } from '../vault/responses.ts'
 import type { LimitRate } from './20-limit-rate.ts'
 import { findModel } from './30-route.ts'
@@ -26,42 +23,29 @@ import { quotaHeaders } from './answer-headers.ts'
 import type { Counting } from './count-request.ts'
 import { askForCount, countPath, countRequest } from './count-request.ts'
 import type { Caller } from './exchange.ts'
-import type { Learning } from './learning.ts'
-import { fullName } from './learning.ts'
 import { addressesIn } from './media.ts'
+import type { CountReply, OwnCountParts } from './own-counts.ts'
+import { buildOwnCounts } from './own-counts.ts'
 import { passedHeaders } from './passed-headers.ts'
-import { promptOf } from './prompt-text.ts'
 
 export interface CountAsk extends Asked {
   readonly caller: Caller
   readBody(): Promise<Buffer>
 }
 
-export interface CountReply {
-  readonly body: string
-  readonly headers: Readonly<Record<string, string>>
-}
-
 export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountReply>
 
-export interface CountingParts {
+export interface CountingParts extends OwnCountParts {
   readonly catalogue: Catalogue
   readonly limitRate: LimitRate
-  readonly countTokens: CountTokens
-  readonly factors: Pick<Factors, 'factor'>
-  readonly learning: Pick<Learning, 'want'>
   readonly responses: Pick<Responses, 'chain'>
   readonly send: Send
   onFailed(channelId: string, detail: string): void
 }
 
-/** An image, a page or a minute of sound: about as much, whatever its bytes. */
-const MEDIA_TOKENS = 1_000
-/** Of a text that nobody had the time to count. */
-const BYTES_BAND = 0.5
-
 export function buildCounting(parts: CountingParts): CountCall {
-  const { catalogue, limitRate, countTokens, factors, learning, responses, send } = parts
+  const { catalogue, limitRate, responses, send } = parts
+  const ownCounts = buildOwnCounts(parts)
 
   /** With all that it follows, which is no part of its body. */
   async function whole(call: Call, { accountId }: Caller, dialect: CountDialect): Promise<Call> {
@@ -103,29 +87,6 @@ export function buildCounting(parts: CountingParts): CountCall {
     }
   }
 
-  /** Undefined where there was no time to count all of it. */
-  async function count(text: string): Promise<number | undefined> {
-    const found = await countTokens(Buffer.from(text))
-    return found === undefined || found.uncountedBytes > 0 ? undefined : found.tokens
-  }
-
-  async function ownCounts(counting: Counting): Promise<CountReply> {
-    const { dialect, call } = counting
-    const name = fullName(counting)
-    learning.want(name)
-    const { factor, band } = factors.factor(name)
-    const said = counting.said()
-    const prompts = said === undefined ? dialect.texts!(call).map(textAlone) : [promptOf(said)]
-    const counted = await Promise.all(prompts.map(({ text }) => count(text)))
-    const isCounted = counted.every(one => one !== undefined)
-    const counts = prompts.map(({ text, overhead, media }, at) => {
-      const tokens = (counted[at] ?? estimateTokens(Buffer.byteLength(text))) + overhead
-      return Math.max(1, Math.round(tokens * factor)) + media * MEDIA_TOKENS
-    })
-    const told = `factor=${factor.toFixed(2)}; band=${(isCounted ? band : Math.max(band, BYTES_BAND)).toFixed(2)}`
-    return { body: dialect.writeCounts(counts, call), headers: { 'X-Weir-Count': `estimated; ${told}` } }
-  }
-
   return async function countCall(ask, dialect) {
     const read = dialect.readCall(await ask.readBody(), ask)
     const found = findModel(catalogue, parseModelName(read.model))
@@ -155,8 +116,6 @@ interface OnChannel {
 }
 
 const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
-
-const textAlone = (text: string) => ({ text, overhead: 0, media: 0 })
 
 /** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
 function wayOf({ dialect, provider, model, said }: Counting): CountDialect | undefined {

@@ -19,7 +19,6 @@ import type { Caller, Exchange } from './exchange.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
-import type { Learning } from './learning.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
 import { checkModalities } from './modalities.ts'
@@ -69,8 +68,7 @@ export interface Ingress extends Carriers {
 export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
-  readonly leaving: Leaving
-  readonly learning: Pick<Learning, 'begin' | 'end'>
+  readonly leaving: Pick<Leaving, 'left' | 'over'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
@@ -81,8 +79,7 @@ const noBody = Buffer.alloc(0)
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline(parts: PipelineParts): RunCall {
-  const { stages, answering, leaving, learning, underWay, nowMs, dateMs } = parts
+export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs }: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, nowMs)
     const { timings } = exchange
@@ -116,7 +113,6 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.hold = await stages.hold(exchange.route, call, exchange)
       timings.add('deduct', holdSinceMs)
 
-      learning.begin(exchange)
       return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
     } catch (fault) {
       const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
@@ -144,7 +140,6 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         if (place !== undefined) underWay.remove(place)
         place = undefined
         leaving.over(exchange)
-        learning.end(exchange)
         ingress.done()
       },
     }

@@ -26,7 +26,7 @@ export interface CountDialect {
 /** The fields of a request that a count has a place for. */
 export function onlyFields(body: string, fields: readonly string[]): string {
   const json = JSON.parse(body) as Json
-  return JSON.stringify(Object.fromEntries(fields.filter(name => json[name] !== undefined).map(name => [name, json[name]])))
+  return JSON.stringify(Object.fromEntries(Object.entries(json).filter(([name]) => fields.includes(name))))
 }
 
 /** JSON, or undefined for what is none. */

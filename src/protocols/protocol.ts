@@ -42,8 +42,8 @@ export interface Protocol extends ErrorDialect {
   /** For calls whose stream is not one of server-sent events. */
   openFraming?(call: Call): Framing | undefined
   /**
-   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects whose
-   * later reports only tell what has changed.
+   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects
+   * whose later reports only tell what has changed.
    */
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */

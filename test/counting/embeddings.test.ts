@@ -49,7 +49,8 @@ describe.each(springs)('at %s', spring => {
     expect(last().path).toMatch(/embeddings$|:batchEmbedContents$/)
     expect(JSON.stringify(last().json())).not.toContain('spring')
     const isReported = spring !== 'spring-gemini'
-    expect(noted()).toMatchObject({ usage_source: isReported ? 'reported' : 'estimated', dialect: 'gemini-batch-embed' })
+    const usage_source = isReported ? 'reported' : 'estimated'
+    expect(noted()).toMatchObject({ usage_source, dialect: 'gemini-batch-embed' })
     // Where nothing is reported, sixteen bytes of text are four tokens.
     expect((await spent()) - before).toBe(isReported ? 40_000n : 4_000n)
   })

@@ -53,7 +53,8 @@ const models = [
 export async function startLakes(options: HarnessOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-lakes-'))
   const env: Record<string, string> = { WEIR_PROVIDERS: folder }
-  const named = Object.entries(waters).map(([id, water]) => ({ id, water, name: id.toUpperCase().replaceAll('-', '_') }))
+  const nameOf = (id: string): string => id.toUpperCase().replaceAll('-', '_')
+  const named = Object.entries(waters).map(([id, water]) => ({ id, water, name: nameOf(id) }))
   for (const { id, name, water } of named) {
     const { base: _base, ...paths } = water
     const at = { baseUrl: 'http://127.0.0.1:9', keyEnv: `${name}_KEY`, baseUrlEnv: `${name}_URL` }

@@ -139,8 +139,9 @@ describe('the others', () => {
 
   test('a model that does not talk says so', async () => {
     const speaks = ['openai-embeddings']
-    expect(await page('/v1/models/openai/text-embedding-3-small')).toMatchObject({ speaks })
-    expect(await page('/v1/models/openai/text-embedding-3-small', version)).toMatchObject({ speaks, capabilities: null })
+    const path = '/v1/models/openai/text-embedding-3-small'
+    expect(await page(path)).toMatchObject({ speaks })
+    expect(await page(path, version)).toMatchObject({ speaks, capabilities: null })
     expect(await page('/v1/models/openai/gpt-4o-mini')).not.toHaveProperty('speaks')
   })
 })
