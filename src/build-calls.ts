@@ -2,8 +2,10 @@
 
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
+import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
@@ -17,15 +19,23 @@ import { buildForward } from './pipeline/50-forward.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
+import { buildBackground } from './pipeline/background.ts'
+import { buildCompacting } from './pipeline/compacting.ts'
 import { buildCounting } from './pipeline/counting.ts'
+import { buildFollowing } from './pipeline/following.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
 import { buildLearning } from './pipeline/learning.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
+import { buildResponsesAsking } from './pipeline/responses-asking.ts'
+import { keepingSettle } from './pipeline/response-keeping.ts'
 import { buildSettling } from './pipeline/settling.ts'
+import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
+import { buildUpstreamAsking } from './pipeline/upstream-asking.ts'
+import { buildAskUpstream } from './pipeline/whole-answer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -47,6 +57,8 @@ export function buildCalls(parts: CallParts) {
   const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
+  const compacting = buildCompacting(seal)
+  const following = buildFollowing({ responses: vault.responses, compacting })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -55,6 +67,7 @@ export function buildCalls(parts: CallParts) {
     limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
+    following,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
       send: upstreams.send,
@@ -69,9 +82,11 @@ export function buildCalls(parts: CallParts) {
   const stallMs = world.attemptTimes.betweenChunksMs
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
-  const answering = buildAnswering({ settle: settling.settle, log, silence: heard, deadlines, leaving, stallMs })
+  const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
+  const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
+  const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
   const runCall = buildPipeline({
-    ...{ stages, answering, underWay, nowMs, dateMs },
+    ...{ stages, answering, background, underWay, nowMs, dateMs },
     leaving: {
       left: exchange => leaving.left(exchange),
       over(exchange) {
@@ -82,8 +97,25 @@ export function buildCalls(parts: CallParts) {
   })
   const countCall = buildCounting({
     ...{ catalogue, limitRate: stages.limitRate, countTokens: counter.count, send: upstreams.send },
-    ...{ factors: vault.factors, responses: vault.responses, learning },
+    ...{ factors: vault.factors, following, learning },
     onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall }
+  const responses = buildResponsesAsking({
+    ...{ responses: vault.responses, background, following, compacting, dateMs },
+    upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
+  })
+  const tasks = new TaskService({
+    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ limitRate: stages.limitRate, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
+    askUpstream: buildAskUpstream(upstreams.send, deadlines),
+    priceOf: version => priceOf(store, version),
+  })
+  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks }
+}
+
+/** What was admitted under it is billed by it, however long ago that was. */
+function priceOf({ reader }: Store, version: number): Price {
+  const row = reader.price(version)
+  if (row === undefined) throw new Error(`there is no version ${version} of the prices`)
+  return readRow(row.model, version, row.price)
 }

@@ -1,8 +1,8 @@
 // What one URL is that we answer: how it is asked, who may, and who answers.
 
 import type { TokenHolder } from './identity/token.ts'
-import type { Caller } from './pipeline/exchange.ts'
-import type { Asked, Protocol } from './protocols/protocol.ts'
+import type { StateAsk } from './pipeline/responses-asking.ts'
+import type { Protocol } from './protocols/protocol.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
 export type Auth = 'key' | 'token' | 'nobody'
@@ -13,6 +13,8 @@ export interface Endpoint {
   readonly path: string
   /** What a path below must end with, for dialects whose paths end in a verb. */
   readonly ending?: string
+  /** Below it stands one name, without a slash. */
+  readonly named?: boolean
   readonly auth: Auth
   /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
   readonly call?: Protocol
@@ -20,14 +22,16 @@ export interface Endpoint {
 }
 
 /** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export type Answer = (ask: Ask) => Reply | undefined | Promise<Reply | undefined>
+export type Answer = (ask: Ask) => Answered | Promise<Answered>
 
-export interface Ask extends Asked {
+export type Answered = Reply | Response | undefined
+
+export interface Ask extends StateAsk {
+  readonly callId: number
   /** The body, a JSON text within the bounds of one. */
   readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
-  readonly caller?: Caller
 }
 
 export interface Reply {

@@ -8,7 +8,9 @@ import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
 import { countEndpoints } from './count-endpoints.ts'
 import type { CountCall } from './pipeline/counting.ts'
 import { listDialect, modelEndpoints } from './model-endpoints.ts'
+import type { ResponsesAsking } from './pipeline/responses-asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
+import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
 import { sideEndpoints } from './side-endpoints.ts'
 
@@ -44,12 +46,14 @@ export interface EndpointParts {
   readonly countCall: CountCall
   readonly publicData: PublicData
   readonly reportKey: ReportKey
+  readonly responses: ResponsesAsking
+  readonly tasks: TaskService
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
-  const { publicData, reportKey, countCall, isReady, ledgerState } = parts
+  const { publicData, reportKey, countCall, tasks, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
@@ -61,6 +65,12 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
     ...countEndpoints(countCall),
+    ...responsesEndpoints(parts.responses),
+
+    { method: 'POST', path: TASKS, auth: 'key', answer: ask => tasks.create(ask) },
+    { method: 'GET', path: TASKS, auth: 'key', answer: ask => tasks.list(ask) },
+    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.get(ask) },
+    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     ...modelEndpoints(publicData),
@@ -77,12 +87,30 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   ]
 }
 
+const TASKS = '/api/v3/contents/generations/tasks'
+
 const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
 const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
+
+/** Responses that are kept, in both dialects that have them. */
+function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
+  const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
+  return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
+    const one = { path: `${root}/*`, named: true, auth: 'key' } as const
+    const asks = (name: keyof ResponsesAsking): Answer => ask => asking[name](ask, protocol)
+    return [
+      { method: 'POST', path: `${root}/compact`, auth: 'key', answer: asks('compact') },
+      { ...one, method: 'GET', ending: '/input_items', answer: asks('inputItems') },
+      { ...one, method: 'POST', ending: '/cancel', answer: asks('cancel') },
+      { ...one, method: 'GET', answer: asks('retrieve') },
+      { ...one, method: 'DELETE', answer: asks('delete') },
+    ]
+  })
+}
 
 /** Books that do not agree freeze their own account; all others must be served. */
 const readiness = (ready: boolean, ledger: LedgerState): Reply => ({

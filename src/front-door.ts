@@ -9,7 +9,7 @@ import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
-import type { Ask, Endpoint, Reply } from './endpoint.ts'
+import type { Answered, Ask, Endpoint } from './endpoint.ts'
 import type { Family } from './endpoints.ts'
 import { dialectOf, familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
@@ -48,7 +48,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
-    whole.get(path) ?? below.filter(({ path: above, ending = '' }) => isBelow(path, above) && path.endsWith(ending))
+    whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
 
   async function answerIn(family: Family, arrival: Arrival, visit: Visit): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
@@ -66,8 +66,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
-    const reply = await answerOf(endpoint, arriving, admitted)
+    const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
+    if (reply instanceof Response) return withHeaders(reply, visit.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers, ...reply.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
@@ -86,17 +87,32 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       const dialect = dialectOf(family, new Arriving(arrival, parts, visit))
       return turnAway(fault, dialect, { visit, parts })
     })
-    if (cors !== undefined) for (const [name, value] of Object.entries(cors)) response.headers.set(name, value)
-    return response
+    return cors === undefined ? response : withHeaders(response, cors)
   }
 }
 
-async function answerOf({ answer }: Endpoint, arriving: Arriving, admitted: Admitted): Promise<Reply | undefined> {
+function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
+  return response
+}
+
+interface Admitting {
+  readonly arrival: Arrival
+  readonly arriving: Arriving
+  readonly visit: Visit
+  readonly admitted: Admitted
+}
+
+async function answerOf({ answer }: Endpoint, { arrival, arriving, visit, admitted }: Admitting): Promise<Answered> {
   let isRead = false
   const ask: Ask = {
-    path: arriving.path,
+    callId: visit.callId,
+    path: arrival.path,
     query: name => arriving.query(name),
     header: name => arriving.header(name),
+    requestId: visit.requestId,
+    queries: name => arrival.queries(name),
+    lingers: () => arrival.done(),
     readBody() {
       isRead = true
       return arriving.readBody('json')
@@ -112,7 +128,11 @@ async function answerOf({ answer }: Endpoint, arriving: Arriving, admitted: Admi
 
 type Admitted = Pick<Ask, 'holder' | 'caller'>
 
-const isBelow = (path: string, above: string): boolean => path.startsWith(above.slice(0, -1))
+function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
+  const root = above.slice(0, -1)
+  if (!path.startsWith(root) || !path.endsWith(ending)) return false
+  return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))
+}
 
 interface Visit {
   readonly callId: number
@@ -207,7 +227,9 @@ class Arriving implements Ingress {
 }
 
 function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
-  if (candidates.length === 0) return new Refusal('path_unknown', arrival.path)
+  // A verb of Google's that we do not have is no model that it could be read as.
+  const isVerb = arrival.method === 'POST' && /:[A-Za-z]+$/.test(arrival.path)
+  if (candidates.length === 0 || isVerb) return new Refusal('path_unknown', arrival.path)
   const allow = candidates.map(candidate => candidate.method).join(', ')
   return new Refusal('method_not_allowed', arrival.path, { headers: { allow } })
 }

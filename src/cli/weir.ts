@@ -24,11 +24,11 @@ const rows: Readonly<Record<string, Row>> = {
     print: ({ key }) => [key as string],
   }),
   'keys set': asking({
-    usage: 'keys set <key or key id> [--clamp on|off] [--bodies on|off]',
-    about: 'whether a call that its funds do not cover is cut to what they cover, and whether bodies are kept',
+    usage: 'keys set <key or key id> [--clamp on|off] [--bodies on|off] [--strict on|off]',
+    about: 'cut calls to what funds cover, keep bodies, refuse calls that would lose something in translation',
     command: 'keys-set',
     places: ['key'],
-    options: ['clamp', 'bodies'],
+    options: ['clamp', 'bodies', 'strict'],
   }),
   'keys revoke': asking({
     usage: 'keys revoke <key or key id>',

@@ -12,6 +12,8 @@ import { saidCharsMax } from './connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
 
 export interface OutgoingRequest {
+  /** POST if not given, as all our calls are. */
+  readonly method?: 'POST' | 'GET' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -54,19 +56,22 @@ export interface ClientOptions {
 export function openClient(options: ClientOptions = {}): Client {
   const targets = new Map<string, Target>()
   const pools = new Map<string, ConnectionPool>()
-  function targetOf(url: string): Target {
-    let target = targets.get(url)
+  /** Where calls go there are few addresses; what else is asked for has the name of one thing in its own. */
+  function targetOf({ url, method }: OutgoingRequest): Target {
+    const isCall = method === undefined
+    let target = isCall ? targets.get(url) : undefined
     if (target === undefined) {
-      target = readTarget(url, pools, options)
-      targets.set(url, target)
+      target = readTarget(url, method ?? 'POST', { pools, options })
+      if (isCall) targets.set(url, target)
     }
     return target
   }
   return {
-    send({ url, headers, body, onSend }, stop) {
+    send(request, stop) {
+      const { headers, body, onSend } = request
       try {
         stop.throwIfStopped()
-        const target = targetOf(url)
+        const target = targetOf(request)
         const words = writeHead(target.start, headers, body.length)
         const answer = new Answer(target.pool, onSend)
         stop.onStop(() => answer.discard())
@@ -81,14 +86,19 @@ export function openClient(options: ClientOptions = {}): Client {
   }
 }
 
-/** An address as far as it is the same for every call. Addresses are the operator's, so there are few. */
+/** An address as far as it is the same for every request to it. */
 interface Target {
   readonly pool: ConnectionPool
   /** The request's first two lines. */
   readonly start: string
 }
 
-function readTarget(text: string, pools: Map<string, ConnectionPool>, options: ClientOptions): Target {
+interface TargetParts {
+  readonly pools: Map<string, ConnectionPool>
+  readonly options: ClientOptions
+}
+
+function readTarget(text: string, method: string, { pools, options }: TargetParts): Target {
   const url = new URL(text)
   const tls = url.protocol === 'https:'
   assert(tls || url.protocol === 'http:', 'an upstream is spoken to over HTTP')
@@ -100,7 +110,7 @@ function readTarget(text: string, pools: Map<string, ConnectionPool>, options: C
     pool = new ConnectionPool(place, options.idleSeconds ?? bounds.idleConnectionSecondsMax)
     pools.set(url.origin, pool)
   }
-  return { pool, start: `POST ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` }
+  return { pool, start: `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` }
 }
 
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/

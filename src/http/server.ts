@@ -8,6 +8,8 @@ export interface Arrival {
   /** Decoded once and free of dot segments, which the runtime has resolved. */
   readonly path: string
   query(name: string): string | null
+  /** Every value of that name. */
+  queries(name: string): readonly string[]
   /** The address of the socket's other end. */
   socketAddress(): string
   /** Lifts the idle timeout: the answer may take long, and deadlines of our own apply. */
@@ -83,6 +85,10 @@ class Arrived implements Arrival {
 
   query(name: string): string | null {
     return this.#search === '' ? null : new URLSearchParams(this.#search).get(name)
+  }
+
+  queries(name: string): readonly string[] {
+    return this.#search === '' ? [] : new URLSearchParams(this.#search).getAll(name)
   }
 
   socketAddress(): string {

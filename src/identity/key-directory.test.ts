@@ -12,6 +12,7 @@ const row = (id: number, revoked = false): KeyRow => ({
   pricePerMille: 1000,
   revoked,
   clamps: false,
+  strict: false,
   keepsBodies: false,
 })
 const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32))

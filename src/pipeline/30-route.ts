@@ -29,6 +29,13 @@ export interface Asked {
   readonly searches: boolean
   /** What it is counted in besides tokens. */
   readonly units?: Units | undefined
+  /** Where what it follows is kept, and its name there. */
+  readonly keptAt?: KeptAt | undefined
+}
+
+export interface KeptAt {
+  readonly channel: string
+  readonly upstreamId: string
 }
 
 export type RouteCall = (permit: Permit, asked: Asked) => Route
@@ -66,7 +73,10 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
     const { perMille } = permit.caller
     const price: PricedOrFree =
       current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
-    return { permit, provider, model, price, spoken, channels } as Route
+    const keeps = provider.can.keepsResponses && spoken === protocol
+    const keeper = keeps ? channels.find(({ id }) => id === asked.keptAt?.channel) : undefined
+    const pinned = keeper && { channels: [keeper], follows: asked.keptAt!.upstreamId }
+    return { permit, provider, model, price, spoken, channels, ...pinned } as Route
   }
 }
 

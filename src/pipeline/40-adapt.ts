@@ -14,7 +14,7 @@ import type { Hold } from './exchange.ts'
 import type { ResolveMedia } from './media.ts'
 import { AttemptFailed } from './opening.ts'
 import type { Meeting, Translation } from './translation.ts'
-import { translationFor, writeTranslated } from './translation.ts'
+import { originOf, translationFor, writeTranslated } from './translation.ts'
 import type { VectorTranslation, WrittenVectors } from './vectors.ts'
 import { writeVectorAsk } from './vectors.ts'
 
@@ -39,7 +39,7 @@ export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Ad
     parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
   )
   if (translation !== undefined) return adaptOther(parts, meeting, translation)
-  const request = requestTo(meeting, writeNative(meeting.hold), meeting.exchange.passed)
+  const request = requestTo(meeting, writeNative(meeting), meeting.exchange.passed)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
 }
@@ -97,10 +97,13 @@ function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed)
 
 type Passed = Readonly<Record<string, string>>
 
-function writeNative({ call, route, cap }: Hold): Uint8Array {
+function writeNative({ hold: { call, route, cap }, channel }: Meeting): Uint8Array {
   const { streamUsage, outputCap } = route.provider.can
-  const target = { model: route.model.id, askUsage: streamUsage, capField: outputCap }
-  return route.spoken.writeCall(call, cap === undefined ? target : { ...target, cap })
+  const model = route.model.id
+  const target = { model, askUsage: streamUsage, capField: outputCap, origin: originOf(channel.id, model) }
+  if (cap === undefined && route.follows === undefined) return route.spoken.writeCall(call, target)
+  const previous = route.follows === undefined ? {} : { previous: route.follows }
+  return route.spoken.writeCall(call, { ...target, ...previous, ...(cap !== undefined && { cap }) })
 }
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */

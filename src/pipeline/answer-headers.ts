@@ -16,7 +16,8 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   }
   if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
-  const losses = lossesOf(exchange)
+  const told = lossesOf(exchange)
+  const losses = exchange.unkept ? [...told, 'store'] : told
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
   else exchange.timings.writeTo(headers)

@@ -34,6 +34,7 @@ export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
   readonly #meter: Meter
+  readonly #kept: Exchange['kept']
   readonly #choices: number
   /** Where the caller speaks another dialect. */
   readonly #turner: FrameTurner | undefined
@@ -45,6 +46,7 @@ export class AnswerReader {
     this.#turner = turner
     this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(spoken))
     this.#meter = exchange.meter
+    this.#kept = exchange.kept
     this.#choices = exchange.call?.choices ?? 1
   }
 
@@ -94,13 +96,22 @@ export class AnswerReader {
   /** The upstream's own bytes, or what they mean in the caller's dialect. */
   #forCaller(bytes: SseFrame, reading: FrameReading): Buffer {
     const turner = this.#turner
-    if (turner === undefined || reading.kind === 'error' || reading.kind === 'garbage') return bytes
+    const isLast = reading.kind === 'terminal'
+    if (turner === undefined || reading.kind === 'error' || reading.kind === 'garbage') {
+      if (isLast) this.#kept?.take(bytes, reading.json)
+      return bytes
+    }
     const said = turner.take(reading)
-    return reading.kind === 'terminal' ? Buffer.concat([said, turner.end()]) : said
+    return isLast ? this.#ended(Buffer.concat([said, turner.end()])) : said
+  }
+
+  #ended(last: Buffer): Buffer {
+    this.#kept?.take(last)
+    return last
   }
 
   /** The last words of an answer whose stream ended without any, though the model was done. */
   unsaidEnd(): Buffer {
-    return this.#turner?.end() ?? Buffer.from(this.#protocol.lastEvent)
+    return this.#ended(this.#turner?.end() ?? Buffer.from(this.#protocol.lastEvent))
   }
 }

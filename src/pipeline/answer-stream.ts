@@ -34,6 +34,8 @@ export interface Silence {
 
 export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 
+const COMMENT = ': \n\n'
+
 export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
@@ -48,7 +50,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
   opening.catch(() => {}) // told to the caller below, if it is still there
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.
-    const beat = (): void => void caller.write(': \n\n')?.catch(() => {})
+    const beat = (): void => void caller.write(exchange.framing?.heartbeat ?? COMMENT)?.catch(() => {})
     beat()
     const heart = setInterval(beat, parts.silence.heartbeatMs)
     let opened: Opened

@@ -6,23 +6,19 @@ import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import { Stop } from '../base/stop.ts'
 import type { Send } from '../http/outgoing.ts'
-import type { Call } from '../protocols/call.ts'
-import type { Json } from '../protocols/checks.ts'
-import { invalid } from '../protocols/checks.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import { countDialectNamed } from '../protocols/count-list.ts'
 import type { CountDialect } from '../protocols/counting.ts'
-import { withHistory } from '../protocols/openai-responses/state.ts'
 import type { Asked } from '../protocols/protocol.ts'
 import { parseModelName } from '../routing/model-name.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
-import type { Responses } from '../vault/responses.ts'
 import type { LimitRate } from './20-limit-rate.ts'
 import { findModel } from './30-route.ts'
 import { quotaHeaders } from './answer-headers.ts'
 import type { Counting } from './count-request.ts'
 import { askForCount, countPath, countRequest } from './count-request.ts'
 import type { Caller } from './exchange.ts'
+import type { Following } from './following.ts'
 import { addressesIn } from './media.ts'
 import type { CountReply, OwnCountParts } from './own-counts.ts'
 import { buildOwnCounts } from './own-counts.ts'
@@ -38,29 +34,14 @@ export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountR
 export interface CountingParts extends OwnCountParts {
   readonly catalogue: Catalogue
   readonly limitRate: LimitRate
-  readonly responses: Pick<Responses, 'chain'>
+  readonly following: Pick<Following, 'whole'>
   readonly send: Send
   onFailed(channelId: string, detail: string): void
 }
 
 export function buildCounting(parts: CountingParts): CountCall {
-  const { catalogue, limitRate, responses, send } = parts
+  const { catalogue, limitRate, following, send } = parts
   const ownCounts = buildOwnCounts(parts)
-
-  /** With all that it follows, which is no part of its body. */
-  async function whole(call: Call, { accountId }: Caller, dialect: CountDialect): Promise<Call> {
-    const { previous: id, conversation } = call.state ?? {}
-    if (conversation !== undefined) throw invalid('conversation', 'is not served: use "previous_response_id"')
-    if (id === undefined) return call
-    const chain = await responses.chain({ accountId, id })
-    const links = chain.done === 'found' ? chain.links : []
-    if (links.length === 0 || links.some(({ body }) => body === undefined)) {
-      throw invalid('previous_response_id', 'names nothing that could be counted')
-    }
-    const before = links.flatMap(({ body }) => [...body!.input, ...body!.output] as readonly Json[])
-    const body = Buffer.from(JSON.stringify(withHistory(call.json, before, 'count')))
-    return dialect.readCall(body, nowhere)
-  }
 
   async function providersCount(counting: Counting, way: CountDialect): Promise<Buffer | undefined> {
     const stop = new Stop<Error>()
@@ -90,14 +71,14 @@ export function buildCounting(parts: CountingParts): CountCall {
   return async function countCall(ask, dialect) {
     const read = dialect.readCall(await ask.readBody(), ask)
     const found = findModel(catalogue, parseModelName(read.model))
-    const { quota } = limitRate(ask.caller)
-    const call = await whole(read, ask.caller, dialect)
+    const permit = limitRate(ask.caller)
+    const call = await following.whole(read, permit, dialect)
     let meaning: Conversation | undefined
     const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
     const passed = passedHeaders(dialect.protocol, ask) ?? {}
     const counting: Counting = { dialect, ...found, call, passed, said }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
-    return { body, headers: { ...quotaHeaders(quota), ...headers } }
+    return { body, headers: { ...quotaHeaders(permit.quota), ...headers } }
   }
 
   async function byProvider(counting: Counting): Promise<CountReply | undefined> {
@@ -114,8 +95,6 @@ interface OnChannel {
   readonly channel: Channel
   readonly stop: Stop<Error>
 }
-
-const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
 
 /** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
 function wayOf({ dialect, provider, model, said }: Counting): CountDialect | undefined {

@@ -17,8 +17,10 @@ import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 import type { Claim } from './idempotency.ts'
+import type { KeptCall } from './kept-call.ts'
 import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
+import type { Renaming } from './renaming.ts'
 import type { Timings } from './timings.ts'
 import type { Translation } from './translation.ts'
 import type { VectorTranslation } from './vectors.ts'
@@ -34,6 +36,8 @@ export type Caller = Brand<
     readonly perMille: bigint
     /** A call that its funds do not cover is cut to what they cover. */
     readonly clamps: boolean
+    /** A call is refused rather than lose something in translation. */
+    readonly strict: boolean
     /** Requests and answers of this key are kept. */
     readonly keepsBodies: boolean
   },
@@ -54,6 +58,8 @@ export type Route = Brand<
     readonly spoken: Protocol
     /** In the order in which they are tried. */
     readonly channels: readonly Channel[]
+    /** What the call follows, by its name at the only channel that has it. */
+    readonly follows?: string
   },
   'Route'
 >
@@ -102,6 +108,8 @@ export interface Exchange {
   address(): string
   /** Closes the caller's connection, for a caller that does not read. */
   cut(): void
+  /** The caller's connection is like any other again, though the call goes on. */
+  handOver(): void
   /** The call is over and answered; nobody need wait for it. */
   close(): void
   call?: Call
@@ -126,6 +134,14 @@ export interface Exchange {
   claim?: Claim
   /** Of a call of which something is kept. */
   recorder?: Recorder
+  /** Of a call whose answer can be asked for again. */
+  kept?: KeptCall
+  /** Its answer was to be kept, and is not. */
+  unkept?: boolean
+  /** The upstream's answer bears another name than the caller was given. */
+  renaming?: Renaming
+  /** It goes on in the background, whether its caller is there or not. */
+  detached?: boolean
   permit?: Permit
   route?: Route
   hold?: Hold
@@ -139,6 +155,8 @@ export interface Exchange {
   checkpoint?: { readonly atMs: number; readonly bytes: number }
   /** Set by the first ending; later ones get the same promise. */
   settled?: Promise<void>
+  /** The same, and what is to be kept of it is kept. */
+  ended?: Promise<void>
 }
 
 /** Why a call was stopped from outside: what that means for its bill, and what its caller is told. */

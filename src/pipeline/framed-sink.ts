@@ -6,9 +6,6 @@ import type { Sink } from '../http/event-stream.ts'
 import { frameData, SseSplitter } from '../http/sse.ts'
 import type { Framing } from '../protocols/protocol.ts'
 
-/** White space between values, where events would have a comment. */
-const COMMENT = '\n'
-
 export class FramedSink implements Sink {
   readonly #sink: Sink
   readonly #framing: Framing
@@ -20,7 +17,8 @@ export class FramedSink implements Sink {
   }
 
   write(bytes: Uint8Array | string): Promise<void> | undefined {
-    return this.#sink.write(this.#framed(bytes))
+    const text = this.#framed(bytes)
+    return text === '' ? undefined : this.#sink.write(text)
   }
 
   end(): Promise<void> | undefined {
@@ -31,7 +29,7 @@ export class FramedSink implements Sink {
     let text = ''
     for (const frame of this.#splitter.push(Buffer.from(bytes as Uint8Array))) {
       const data = frameData(frame)
-      text += data === undefined ? COMMENT : this.#framing.element(data)
+      text += data === undefined ? this.#framing.comment : this.#framing.element(data)
     }
     return text
   }

@@ -16,7 +16,8 @@ export class Leaving {
 
   /** May be told more than once. */
   left(exchange: Exchange): void {
-    const { claim, hold, stop } = exchange
+    const { claim, hold, stop, detached } = exchange
+    if (detached) return
     if (claim?.untilAlone !== undefined) return
     // Before its hold nothing has been sent upstream: there is nothing to bring to an end.
     if (claim === undefined || hold === undefined || claim.isOver || this.#alone >= bounds.aloneCallsMax) {

@@ -129,18 +129,31 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   exchange.meter.outputBytes = reading.outputBytes
   exchange.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
-  const { translation, vectors } = exchange
+  const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
+  exchange.kept?.take(opened.body, opened.body === body ? reading.json : undefined)
+  return opened
+}
+
+interface Whole {
+  readonly json: unknown
+  readonly body: Buffer
+  readonly contentType: string
+}
+
+/** As its caller is to get it. */
+function wholeAnswer({ exchange, stream }: Opening, { json: read, body, contentType }: Whole): OpenedPlain {
+  const { translation, vectors, renaming } = exchange
   if (vectors !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: vectors.writeAnswer(body) }
-  if (translation === undefined) return { kind: 'plain', contentType, body }
-  const json = reading.json ?? (JSON.parse(body.toString('utf8')) as unknown)
-  if (opening.stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
+  if (translation === undefined) return { kind: 'plain', contentType, body: renaming?.whole(read) ?? body }
+  const json = read ?? (JSON.parse(body.toString('utf8')) as unknown)
+  if (stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
   return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json) }
 }
 
 async function openStream(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch, spoken } = opening
   const { translation } = exchange
-  const turner = translation && new StreamTranslator(translation)
+  const turner = translation === undefined ? exchange.renaming : new StreamTranslator(translation)
   const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
   const reader = isRaw ? new RawReader(incoming, exchange) : new AnswerReader(incoming, exchange, { spoken, turner })
   const first: ReadFrame[] = []

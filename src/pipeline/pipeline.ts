@@ -15,7 +15,10 @@ import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
+import type { Background } from './background.ts'
 import type { Caller, Exchange } from './exchange.ts'
+import type { Following } from './following.ts'
+import { keptAt } from './following.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
@@ -25,7 +28,6 @@ import { checkModalities } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
-import { bodyHash } from './body-hash.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
 export const stageOrder = [
@@ -45,6 +47,7 @@ export interface Stages {
   readonly limitRate: LimitRate
   readonly lookBack: LookBack
   readonly route: RouteCall
+  readonly following: Following
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -68,6 +71,7 @@ export interface Ingress extends Carriers {
 export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
+  readonly background: Background
   readonly leaving: Pick<Leaving, 'left' | 'over'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
@@ -79,9 +83,10 @@ const noBody = Buffer.alloc(0)
 
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
-export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dateMs }: PipelineParts): RunCall {
+export function buildPipeline(parts: PipelineParts): RunCall {
+  const { stages, answering, background, leaving, nowMs } = parts
   return async function runCall(ingress, protocol) {
-    const exchange = openExchange(ingress, protocol, nowMs)
+    const exchange = openExchange(ingress, protocol, parts)
     const { timings } = exchange
     ingress.onLeft(() => leaving.left(exchange))
     try {
@@ -102,18 +107,24 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       timings.pass()
       if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
 
+      const previous = stages.following.find(call, exchange.permit)
+
       timings.enter('Route')
       const { serviceClass, searchesMax } = call
       const asked = { name, protocol, serviceClass, searches: searchesMax > 0, units: call.units }
-      exchange.route = stages.route(exchange.permit, asked)
+      exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
+      if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
 
-      checkModalities(call, protocol, exchange.route)
+      checkModalities(exchange.call, protocol, exchange.route)
       const holdSinceMs = nowMs()
-      exchange.hold = await stages.hold(exchange.route, call, exchange)
+      exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)
 
-      return await answering.answer(exchange, stages.forward(exchange.hold, exchange))
+      const { hold } = exchange
+      const answer = (): Promise<Response> => answering.answer(exchange, stages.forward(hold, exchange))
+      if (!call.state?.background) return await answer()
+      return await background.begin(exchange, () => answer().catch(fault => answering.refuse(exchange, fault)))
     } catch (fault) {
       const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
       if (kept !== undefined) return await answering.replay(exchange, kept)
@@ -121,31 +132,33 @@ export function buildPipeline({ stages, answering, leaving, underWay, nowMs, dat
       return await answering.refuse(exchange, fault)
     }
   }
+}
 
-  function openExchange(ingress: Ingress, protocol: Protocol, nowMs: () => number): Exchange {
-    const exchange: Exchange = {
-      callId: ingress.callId,
-      requestId: ingress.requestId,
-      startedMs: nowMs(),
-      createdMs: dateMs(),
-      protocol,
-      timings: new Timings(nowMs),
-      attempts: [],
-      mayHold: false,
-      meter: freshMeter(),
-      stop: new Stop(),
-      address: () => ingress.address(),
-      cut: () => ingress.cut(),
-      close() {
-        if (place !== undefined) underWay.remove(place)
-        place = undefined
-        leaving.over(exchange)
-        ingress.done()
-      },
-    }
-    let place: Place<Exchange> | undefined = underWay.add(exchange)
-    return exchange
+function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts): Exchange {
+  const { leaving, underWay, nowMs, dateMs } = parts
+  const exchange: Exchange = {
+    callId: ingress.callId,
+    requestId: ingress.requestId,
+    startedMs: nowMs(),
+    createdMs: dateMs(),
+    protocol,
+    timings: new Timings(nowMs),
+    attempts: [],
+    mayHold: false,
+    meter: freshMeter(),
+    stop: new Stop(),
+    address: () => ingress.address(),
+    cut: () => ingress.cut(),
+    handOver: () => ingress.done(),
+    close() {
+      if (place !== undefined) underWay.remove(place)
+      place = undefined
+      leaving.over(exchange)
+      if (!exchange.detached) ingress.done()
+    },
   }
+  let place: Place<Exchange> | undefined = underWay.add(exchange)
+  return exchange
 }
 
 /** What else the caller said of its call, and what is to be kept of it; mostly nothing. */
@@ -153,10 +166,9 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller, claim, body)
-  exchange.cameHash = bodyHash(body)
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
-  exchange.strict = ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
+  exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder

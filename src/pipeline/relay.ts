@@ -140,6 +140,7 @@ function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: b
   let closes = isClosing
   for (const frame of frames) {
     const { kind } = frame.reading
+    if (closes && kind === 'garbage') continue // the answer is whole; what nobody asked for need not spoil it
     if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
     closes ||= kind === 'closing'
     if (closes) closing.push(frame.bytes)

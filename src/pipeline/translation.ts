@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
-import type { EventReader, EventWriter } from '../protocols/answer.ts'
+import type { Answer, EventReader, EventWriter } from '../protocols/answer.ts'
 import { AnswerCollector, eventsOf } from '../protocols/answer-collector.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
@@ -60,7 +60,7 @@ export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['kee
       createdS: Math.floor(exchange.createdMs / 1_000),
       wantsUsage: call.wantsUsage,
       choices: call.choices,
-      json: call.json,
+      json: call.asked ?? call.json,
       losses: notes.losses,
       ...(keep && { keep }),
     },
@@ -69,8 +69,16 @@ export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['kee
 
 /** Names a credential and a model without telling which: the name travels through callers. */
 export function originOf(channelId: string, model: string): string {
-  return createHash('sha256').update(`${channelId}|${model}`).digest('base64url').slice(0, 12)
+  const name = `${channelId}|${model}`
+  const known = origins.get(name)
+  if (known !== undefined) return known
+  const origin = createHash('sha256').update(name).digest('base64url').slice(0, 12)
+  if (origins.size < ORIGINS_MAX) origins.set(name, origin)
+  return origin
 }
+
+const ORIGINS_MAX = 10_000
+const origins = new Map<string, string>()
 
 /** What the caller means, with what lies at the addresses that it named. */
 export interface Meant {
@@ -99,8 +107,15 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   return body
 }
 
-export function translateWhole({ from, source, to, ask }: Translation, json: unknown): Buffer {
-  return Buffer.from(to.writeWhole(from.readWhole(json, source), ask))
+export function translateWhole(translation: Translation, json: unknown): Buffer {
+  return Buffer.from(translation.to.writeWhole(readWhole(translation, json), translation.ask))
+}
+
+function readWhole({ from, source }: Translation, json: unknown): Answer {
+  const answer = from.readWhole(json, source)
+  const isNothing = answer.choices.every(({ parts, finish }) => parts.length === 0 && finish === 'other')
+  if (isNothing) throw new Refusal('upstream_unusable', 'an answer of nothing')
+  return answer
 }
 
 /** Makes of each frame of the upstream's what goes to the caller. */
@@ -161,10 +176,10 @@ export class StreamGatherer implements FrameTurner {
 }
 
 /** A whole answer as the stream that its caller asked for. */
-export function tellWhole({ from, source, to, ask }: Translation, json: unknown): Buffer {
-  const writer = to.openWriter(ask)
+export function tellWhole(translation: Translation, json: unknown): Buffer {
+  const writer = translation.to.openWriter(translation.ask)
   let text = ''
-  for (const event of eventsOf(from.readWhole(json, source))) text += writer.write(event)
+  for (const event of eventsOf(readWhole(translation, json))) text += writer.write(event)
   return Buffer.from(text + writer.end())
 }
 

@@ -27,8 +27,11 @@ export interface Call {
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
-  /** How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for. */
-  readonly framing?: 'array'
+  /**
+   * How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for.
+   * `bare` is events without comments, for readers that know none.
+   */
+  readonly framing?: 'array' | 'bare'
   /** Whether the caller asked to see usage in the stream. */
   readonly wantsUsage: boolean
   /** The caller's own cap on output, for each choice. */
@@ -50,6 +53,8 @@ export interface Call {
   readonly endUser?: string
   /** What the caller wants its costs to be sorted by. */
   readonly tags?: Tags
+  /** The caller's own request, where what it follows was put into `json`: its answer repeats this. */
+  readonly asked?: Readonly<Record<string, unknown>>
   /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
   readonly state?: CallState
   /** What `AnswerAsk.keep` was given for this call of a tool, for dialects that cannot carry it. */

@@ -67,7 +67,8 @@ describe('as the SDKs read it', () => {
     const { events, told } = write('openai-responses', other)
     const [name, data] = events.trimEnd().split('\n')
     expect(name).toBe('event: error')
-    expect(JSON.parse(data!.slice(6))).toEqual({ ...told.error, type: 'error', error: told.error })
+    const number = { sequence_number: expect.any(Number) }
+    expect(JSON.parse(data!.slice(6))).toEqual({ ...told.error, type: 'error', error: told.error, ...number })
   })
 
   test('Anthropic: type error around it, and a named event', () => {

@@ -1,11 +1,11 @@
 // Every dialect, one line each.
 
 import { anthropicMessages } from './anthropic-messages/dialect.ts'
-import { writeError as writeArkError } from './ark/errors.ts'
 import { ark } from './ark/protocol.ts'
 import { gemini } from './gemini/dialect.ts'
 import { openaiChat } from './openai-chat/dialect.ts'
 import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
+import { writeArkError as writeArkResponsesError } from './openai-responses/errors.ts'
 import { writeError as writeResponsesError } from './openai-responses/errors.ts'
 import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
@@ -18,7 +18,7 @@ export const protocols = {
   'anthropic-messages': anthropicMessages,
   'gemini': gemini,
   'ark': ark,
-  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkError }),
+  'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkResponsesError }),
 } as const satisfies Record<string, Protocol>
 
 const all: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }

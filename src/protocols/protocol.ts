@@ -56,6 +56,10 @@ export interface Protocol extends ErrorDialect {
 export interface Framing {
   readonly contentType: string
   element(data: string): string
+  /** What stands where events would have a comment. */
+  readonly comment: string
+  /** An event that says nothing, where nothing would reach a caller that waits. */
+  readonly heartbeat?: string
   end(): string
   /** An answer that is an error and never was a stream. */
   error(body: string): string

@@ -48,7 +48,8 @@ function keyOperations(books: Books): KeyRun {
   const revoke = db.query('UPDATE api_key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL')
   const findKey = db.query('SELECT 1 FROM api_key WHERE id = ?1')
   const update = db.query(
-    'UPDATE api_key SET clamps = coalesce(?2, clamps), keeps_bodies = coalesce(?3, keeps_bodies) WHERE id = ?1',
+    `UPDATE api_key SET clamps = coalesce(?2, clamps), keeps_bodies = coalesce(?3, keeps_bodies),
+       strict = coalesce(?4, strict) WHERE id = ?1`,
   )
   const give = buildGive(books)
   return {
@@ -63,8 +64,8 @@ function keyOperations(books: Books): KeyRun {
       if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
       return { done: 'created' }
     },
-    setKey({ id, clamps, keepsBodies }) {
-      return { done: update.run(id, flag(clamps), flag(keepsBodies)).changes === 1 ? 'set' : 'unknown' }
+    setKey({ id, clamps, keepsBodies, strict }) {
+      return { done: update.run(id, flag(clamps), flag(keepsBodies), flag(strict)).changes === 1 ? 'set' : 'unknown' }
     },
     revokeKey({ id }) {
       if (findKey.get(id) === null) return { done: 'unknown' }

@@ -28,6 +28,7 @@ export interface KeyView {
   readonly tier: string
   readonly qpm: bigint | null
   readonly clamps: bigint
+  readonly strict: bigint
   readonly keeps_bodies: bigint
   readonly revoked_ms: bigint | null
 }
@@ -103,14 +104,15 @@ export class BooksReader {
 
   key(id: number): KeyView | undefined {
     return this.#one<KeyView>(
-      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, revoked_ms FROM api_key WHERE id = ?1`,
+      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, revoked_ms
+       FROM api_key WHERE id = ?1`,
       [id],
     )
   }
 
   keysOf(accountId: number): readonly KeyView[] {
     return this.#all<KeyView>(
-      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, revoked_ms
+      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, revoked_ms
        FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
       [accountId, KEYS_SHOWN_MAX],
     )

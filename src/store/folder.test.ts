@@ -116,7 +116,7 @@ describe('a reader', () => {
       expect(reader.findKey(bytes)).toBeUndefined()
       const about = { suffix: 'x', name: 'mine', tier: 'free', existing: false }
       run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
-      const flags = { revoked: false, clamps: false, keepsBodies: false }
+      const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false }
       const found = { id: 13, accountId: 14, tier: 'free', qpm: 20, pricePerMille: 1_000, ...flags }
       expect(reader.findKey(bytes)).toEqual(found)
       const balance = { accountId: 14, name: 'mine', tier: 'free', held: 0n, revoked: false }

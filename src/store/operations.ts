@@ -25,6 +25,13 @@ export function amountOf(text: MoneyText): bigint {
 }
 
 /** What is known of a call when it is held. */
+/** What is not given stays as it is. */
+export interface KeySwitches {
+  readonly clamps?: boolean
+  readonly keepsBodies?: boolean
+  readonly strict?: boolean
+}
+
 export interface RecordDraft {
   readonly dialect: string
   readonly provider: string | null
@@ -188,7 +195,7 @@ export interface Operations extends KeptOperations {
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
   createKey: { input: KeyInsert; result: { done: 'created' | 'tier_unknown' | 'account_unknown' } }
   setKey: {
-    input: { readonly id: number; readonly clamps?: boolean; readonly keepsBodies?: boolean }
+    input: KeySwitches & { readonly id: number }
     result: { done: 'set' | 'unknown' }
   }
   revokeKey: { input: { readonly id: number }; result: { done: 'revoked' | 'unknown' } }

@@ -17,6 +17,7 @@ export interface KeyRow {
   readonly revoked: boolean
   /** A call that its funds do not cover is cut to what they cover. */
   readonly clamps: boolean
+  readonly strict: boolean
   readonly keepsBodies: boolean
 }
 
@@ -47,7 +48,7 @@ export class Reader {
   /** The one query that a call may wait for. */
   static readonly findKeySql = `
     SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms,
-      k.clamps, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
+      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
     FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id WHERE k.digest = ?1`
 
   readonly #db: Database
@@ -87,6 +88,7 @@ export class Reader {
       pricePerMille: Number(row.price_per_mille),
       revoked: row.revoked_ms !== null,
       clamps: row.clamps === 1n,
+      strict: row.strict === 1n,
       keepsBodies: row.keeps_bodies === 1n,
     }
   }
@@ -125,6 +127,13 @@ export class Reader {
   prices(): PriceVersion[] {
     const rows = this.#db.query('SELECT version, model, origin, price, author FROM price ORDER BY version').all()
     return (rows as (PriceInsert & { version: bigint })[]).map(row => ({ ...row, version: Number(row.version) }))
+  }
+
+  /** Of a version, which never changes. */
+  price(version: number): PriceVersion | undefined {
+    const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
+    const row = found.get(version)
+    return row === null ? undefined : { ...(row as PriceInsert), version }
   }
 
   /** A real query, for the readiness check. */

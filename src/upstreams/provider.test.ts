@@ -14,7 +14,7 @@ const providers = files.map(readProvider)
 
 /** A dialect of calls that are not chats. */
 const isSide = (dialect: string): boolean =>
-  /-(completions|embeddings|images|image-edits|speech|transcription|moderations)$/.test(dialect)
+  /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
 test('every provider file parses and is named after its id', () => {
   expect(files.length).toBeGreaterThanOrEqual(24)
@@ -171,7 +171,9 @@ const withPrice = (fields: object): object => withModel({ price: { input: '1', o
 test('a file with only the required fields is read with the documented defaults', () => {
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
-  expect(provider.can).toEqual({ streamUsage: true, outputCap: 'max_tokens', capsThought: true })
+  expect(provider.can).toEqual({
+    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false },
+  })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
     cases: [],
@@ -180,6 +182,7 @@ test('a file with only the required fields is read with the documented defaults'
 
 const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
   ['an unknown field', { colour: 'red' }, '"colour"'],
+  ['a capability that is a number', { can: { keepsResponses: 1 } }, '"can.keepsResponses"'],
   ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],
@@ -221,6 +224,8 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
   ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],
   ['a base URL with an open brace', { baseUrl: 'https://{GOOD.test' }, '"baseUrl"'],
+  ['a count in a dialect that is not spoken', { counts: { gemini: '/count' } }, '"gemini"'],
+  ['a count at no path', { counts: { 'openai-chat': 'count' } }, '"counts.openai-chat"'],
   ['a flag that is a text', { openModels: 'true' }, '"openModels"'],
   ['a flag that is a number', { free: 1 }, '"free"'],
   ['a capability that is a text', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],

@@ -17,6 +17,8 @@ export interface Capabilities {
   readonly outputCap: 'max_tokens' | 'max_completion_tokens'
   /** A cap on its output is also one on what the model thinks before it answers. Default true. */
   readonly capsThought: boolean
+  /** Keeps its answers in the Responses dialects, to be asked for and gone on from. Default false. */
+  readonly keepsResponses: boolean
 }
 
 export interface Model {
@@ -151,16 +153,22 @@ const isAddress = (text: string): boolean =>
   /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
-  const can = record(value, { what: '"can"', known: ['streamUsage', 'outputCap', 'capsThought'] }, fail)
-  const streamUsage = can.streamUsage ?? true
-  if (typeof streamUsage !== 'boolean') fail('"can.streamUsage" must be true or false')
-  const capsThought = can.capsThought ?? true
-  if (typeof capsThought !== 'boolean') fail('"can.capsThought" must be true or false')
+  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses']
+  const can = record(value, { what: '"can"', known }, fail)
+  const flag = (name: string, unsaid: boolean): boolean => {
+    const given = can[name] ?? unsaid
+    return typeof given === 'boolean' ? given : fail(`"can.${name}" must be true or false`)
+  }
   const outputCap = can.outputCap ?? 'max_tokens'
   if (outputCap !== 'max_tokens' && outputCap !== 'max_completion_tokens') {
     return fail('"can.outputCap" must be "max_tokens" or "max_completion_tokens"')
   }
-  return { streamUsage: streamUsage === true, outputCap, capsThought: capsThought === true }
+  return {
+    streamUsage: flag('streamUsage', true),
+    outputCap,
+    capsThought: flag('capsThought', true),
+    keepsResponses: flag('keepsResponses', false),
+  }
 }
 
 /** One way for all dialects, or each with its own. */

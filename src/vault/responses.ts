@@ -15,6 +15,8 @@ export interface ResponseBody {
   readonly output: readonly unknown[]
   /** The response object, as its caller got it. */
   readonly response: unknown
+  /** The events of its stream, where they were to be heard again. */
+  readonly events?: string
 }
 
 export interface StoredResponse extends ResponseFacts {

@@ -158,6 +158,23 @@ interface Total {
   readonly totalTokens: number
 }
 
+describe('what a response follows', () => {
+  const told = 'The water at the old bridge is three fathoms deep, and rising by a hand every hour since noon.'
+
+  test.each(['lake-responses', 'pond-chat', 'lake-anthropic'])('is counted with it at %s', async provider => {
+    const model = `${provider}/echo`
+    const first = await openai().responses.create({ model, input: told })
+    const alone = await openai().responses.inputTokens.count({ model, input: words })
+    const after = { model, input: words, previous_response_id: first.id }
+    const all = await openai().responses.inputTokens.count(after)
+    // Told, and told again by the echo.
+    expect(all.input_tokens).toBeGreaterThan(alone.input_tokens + 35)
+    const other = new OpenAI({ apiKey: await harness.key(), baseURL: `${harness.url}/v1`, maxRetries: 0 })
+    const fault = await other.responses.inputTokens.count(after).catch((thrown: unknown) => thrown)
+    expect(fault).toBeInstanceOf(OpenAI.NotFoundError)
+  })
+})
+
 describe('Gemini’s two forms', () => {
   const totalOf = ({ body }: { body: Buffer }) => (JSON.parse(body.toString('utf8')) as Total).totalTokens
   const contents = [{ role: 'user', parts: [{ text: words }] }]

@@ -124,7 +124,7 @@ describe('two channels', () => {
     ['an empty stream', sends('')],
     ['nonsense', sends('data: nonsense\n\n')],
     ['a stream of comments that ends', sends(': hello\n\n: bye\n\n')],
-    ['a plain answer to a stream', says('{"choices":[]}')],
+    ['a plain answer to a stream, of nothing', says('{"choices":[]}')],
   ]
 
   test.each(beforeContent)('a stream is replaced after %s, and nothing of it is billed', async (_name, failure) => {
@@ -146,6 +146,23 @@ describe('two channels', () => {
     expect([502, 504]).toContain(caller.status)
     await harness.idle()
     expect(harness.records().at(-1)).toMatchObject({ attempts: 2, cost: 0, usage_source: 'none' })
+  })
+
+  const plain = { role: 'assistant', content: 'in one piece' }
+  const inOnePiece = says(JSON.stringify({ choices: [{ index: 0, message: plain, finish_reason: 'stop' }] }))
+
+  test('a plain answer to a stream is told as one, and a stream to a plain call in one piece', async () => {
+    harness.upstream.plan(inOnePiece, sends(role() + piece('bit ') + piece('by bit') + finish() + done))
+    const told = await openCall(harness, key, { stream: true }).whole()
+    expect([told.status, told.header('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8'])
+    expect(told.text).toContain('in one piece')
+    expect(eventsOf(told.body).at(-1)).toBe('[DONE]')
+    const gathered = await openCall(harness, key, {}).whole()
+    expect([gathered.status, gathered.header('content-type')]).toEqual([200, 'application/json'])
+    const { choices } = JSON.parse(gathered.text) as { choices: object[] }
+    expect(choices).toMatchObject([{ message: { content: 'bit by bit' }, finish_reason: 'stop' }])
+    await harness.idle()
+    expect(harness.records().slice(-2)).toMatchObject([{ output_tokens: 3 }, { output_tokens: 3 }])
   })
 
   test('that the first was finished does not make the second so', async () => {

@@ -10,7 +10,7 @@ import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
 import type { KeyRow } from '../../src/store/reader.ts'
 
 const pepper = new Secret('p'.repeat(32))
-const flags = { revoked: false, clamps: false, keepsBodies: false }
+const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false }
 const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags }
 
 function bench() {

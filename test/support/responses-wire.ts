@@ -1,7 +1,10 @@
 // What tests of the Responses dialect share: its stream taken apart, and both sides of a translation.
 
-import type { AnswerAsk, AnswerSource, ConversationTarget, TranslationNotes } from '../../src/protocols/protocol.ts'
+import { Refusal } from '../../src/base/errors.ts'
+import type { Conversation } from '../../src/protocols/conversation.ts'
+import { protocols } from '../../src/protocols/list.ts'
 import { Losses } from '../../src/protocols/losses.ts'
+import type { AnswerAsk, AnswerSource, ConversationTarget, TranslationNotes } from '../../src/protocols/protocol.ts'
 
 export type Wire = Readonly<Record<string, unknown>>
 
@@ -47,3 +50,44 @@ export const target = (given: Partial<ConversationTarget> = {}): ConversationTar
   notes: notes(),
   ...given,
 })
+
+export type Name = 'openai-responses' | 'ark-responses'
+const asked = { path: '/v1/responses', query: () => null, header: () => undefined }
+
+export function read(fields: Wire, name: Name = 'openai-responses'): Conversation {
+  const protocol = protocols[name]
+  const body = Buffer.from(JSON.stringify({ model: 'p/m', input: 'hi', ...fields }))
+  return protocol.codec.readConversation(protocol.readCall(body, asked))
+}
+
+export const readItems = (...input: readonly unknown[]): Conversation['turns'] => read({ input }).turns
+export const readPart = (part: unknown): Conversation['turns'][number]['parts'][number] => readItems(
+  { role: 'user', content: [part] },
+)[0]!.parts[0]!
+
+type To = Partial<ConversationTarget>
+
+export function write(conversation: Conversation, to: To = {}, name: Name = 'openai-responses') {
+  const at = target(to)
+  const json = JSON.parse(protocols[name].codec.writeConversation(conversation, at)) as Wire
+  return { json, losses: at.notes.losses.codes, notes: at.notes }
+}
+
+export const again = (fields: Wire, to: Partial<ConversationTarget> = {}) => write(read(fields), to)
+export const say = (given: Partial<Conversation>): Conversation => ({
+  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+  tools: [],
+  settings: { stream: false },
+  unread: [],
+  ...given,
+})
+
+export function refusedParam(run: () => unknown): string | undefined {
+  try {
+    run()
+  } catch (error) {
+    if (error instanceof Refusal) return error.extras.param
+    throw error
+  }
+  throw new Error('nothing was refused')
+}

@@ -40,7 +40,20 @@ function findMediaProblem(request: ReceivedRequest): Problem | undefined {
   return broken ? say("Invalid value at 'contents' (TYPE_BYTES), Base64 decoding failed") : undefined
 }
 
-function findContentsProblem(contents: readonly Json[], ordinal: number): Problem | undefined {
+/** Contents of one role that follow each other are one turn to the API. */
+function merged(contents: readonly Json[]): readonly Json[] {
+  const turns: Json[] = []
+  for (const content of contents) {
+    const last = turns.at(-1)
+    const isSame = last?.role === 'model' && content.role === 'model'
+    if (isSame) turns[turns.length - 1] = { ...last, parts: [...partsOf(last), ...partsOf(content)] }
+    else turns.push(content)
+  }
+  return turns
+}
+
+function findContentsProblem(given: readonly Json[], ordinal: number): Problem | undefined {
+  const contents = merged(given)
   if (!isOfUser(contents[0]!)) {
     return say('Please ensure that multiturn requests start with a user role.')
   }
@@ -52,8 +65,8 @@ function findContentsProblem(contents: readonly Json[], ordinal: number): Proble
       return say('Please use a valid role: user, model.')
     }
     if (partsOf(content).length === 0) return say(`* GenerateContentRequest.contents[${at}].parts: must not be empty.`)
-    const given = recordsOf(partsOf(content).map(part => field(part, 'functionResponse')))
-    const problem = findResponsesProblem(given, open)
+    const results = recordsOf(partsOf(content).map(part => field(part, 'functionResponse')))
+    const problem = findResponsesProblem(results, open)
     if (problem) return problem
     const calls = partsOf(content).filter(part => field(part, 'functionCall') !== undefined)
     open = calls.map(part => recordOf(field(part, 'functionCall')))

@@ -112,7 +112,7 @@ export const signatureOf = (part: Json): unknown => field(part, 'thoughtSignatur
 function stateKept(contents: readonly Json[], ordinal: number): boolean | undefined {
   const answered = partsOf(contents.at(-1)).some(part => field(part, 'functionResponse') !== undefined)
   if (!answered) return undefined
-  const calling = contents.findLast(content => content.role === 'model')
-  const first = partsOf(calling).find(part => field(part, 'functionCall') !== undefined)
+  const asked = contents.findLastIndex((content, at) => content.role !== 'model' && at < contents.length - 1)
+  const first = contents.slice(asked + 1).flatMap(partsOf).find(part => field(part, 'functionCall') !== undefined)
   return first !== undefined && isIssuedBytes(signatureOf(first), { by: stateOwner, ordinal })
 }

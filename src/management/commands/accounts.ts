@@ -54,6 +54,7 @@ function showKey(key: KeyView): Answer {
     qpm: key.qpm === null ? '-' : Number(key.qpm),
     clamp: onOff(key.clamps),
     bodies: onOff(key.keeps_bodies),
+    strict: onOff(key.strict),
     state: key.revoked_ms === null ? 'active' : 'revoked',
   }
 }

@@ -55,14 +55,20 @@ async function setKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
   const clamps = switchOf(input.clamp, '--clamp')
   const keepsBodies = switchOf(input.bodies, '--bodies')
-  if (clamps === undefined && keepsBodies === undefined) {
-    throw new OperatorError('Say what to set: --clamp on|off, --bodies on|off.')
+  const strict = switchOf(input.strict, '--strict')
+  if (clamps === undefined && keepsBodies === undefined && strict === undefined) {
+    throw new OperatorError('Say what to set: --clamp on|off, --bodies on|off, --strict on|off.')
   }
-  const wanted = { ...(clamps !== undefined && { clamps }), ...(keepsBodies !== undefined && { keepsBodies }) }
+  const wanted = {
+    ...(clamps !== undefined && { clamps }),
+    ...(keepsBodies !== undefined && { keepsBodies }),
+    ...(strict !== undefined && { strict }),
+  }
   await parts.writer.run('setKey', { id, ...wanted })
   parts.onKeyChanged()
   const key = parts.books.key(id)!
-  return { id: textId('key', id), clamp: onOff(key.clamps), bodies: onOff(key.keeps_bodies) }
+  const { clamps: clamp, keeps_bodies: bodies, strict: isStrict } = key
+  return { id: textId('key', id), clamp: onOff(clamp), bodies: onOff(bodies), strict: onOff(isStrict) }
 }
 
 export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')

@@ -18,13 +18,21 @@ export function writeWhole({ choices, usage, serviceClass }: Answer, to: AnswerA
   const stopReason = writeStopReason(finish, { calls, refused })
   return JSON.stringify({
     ...blocks.messageHead(to),
-    content: parts.flatMap(part => writePart(part, to)),
+    content: writeContent(parts, to),
     stop_reason: stopReason,
     stop_sequence: stopReason === 'stop_sequence' ? (stopSequence ?? null) : null,
     stop_details: blocks.stopDetails(stopReason),
     ...blocks.messageTail,
     usage: writeUsage(usage ?? noUsage, serviceClass),
   })
+}
+
+function writeContent(parts: readonly AnswerPart[], to: AnswerAsk): readonly Json[] {
+  const content = parts.flatMap(part => writePart(part, to))
+  const missing = blocks.missingThought(to)
+  const first = content.findIndex(({ type }) => type !== 'text')
+  if (missing === undefined || content[first]?.type !== 'tool_use') return content
+  return content.toSpliced(first, 0, missing)
 }
 
 function writePart(part: AnswerPart, to: AnswerAsk): readonly Json[] {
@@ -51,10 +59,9 @@ function writePart(part: AnswerPart, to: AnswerAsk): readonly Json[] {
 }
 
 function writeText({ text, citations = [] }: TextPart, to: AnswerAsk): readonly Json[] {
-  if (text === '') return []
-  const written = citations.map(blocks.writeCitation).filter(citation => citation !== undefined)
+  const written = text === '' ? [] : citations.map(blocks.writeCitation).filter(citation => citation !== undefined)
   if (written.length < citations.length) to.losses.add('citations')
-  return [{ type: 'text', text, citations: written.length === 0 ? null : written }]
+  return text === '' ? [] : [{ type: 'text', text, citations: written.length === 0 ? null : written }]
 }
 
 function writeReasoning({ text, sealed }: ReasoningPart): readonly Json[] {

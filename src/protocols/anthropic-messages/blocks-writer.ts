@@ -2,6 +2,7 @@
 
 import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { packSealed } from '../sealed.ts'
@@ -20,7 +21,8 @@ export function stopDetails(stopReason: string): Json | null {
 }
 
 /** State goes with its origin to a caller that gives it back to whichever upstream comes next. */
-export const signatureOf = (sealed: Sealed | undefined): string => (sealed === undefined ? unsigned : packSealed(sealed))
+export const signatureOf = (sealed: Sealed | undefined): string =>
+  sealed === undefined ? unsigned : packSealed(sealed)
 
 export const hiddenThought = (sealed: Sealed): Json => ({ type: 'redacted_thinking', data: packSealed(sealed) })
 
@@ -28,6 +30,15 @@ export const callState = (sealed: Sealed, callId: string): Json => ({
   type: 'redacted_thinking',
   data: packCallState(sealed, callId),
 })
+
+/**
+ * A caller that set a budget for thoughts expects some before every call, and so does its next upstream of this
+ * dialect: where another gave none, this holds their place, and tells us that thinking cannot go on there.
+ */
+export function missingThought({ json }: AnswerAsk): Json | undefined {
+  const isExpected = isObject(json.thinking) && json.thinking.type === 'enabled'
+  return isExpected ? { type: 'redacted_thinking', data: unsigned } : undefined
+}
 
 export const toolUse = (id: string, name: string, input: Json): Json => ({
   type: 'tool_use',

@@ -15,9 +15,10 @@ export function readCacheMark(value: unknown, path: string, unread: Unread): Cac
   if (value === undefined || value === null) return undefined
   if (!isObject(value) || value.type !== 'ephemeral') throw invalid(path, 'must be of the type ephemeral')
   unread.note(value, cacheFields, 'cache_control')
-  const { ttl } = value
-  if (ttl !== undefined && ttl !== null && ttl !== '5m' && ttl !== '1h') throw invalid(`${path}.ttl`, 'must be 5m or 1h')
-  return ttl === '5m' || ttl === '1h' ? { ttl } : {}
+  const ttl = value.ttl ?? undefined
+  if (ttl === undefined) return {}
+  if (ttl !== '5m' && ttl !== '1h') throw invalid(`${path}.ttl`, 'must be 5m or 1h')
+  return { ttl }
 }
 
 type Shown = TextPart | MediaPart

@@ -173,7 +173,8 @@ describe('wishes', () => {
       user_location: { type: 'approximate', city: 'Paris', timezone: 'Europe/Paris' },
     }
     const bash = { type: 'bash_20250124', name: 'bash' }
-    const own = { name: 'f', description: 'd', input_schema: schema, strict: true, cache_control: { type: 'ephemeral' } }
+    const described = { name: 'f', description: 'd', strict: true }
+    const own = { ...described, input_schema: schema, cache_control: { type: 'ephemeral' } }
     expect(read({ tools: [own, search, bash] }).tools).toEqual([
       { kind: 'function', name: 'f', description: 'd', schema, strict: true, cache: {} },
       { kind: 'search', domains: ['x.org'], usesMax: 2, place: { city: 'Paris', zone: 'Europe/Paris' } },
@@ -183,10 +184,12 @@ describe('wishes', () => {
 
   test('for the rest', () => {
     const schema = { type: 'object' }
-    expect(read({ output_config: { format: { type: 'json_schema', schema } } }).format).toEqual({ kind: 'schema', schema })
-    expect(read({ output_format: { type: 'json_schema', schema } }).format).toEqual({ kind: 'schema', schema })
+    const format = { type: 'json_schema', schema }
+    expect(read({ output_config: { format } }).format).toEqual({ kind: 'schema', schema })
+    expect(read({ output_format: format }).format).toEqual({ kind: 'schema', schema })
     const fields = { temperature: 0, top_p: 0.5, top_k: 3, stop_sequences: ['x'], metadata: { user_id: 'u' } }
-    const { settings } = read({ ...fields, service_tier: 'standard_only', cache_control: { type: 'ephemeral' }, stream: true })
+    const more = { service_tier: 'standard_only', cache_control: { type: 'ephemeral' }, stream: true }
+    const { settings } = read({ ...fields, ...more })
     expect(settings).toEqual({
       ...{ outputTokensMax: 10, temperature: 0, topP: 0.5, topK: 3, stop: ['x'], endUser: 'u', stream: true },
       ...{ serviceClass: 'default', cache: {} },
@@ -230,20 +233,28 @@ describe('no silent loss', () => {
     ['a field of a tool', { tools: [{ name: 'f', input_schema: schema, defer_loading: true }] }, 'tools.defer_loading'],
     ['examples', { tools: [{ name: 'f', input_schema: schema, input_examples: [{}] }] }, 'tools.input_examples'],
     ['callers', { tools: [{ name: 'f', input_schema: schema, allowed_callers: [] }] }, 'tools.allowed_callers'],
-    ['domains', { tools: [{ type: 'web_search_20250305', blocked_domains: ['x'] }] }, 'tools.web_search.blocked_domains'],
+    [
+      'domains',
+      { tools: [{ type: 'web_search_20250305', blocked_domains: ['x'] }] },
+      'tools.web_search.blocked_domains',
+    ],
     ['a budget of a task', { output_config: { task_budget: { type: 'tokens' } } }, 'output_config.task_budget'],
     ['metadata', { metadata: { user_id: 'u', more: 1 } }, 'metadata.more'],
     ['when to think', { thinking: { type: 'between_tools' } }, 'thinking.between_tools'],
-    ['an effort without thoughts', { thinking: { type: 'disabled' }, output_config: { effort: 'low' } }, 'output_config.effort'],
+    [
+      'an effort without thoughts',
+      { thinking: { type: 'disabled' }, output_config: { effort: 'low' } },
+      'output_config.effort',
+    ],
   ])('%s', (_name, fields, path) => {
     expect(read(fields).unread).toEqual([path])
   })
 
   test.each<readonly [string, object, string]>([
     ['the context of a document', { type: 'document', source: png, context: 'c' }, 'messages.document.context'],
-    ['that it is cited', { type: 'document', source: png, citations: { enabled: true } }, 'messages.document.citations'],
+    ['that it is cited', { type: 'document', source: png, citations: {} }, 'messages.document.citations'],
     ['how images shrink', { type: 'image', source: png, transformations: {} }, 'messages.image.transformations'],
-    ['who called', { type: 'tool_use', id: 'a', name: 'f', input: {}, caller: { type: 'x' } }, 'messages.tool_use.caller'],
+    ['who called', { type: 'tool_use', id: 'a', name: 'f', caller: { type: 'x' } }, 'messages.tool_use.caller'],
     [
       'what a result refers to',
       { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_reference', tool_name: 'x' }] },

@@ -1,257 +1,16 @@
 // What an upstream of this dialect is asked, by what the caller means and what the model takes.
 
 import { describe, expect, test } from 'bun:test'
+import { call, hi, model, result, targetOf, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
 import type { Traits } from '../../base/traits.ts'
 import type { Json } from '../checks.ts'
-import type { CallPart, Conversation, Part, ResultPart, Turn } from '../conversation.ts'
-import { Losses } from '../losses.ts'
-import type { ConversationTarget, TranslationNotes } from '../protocol.ts'
-import { writeConversation } from './conversation-writer.ts'
+import type { Conversation } from '../conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import { writeCountConversation } from './conversation-writer.ts'
 
-const text = (words: string) => ({ kind: 'text', text: words }) as const
-const user = (...parts: Part[]): Turn => ({ role: 'user', parts })
-const model = (...parts: Part[]): Turn => ({ role: 'assistant', parts })
-const tool = (...parts: Part[]): Turn => ({ role: 'tool', parts })
-const call = (id: string, name = 'f', args = '{}'): CallPart => ({ kind: 'call', id, name, arguments: args })
-const result = (callId: string, words = 'done'): ResultPart => ({ kind: 'result', callId, parts: [text(words)] })
-const hi = user(text('hi'))
-
-interface Over {
-  readonly traits?: Traits
-  readonly target?: Partial<ConversationTarget>
-}
-
-interface Written {
-  readonly body: Json & { readonly messages: readonly Json[] }
-  readonly losses: readonly string[]
-  readonly notes: TranslationNotes
-}
-
-function write(said: Partial<Conversation>, { traits = {}, target = {} }: Over = {}): Written {
-  const notes: TranslationNotes = { losses: new Losses(), renamed: new Map() }
-  const conversation = { turns: [hi], tools: [], settings: { stream: false }, unread: [], ...said }
-  const body = writeConversation(conversation, {
-    ...{ model: 'claude', traits, outputTokensMax: 8000, cap: undefined, capField: 'max_tokens', askUsage: true },
-    ...{ origin: 'here', media: new Map(), notes },
-    ...target,
-  })
-  return { body: JSON.parse(body) as Written['body'], losses: notes.losses.codes, notes }
-}
-
-const messagesOf = (...turns: Turn[]) => write({ turns }).body.messages
 const f = { kind: 'function', name: 'f', schema: { type: 'object' } } as const
-const wants = (settings: Omit<Conversation['settings'], 'stream'>) => ({ settings: { ...settings, stream: false } })
-
-describe('turns', () => {
-  test('plain', () => {
-    expect(write({}).body).toEqual({
-      model: 'claude',
-      max_tokens: 8000,
-      messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }],
-    })
-  })
-
-  test('instructions lead, or stand where they stood', () => {
-    const turns: Turn[] = [
-      { role: 'system', parts: [{ ...text('a'), cache: {} }] },
-      { role: 'developer', parts: [text('b')] },
-      hi,
-      { role: 'system', parts: [text('c')] },
-    ]
-    const { body } = write({ turns })
-    expect(body.system).toEqual([
-      { type: 'text', text: 'a', cache_control: { type: 'ephemeral' } },
-      { type: 'text', text: 'b' },
-    ])
-    const late = { type: 'text', text: '<system>\nc\n</system>' }
-    expect(body.messages).toEqual([{ role: 'user', content: [{ type: 'text', text: 'hi' }, late] }])
-    expect(write({ turns: turns.slice(0, 2) }).body.messages).toEqual([{ role: 'user', content: body.system }])
-    const placeless = write({ turns }, { traits: { system: false } }).body
-    expect(placeless.system).toBeUndefined()
-    expect((placeless.messages[0]!.content as Json[]).length).toBe(4)
-  })
-
-  test('of the same role are one, and empty ones are none', () => {
-    expect(messagesOf(hi, user(text(' ')), user(text('x')), model(text('')), user(text('y')))).toEqual([
-      { role: 'user', content: ['hi', 'x', 'y'].map(words => ({ type: 'text', text: words })) },
-    ])
-  })
-
-  test('the user has the first word, and what is to be gone on from ends in no space', () => {
-    const messages = messagesOf(model(text('So: ')))
-    expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
-    expect(messages[1]!.content).toEqual([{ type: 'text', text: 'So:' }])
-  })
-
-  test('what has no place is said to be lost', () => {
-    const cited = { ...text('x'), citations: [{ url: 'u' }] }
-    const foreign = { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} } as const
-    const image = { kind: 'image', source: { at: 'url', url: 'https://x' }, detail: 'high' } as const
-    const { losses, body } = write({ turns: [{ ...user(cited, foreign, image), name: 'bob' }] })
-    expect(losses).toEqual(['messages.name', 'citations', 'executable_code', 'image.detail'])
-    expect(body.messages[0]!.content).toEqual([
-      { type: 'text', text: 'x' },
-      { type: 'image', source: { type: 'url', url: 'https://x' } },
-    ])
-  })
-})
-
-describe('P26: tool results', () => {
-  const ids = (messages: readonly Json[]) =>
-    messages.map(({ role, content }) => {
-      const blocks = content as { type: string; id?: string; tool_use_id?: string; text?: string; is_error?: boolean }[]
-      return `${role as string}: ${blocks.map(each => each.id ?? each.tool_use_id ?? each.text).join(' ')}`
-    })
-
-  test.each<readonly [string, readonly Turn[], readonly string[]]>([
-    [
-      'of several turns are one message, in the order of the calls',
-      [hi, model(text('t'), call('a'), call('b')), tool(result('b')), tool(result('a')), user(text('and?'))],
-      ['user: hi', 'assistant: t a b', 'user: a b and?'],
-    ],
-    [
-      'come before what was said before them',
-      [hi, model(call('a')), user(text('wait')), tool(result('a'))],
-      ['user: hi', 'assistant: a', 'user: a wait'],
-    ],
-    ['that are missing are made up', [hi, model(call('a'), call('b')), tool(result('b'))], [
-      ...['user: hi', 'assistant: a b', 'user: a b'],
-    ]],
-    ['that are missing at the end, too', [hi, model(call('a'))], ['user: hi', 'assistant: a', 'user: a']],
-    ['without a call are dropped', [hi, tool(result('x')), model(text('t')), tool(result('y')), user(text('z'))], [
-      ...['user: hi', 'assistant: t', 'user: z'],
-    ]],
-    ['of calls in turns that follow each other', [hi, model(call('a')), model(call('b')), tool(result('a'), result('b'))], [
-      ...['user: hi', 'assistant: a b', 'user: a b'],
-    ]],
-    [
-      'of calls that have the same name find their own',
-      [hi, model(call('a'), call('a')), tool(result('a'), result('a')), model(call('a')), tool(result('a'))],
-      ['user: hi', 'assistant: a a_2', 'user: a a_2', 'assistant: a_3', 'user: a_3'],
-    ],
-    ['under names that this dialect takes', [hi, model(call('call:1/é')), tool(result('call:1/é'))], [
-      ...['user: hi', 'assistant: call_1__', 'user: call_1__'],
-    ]],
-  ])('%s', (_name, turns, messages) => {
-    expect(ids(messagesOf(...turns))).toEqual([...messages])
-  })
-
-  test('say what is lost and what failed', () => {
-    const failed = { ...result('a', 'no'), failed: true }
-    const { body, losses } = write({ turns: [hi, model(call('a'), call('b')), tool(failed, result('x'))] })
-    expect(losses).toEqual(['tool_result'])
-    expect(body.messages[2]!.content).toEqual([
-      { type: 'tool_result', tool_use_id: 'a', content: 'no', is_error: true },
-      { type: 'tool_result', tool_use_id: 'b', content: 'No result was given.', is_error: true },
-    ])
-  })
-
-  test('may hold images, or have them behind', () => {
-    const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
-    const turns = [hi, model(call('a')), tool({ ...result('a'), parts: [text('x'), image], cache: { ttl: '1h' } })]
-    const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' }
-    const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
-    const [inside] = write({ turns }).body.messages[2]!.content as Json[]
-    expect(inside).toEqual({
-      ...{ type: 'tool_result', tool_use_id: 'a', ...mark },
-      content: [{ type: 'text', text: 'x' }, { type: 'image', source }],
-    })
-    expect(write({ turns }, { traits: { richResults: false } }).body.messages[2]!.content).toEqual([
-      { type: 'tool_result', tool_use_id: 'a', content: 'x', ...mark },
-      { type: 'image', source },
-    ])
-  })
-
-  test.each<readonly [string, object]>([
-    ['{"a":1}', { a: 1 }],
-    ['', {}],
-    ['null', {}],
-    ['[1]', { arguments: [1] }],
-    ['{"a":', { arguments: '{"a":' }],
-  ])('arguments are an object: %p', (args, input) => {
-    const content = messagesOf(hi, model(call('a', 'f', args)))[1]!.content as Json[]
-    expect(content[0]!.input).toEqual(input)
-  })
-
-  test('a thousand calls of one name are written in time', () => {
-    const turns = [hi, model(...Array.from({ length: 20_000 }, () => call('same')))]
-    const began = performance.now()
-    expect((messagesOf(...turns)[2]!.content as Json[]).length).toBe(20_000)
-    expect(performance.now() - began).toBeLessThan(1_000)
-  })
-})
-
-describe('media', () => {
-  const file = (mime: string, base64 = 'AAAA') => ({ kind: 'file', name: 'n', source: { at: 'inline', base64, mime } }) as const
-  const blockOf = (part: Part, over: Over = {}) => (write({ turns: [user(part)] }, over).body.messages[0]!.content as Json[])[0]
-
-  test('a document', () => {
-    const pdf = { type: 'base64', media_type: 'application/pdf', data: 'AAAA' }
-    expect(blockOf(file('application/pdf'))).toEqual({ type: 'document', source: pdf, title: 'n' })
-    const plain = { type: 'text', media_type: 'text/plain', data: 'héllo' }
-    const encoded = Buffer.from('héllo').toString('base64')
-    expect(blockOf(file('text/markdown', encoded))).toEqual({ type: 'document', source: plain, title: 'n' })
-    const words = { kind: 'file', source: { at: 'text', text: 'héllo', mime: 'text/plain' } } as const
-    expect(blockOf(words, { traits: { reads: ['text'] } })).toEqual({ type: 'document', source: plain })
-  })
-
-  test('what was fetched is inside', () => {
-    const media = new Map([['http://x', { mime: 'image/gif', base64: 'BBBB' }]])
-    const part = { kind: 'image', source: { at: 'url', url: 'http://x' } } as const
-    const source = { type: 'base64', media_type: 'image/gif', data: 'BBBB' }
-    expect(blockOf(part, { target: { media } })).toEqual({ type: 'image', source })
-  })
-
-  test.each<readonly [string, Part, Traits]>([
-    ['sound', { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/wav' } }, {}],
-    ['a film', { kind: 'video', source: { at: 'url', url: 'https://x' } }, {}],
-    ['a spreadsheet', file('application/vnd.ms-excel'), {}],
-    ['a file of another provider', { kind: 'file', source: { at: 'provider', id: 'x' } }, {}],
-    ['an image for a model that reads none', { kind: 'image', source: { at: 'url', url: 'https://x' } }, { reads: ['text'] }],
-  ])('is refused: %s', (_name, part, traits) => {
-    expect(() => blockOf(part, { traits })).toThrow('field_invalid')
-  })
-})
-
-describe('reasoning state', () => {
-  const thought = (form: 'signature' | 'redacted' | 'encrypted', origin?: string): Part => ({
-    ...{ kind: 'reasoning', text: form === 'signature' ? 't' : '' },
-    sealed: { form, value: 'v', ...(origin !== undefined && { origin }) },
-  })
-
-  test('P24: comes back to its origin as it was', () => {
-    const { body, losses } = write({ turns: [hi, model(thought('signature', 'here'), thought('redacted', 'here'), text('x'))] })
-    expect(body.messages[1]!.content).toEqual([
-      { type: 'thinking', thinking: 't', signature: 'v' },
-      { type: 'redacted_thinking', data: 'v' },
-      { type: 'text', text: 'x' },
-    ])
-    expect(losses).toEqual([])
-  })
-
-  test.each<readonly [string, Part]>([
-    ['another origin', thought('signature', 'there')],
-    ['no origin', thought('signature')],
-    ['another form', thought('encrypted', 'here')],
-    ['thoughts that nobody signed', { kind: 'reasoning', text: 't' }],
-    ['a call', { ...call('a'), sealed: { origin: 'here', form: 'thought', value: 'v' } }],
-  ])('is not sent: of %s', (_name, part) => {
-    const { body, losses } = write({ turns: [hi, model(part, text('x'))] })
-    expect(JSON.stringify(body)).not.toContain('thinking')
-    expect(JSON.stringify(body)).not.toContain('"v"')
-    expect(losses).toEqual(['reasoning_state'])
-  })
-
-  test('calls under way whose thoughts are lost turn a budget off', () => {
-    const budget = { reasoning: { budget: 2000 } }
-    const own = [hi, model(thought('signature', 'here'), call('a')), tool(result('a'))]
-    const other = [hi, model(thought('signature', 'there'), call('a')), tool(result('a'))]
-    expect(write({ turns: own, ...budget }).body.thinking).toMatchObject({ type: 'enabled' })
-    expect(write({ turns: other, ...budget }).body.thinking).toBeUndefined()
-    expect(write({ turns: other, ...budget }).losses).toEqual(['reasoning_state', 'reasoning'])
-    expect(write({ turns: other, reasoning: { effort: 'high' } }).body.thinking).toMatchObject({ type: 'adaptive' })
-  })
-})
+type Wanted = Omit<Conversation['settings'], 'stream'>
+const wants = (settings: Wanted) => ({ settings: { ...settings, stream: false } })
 
 describe('thinking', () => {
   const adaptive = { type: 'adaptive', display: 'summarized' }
@@ -260,7 +19,7 @@ describe('thinking', () => {
   test.each<readonly [string, Conversation['reasoning'] & object, Traits, object | undefined, string | undefined]>([
     ['an effort', { effort: 'high' }, { thinking: 'adaptive' }, adaptive, 'high'],
     ['the least', { effort: 'minimal' }, { thinking: 'either' }, adaptive, 'low'],
-    ['an effort too high', { effort: 'max' }, { thinking: 'adaptive', efforts: ['low', 'medium', 'high'] }, adaptive, 'high'],
+    ['an effort too high', { effort: 'max' }, { thinking: 'adaptive', efforts: ['low', 'high'] }, adaptive, 'high'],
     ['an effort too low', { effort: 'low' }, { thinking: 'adaptive', efforts: ['high'] }, adaptive, 'high'],
     ['a budget as an effort', { budget: 5000 }, { thinking: 'adaptive' }, adaptive, 'medium'],
     ['a budget', { budget: 5000 }, { thinking: 'either' }, enabled(5000), undefined],
@@ -271,12 +30,13 @@ describe('thinking', () => {
     ['a budget beyond the cap', { budget: 50_000 }, { thinking: 'budget' }, enabled(7999), undefined],
     ['a budget beyond the model', { budget: 5000 }, { thinking: 'budget', budgetMax: 3000 }, enabled(3000), undefined],
     ['its own', { adaptive: true }, { thinking: 'budget' }, enabled(4800), undefined],
-    ['hidden', { adaptive: true, show: 'none' }, { thinking: 'adaptive' }, { type: 'adaptive', display: 'omitted' }, undefined],
+    ['hidden', { adaptive: true, show: 'none' }, {}, { type: 'adaptive', display: 'omitted' }, undefined],
     ['off', { effort: 'none' }, { thinking: 'either' }, off, undefined],
     ['off by a budget', { budget: 0 }, {}, off, undefined],
     ['off where it is never on', { effort: 'none' }, { thinking: 'none' }, undefined, undefined],
     ['by a word alone', { effort: 'low' }, { thinking: 'effort' }, undefined, 'low'],
-  ])('%s', (_name, reasoning, traits, thinking, effort) => {
+  ])('%s', (...row) => {
+    const [, reasoning, traits, thinking, effort] = row
     const { body, losses } = write({ reasoning }, { traits })
     expect(body.thinking as object | undefined).toEqual(thinking)
     expect((body.output_config as { effort?: string } | undefined)?.effort).toBe(effort)
@@ -374,7 +134,8 @@ describe('tools', () => {
   })
 
   test('are strict where the model is', () => {
-    const strict = { ...f, strict: true, schema: { type: 'object', properties: { a: { type: 'integer', minimum: 1 } } } }
+    const schema = { type: 'object', properties: { a: { type: 'integer', minimum: 1 } } }
+    const strict = { ...f, strict: true, schema }
     const { body, losses } = write({ tools: [strict] })
     expect(body.tools).toEqual([
       {
@@ -434,7 +195,7 @@ describe('a format', () => {
 })
 
 describe('settings', () => {
-  test.each<readonly [string, Omit<Conversation['settings'], 'stream'>, object, readonly string[]]>([
+  test.each<readonly [string, Wanted, object, readonly string[]]>([
     ['stops', { stop: ['x', ' '] }, { stop_sequences: ['x'] }, ['stop']],
     ['whom it is for', { endUser: 'u' }, { metadata: { user_id: 'u' } }, []],
     ['classes', { serviceClass: 'default' }, { service_tier: 'standard_only' }, []],
@@ -449,7 +210,8 @@ describe('settings', () => {
       ...['seed', 'logprobs', 'logit_bias', 'verbosity', 'metadata'],
     ]],
     ['penalties', { frequencyPenalty: 1, presencePenalty: 0 }, {}, ['frequency_penalty']],
-  ])('%s', (_name, settings, fields, losses) => {
+  ])('%s', (...row) => {
+    const [, settings, fields, losses] = row
     const written = write(wants(settings))
     const { model: _model, max_tokens: _cap, messages: _messages, ...rest } = written.body
     expect(rest as object).toEqual(fields)
@@ -474,9 +236,18 @@ describe('settings', () => {
     ['beyond the model\'s', 9000, {}, 8000],
     ['what can be paid', 100, { cap: 50 }, 50],
     ['nobody\'s', undefined, { outputTokensMax: undefined }, 8192],
-  ])('the cap is %s', (_name, asked, target, cap) => {
+  ])('the cap is %s', (...row) => {
+    const [, asked, target, cap] = row
     const settings = { stream: true, ...(asked !== undefined && { outputTokensMax: asked }) }
     expect(write({ settings }, { target }).body).toMatchObject({ max_tokens: cap, stream: true })
+  })
+
+  test('P23: a count is asked for without what only an answer needs', () => {
+    const { body } = write({ ...wants({ temperature: 0.5, stop: ['x'] }), tools: [f], reasoning: { effort: 'low' } })
+    const { max_tokens: _cap, temperature: _heat, stop_sequences: _stop, ...rest } = body
+    const reasoning = { effort: 'low' } as const
+    const conversation = { turns: [hi], tools: [f], settings: { stream: true }, unread: [], reasoning }
+    expect(JSON.parse(writeCountConversation(conversation, targetOf()))).toEqual(rest)
   })
 
   test('several answers are refused', () => {

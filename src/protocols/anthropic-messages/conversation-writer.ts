@@ -19,7 +19,22 @@ const TEMPERATURE_MAX = 1
 /** With thoughts, other tokens than the likely ones are hardly allowed. */
 const THINKING_TOP_P_MIN = 0.95
 
+/** What the counting of tokens takes of a request; anything else it refuses. */
+const COUNTED = [
+  ...['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control', 'speed'],
+] as const
+
 export function writeConversation(conversation: Conversation, target: ConversationTarget): string {
+  return JSON.stringify(bodyOf(conversation, target))
+}
+
+/** The same, to be counted and not answered. */
+export function writeCountConversation(conversation: Conversation, target: ConversationTarget): string {
+  const body = bodyOf(conversation, target)
+  return JSON.stringify(Object.fromEntries(COUNTED.map(field => [field, body[field]])))
+}
+
+function bodyOf(conversation: Conversation, target: ConversationTarget): Json {
   const { settings, reasoning: wish } = conversation
   const { notes, traits } = target
   refuseChoices(settings)
@@ -34,7 +49,7 @@ export function writeConversation(conversation: Conversation, target: Conversati
   const forced = schema !== undefined || isForced(conversation, target)
   const thoughtless = callsLackThoughts(turns.messages)
   const thinking = writeThinking({ wish, outputTokensMax, forced, thoughtless }, traits, notes.losses)
-  const body = {
+  const body: Json = {
     model: target.model,
     max_tokens: outputTokensMax,
     ...withWords(turns, format),
@@ -45,7 +60,7 @@ export function writeConversation(conversation: Conversation, target: Conversati
     ...writeSettings(settings, notes.losses),
   }
   boundMarks(body, notes.losses)
-  return JSON.stringify(body)
+  return body
 }
 
 /** One answer is all that a message holds, and to send fewer than were asked for is another wish. */
@@ -138,7 +153,8 @@ function writeServiceClass(serviceClass: string | undefined, losses: Losses): Js
 /** No more marks than the provider takes; the later ones cover what the earlier ones do. */
 function boundMarks(body: Json, losses: Losses): void {
   const { tools = [], system = [], messages, cache_control: whole } = body as unknown as Markable
-  const marked = [...tools, ...system, ...messages.flatMap(({ content }) => content)].filter(block => block.cache_control)
+  const all = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
+  const marked = all.filter(block => block.cache_control !== undefined)
   const excess = marked.length - (whole === undefined ? CACHE_MARKS_MAX : CACHE_MARKS_MAX - 1)
   if (excess <= 0) return
   losses.add('cache_control')

@@ -19,15 +19,24 @@ const types: Readonly<Record<ErrorKind, string>> = {
   internal: 'api_error',
 }
 
+/** Types of an upstream that say more than the kind of our own error does, in the same words. */
+const PASSING: readonly unknown[] = [
+  ...['overloaded_error', 'rate_limit_error', 'timeout_error', 'invalid_request_error', 'request_too_large'],
+]
+
 /** This dialect's own status for overload. */
 const OVERLOADED_STATUS = 529
 
 export function writeError(error: SpokenError): WrittenError {
   const body = JSON.stringify({
     type: 'error',
-    error: { type: types[error.kind], message: error.message },
+    error: { type: typeOf(error), message: error.message },
     request_id: error.requestId,
   })
   const status = error.kind === 'overloaded' ? OVERLOADED_STATUS : error.status
   return { status, body, events: `event: error\ndata: ${body}\n\n` }
+}
+
+function typeOf({ kind, upstream }: SpokenError): string {
+  return PASSING.includes(upstream?.type) ? upstream!.type! : types[kind]
 }

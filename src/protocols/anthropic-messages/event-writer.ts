@@ -20,6 +20,8 @@ type Growth = { readonly text: string } | { readonly citation: Citation }
 interface Part {
   readonly opening: Opening
   readonly held: Growth[]
+  /** Citations of a text that has not begun. */
+  readonly early: Json[]
   /** Its block is there: what stays empty never is one. */
   started: boolean
   closed: boolean
@@ -43,6 +45,8 @@ export class MessageEventWriter implements EventWriter {
   readonly #parts = new Map<number, Part | Whole>()
   #heldBytes = 0
   #blocks = 0
+  /** Something else than text has begun. */
+  #thought = false
   #text = ''
   #started = false
   #ended = false
@@ -136,7 +140,9 @@ export class MessageEventWriter implements EventWriter {
     if (event.choice !== 0) return this.#to.losses.add('choices')
     if (event.part === 'call') this.#calls = true
     if (event.part === 'refusal') this.#refused = true
-    const part: Part = { opening: event, held: [], started: false, closed: false, sealed: sealedAt(event), input: '' }
+    const part: Part = {
+      ...{ opening: event, held: [], early: [], started: false, closed: false, sealed: sealedAt(event), input: '' },
+    }
     this.#parts.set(event.index, part)
     this.#advance()
   }
@@ -178,7 +184,7 @@ export class MessageEventWriter implements EventWriter {
   /** Whether it is done. */
   #writePart(part: Part): boolean {
     const { opening, held } = part
-    if (opening.part === 'call') this.#startBlock(part)
+    if (opening.part === 'call') this.#startCall(part)
     for (const growth of held.splice(0)) this.#writeGrowth(part, growth)
     if (part.closed) this.#endBlock(part)
     return part.closed
@@ -189,8 +195,9 @@ export class MessageEventWriter implements EventWriter {
     if ('citation' in growth) {
       const citation = blocks.writeCitation(growth.citation)
       if (citation === undefined) return this.#to.losses.add('citations')
-      this.#startBlock(part)
-      return this.#delta({ type: 'citations_delta', citation })
+      if (part.started) this.#delta({ type: 'citations_delta', citation })
+      else part.early.push(citation)
+      return
     }
     const { text } = growth
     if (text === '') return
@@ -207,6 +214,12 @@ export class MessageEventWriter implements EventWriter {
     }
   }
 
+  #startCall(part: Part): void {
+    const missing = this.#thought ? undefined : blocks.missingThought(this.#to)
+    if (missing !== undefined) this.#block(missing)
+    this.#startBlock(part)
+  }
+
   #startBlock(part: Part): void {
     if (part.started) return
     part.started = true
@@ -214,9 +227,11 @@ export class MessageEventWriter implements EventWriter {
     if (opening.part === 'call') this.#blockStart(blocks.toolUse(blocks.cleanId(opening.id), opening.name, {}))
     else if (opening.part === 'reasoning') this.#blockStart({ type: 'thinking', thinking: '', signature: '' })
     else this.#blockStart({ type: 'text', text: '', citations: null })
+    for (const citation of part.early.splice(0)) this.#delta({ type: 'citations_delta', citation })
   }
 
-  #endBlock({ opening, started, input, sealed }: Part): void {
+  #endBlock({ opening, early, started, input, sealed }: Part): void {
+    if (early.length > 0) this.#to.losses.add('citations')
     if (opening.part === 'call') {
       const whole = opening.custom === true ? JSON.stringify({ input }) : input === '' ? '{}' : undefined
       if (whole !== undefined) this.#delta({ type: 'input_json_delta', partial_json: whole })
@@ -236,6 +251,7 @@ export class MessageEventWriter implements EventWriter {
   }
 
   #blockStart(block: Json): void {
+    this.#thought ||= block.type !== 'text'
     this.#tell({ type: 'content_block_start', index: this.#blocks, content_block: block })
   }
 

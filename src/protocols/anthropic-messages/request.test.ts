@@ -201,6 +201,26 @@ describe('for an upstream of the same dialect', () => {
     expect(JSON.parse(written(body)).thinking).toEqual({ type: 'disabled' })
   })
 
+  test('state of this upstream comes back to it as it was', () => {
+    const [signed, hidden] = [
+      packSealed({ origin: 'o', form: 'signature', value: 'sig' }),
+      packSealed({ origin: 'o', form: 'redacted', value: 'data' }),
+    ]
+    const content = [
+      { type: 'thinking', thinking: 'x', signature: signed },
+      { type: 'redacted_thinking', data: hidden },
+      call,
+    ]
+    const body = JSON.stringify({ ...base, messages: [{ role: 'assistant', content }] })
+    const sent = (origin: string) => (JSON.parse(written(body, { origin })) as typeof base).messages[0]!.content
+    expect(sent('o') as unknown).toEqual([
+      { type: 'thinking', thinking: 'x', signature: 'sig' },
+      { type: 'redacted_thinking', data: 'data' },
+      call,
+    ])
+    expect(sent('other') as unknown).toEqual([call])
+  })
+
   test('words that only look like state pass', () => {
     const body = JSON.stringify({ ...base, messages: [{ role: 'user', content: `what is ${foreign}?` }] })
     expect(written(body)).toBe(body.replace('a/b', 'b'))

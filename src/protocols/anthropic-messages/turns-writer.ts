@@ -3,6 +3,7 @@
 // come back only to the provider that signed them.
 
 import type { Json } from '../checks.ts'
+import { invalid } from '../checks.ts'
 import type { CallPart, Conversation, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { argumentsObject } from './arguments.ts'
@@ -33,9 +34,10 @@ export function writeTurns({ turns }: Conversation, target: ConversationTarget, 
   const system = turns.slice(0, leads).flatMap(({ parts }) => writer.system(parts))
   for (const turn of turns.slice(leads)) writer.add(turn)
   const messages = writer.end()
+  if (messages.length > 0) return { system, messages }
   // Instructions alone are a question, too.
-  if (messages.length === 0) return { system: [], messages: [{ role: 'user', content: system }] }
-  return { system, messages }
+  if (system.length > 0) return { system: [], messages: [{ role: 'user', content: system }] }
+  throw invalid('messages', 'hold nothing that this model could read')
 }
 
 class TurnsWriter {

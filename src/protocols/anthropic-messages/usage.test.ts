@@ -124,7 +124,8 @@ test('the buckets of an honest report come to its totals, and back', () => {
 
 test('what other dialects tell apart is input or cache here', () => {
   const read = { input: 1, inputAudio: 2, inputImage: 3, toolUse: 4, cacheReadAudio: 5, cacheReadImage: 6 }
-  expect(writeTotals({ ...read, output: 7 })).toMatchObject({ input_tokens: 10, cache_read_input_tokens: 11, output_tokens: 7 })
+  const totals = { input_tokens: 10, cache_read_input_tokens: 11, output_tokens: 7 }
+  expect(writeTotals({ ...read, output: 7 })).toMatchObject(totals)
 })
 
 test('any report at all is nonsense, nothing, or adds up', () => {

@@ -16,7 +16,7 @@ describe('P32: names with slashes and colons in a path', () => {
     ['/v1beta/bare:batchEmbedContents', 'v1beta', 'bare', 'batchEmbedContents'],
   ]
 
-  test.each(rows)('%s', (path, version, model, verb) => {
+  test.each(rows)('%s', (path, ...[version, model, verb]) => {
     expect(readPath(path)).toEqual({ version, model, verb } as ReturnType<typeof readPath>)
   })
 })

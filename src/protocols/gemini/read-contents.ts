@@ -59,7 +59,7 @@ export class ContentsReader {
 
   readContents(contents: readonly unknown[]): readonly Turn[] {
     for (const content of contents) if (isObject(content)) this.#noteIds(content)
-    return contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`))
+    return steps(contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)))
   }
 
   /** So that no id that is made here is one that stands there. */
@@ -82,7 +82,7 @@ export class ContentsReader {
     const role = roles.get(content.role ?? undefined)
     if (role === undefined) throw invalid(`${path}.role`, 'must be "user" or "model"')
     const parts = asList(content.parts).flatMap((part, index) => this.#readPart(part, `${path}.parts[${index}]`))
-    return role === 'assistant' ? whole([{ role, parts: joined(parts) }]) : whole(splitResults(parts))
+    return role === 'assistant' ? [{ role, parts }] : splitResults(parts)
   }
 
   #readPart(given: unknown, path: string): readonly Part[] {
@@ -200,4 +200,13 @@ function splitResults(parts: readonly Part[]): readonly Turn[] {
   return turns
 }
 
-const whole = (turns: readonly Turn[]): readonly Turn[] => turns.filter(turn => turn.parts.length > 0)
+/** A client may send each chunk of a stream as a content of its own: what a model says without a break is one turn. */
+function steps(turns: readonly Turn[]): readonly Turn[] {
+  const whole: { role: Role; parts: Part[] }[] = []
+  for (const { role, parts } of turns) {
+    const last = whole.at(-1)
+    if (role === 'assistant' && last?.role === role) for (const part of parts) last.parts.push(part)
+    else if (parts.length > 0) whole.push({ role, parts: [...parts] })
+  }
+  return whole.map(turn => (turn.role === 'assistant' ? { ...turn, parts: joined(turn.parts) } : turn))
+}

@@ -5,6 +5,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../call.ts'
 import type { Asked } from '../protocol.ts'
 import { packSealed } from '../sealed.ts'
+import { openFraming } from './framing.ts'
 import { readCall, writeCall } from './request.ts'
 
 const asks = (path: string, query: Readonly<Record<string, string>> = {}): Asked => ({
@@ -42,6 +43,17 @@ describe('reads', () => {
     expect(read({}, asks(path, { alt: 'json' }))).toMatchObject({ stream: true, framing: 'array' })
   })
 
+  test('a stream for the SDK that fails on comments has none', () => {
+    const path = '/v1beta/models/a/b:streamGenerateContent'
+    const by = (client: string): Asked => ({ ...asks(path, { alt: 'sse' }), header: () => client })
+    const call = read({}, by('genai-js/0.24.1'))
+    expect(call).toMatchObject({ stream: true, framing: 'bare' })
+    expect(openFraming(call)?.comment).toBe('')
+    expect(openFraming(call)?.element('{\n}')).toBe('data: { }\n\n')
+    expect(read({}, by('google-genai-sdk/2.32.0 gl-node/v24')).framing).toBeUndefined()
+    expect(read({}, { ...plain, header: () => 'genai-js/0.24.1' }).framing).toBeUndefined()
+  })
+
   test('both spellings, and a mix of them', () => {
     const rows = [
       { generationConfig: { maxOutputTokens: 5, candidateCount: 2 }, serviceTier: 'flex' },
@@ -68,7 +80,7 @@ describe('refuses', () => {
     ['a list', [], 'body_not_object', ''],
     ['what is no JSON', '{', 'json_invalid', ''],
     ['a config that is none', { contents, generationConfig: 5 }, 'field_invalid', 'generationConfig'],
-    ['a cap that is text', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
+    ['a cap in words', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
     ['no candidates', { contents, generationConfig: { candidateCount: 0 } }, 'field_invalid', 'candidateCount'],
     ['two spellings', { contents, serviceTier: 'a', service_tier: 'b' }, 'field_duplicate', 'serviceTier'],
     ['two configs', { contents, generationConfig: {}, generation_config: {} }, 'field_duplicate', 'generationConfig'],
@@ -88,7 +100,7 @@ describe('refuses', () => {
     ['contents twice', '{"contents":[{}],"contents":[{}]}', 'field_duplicate', 'contents'],
   ]
 
-  test.each(rows)('%s', (_name, body, code, param) => {
+  test.each(rows)('%s', (_name, body, ...[code, param]) => {
     const refusal = refusalOf(() => readCall(bytes(body), plain))
     expect([refusal.code as string, refusal.extras.param ?? '']).toEqual([code, param])
   })
@@ -173,12 +185,14 @@ describe('writes', () => {
   test('without reasoning state of others, and with its own', () => {
     const foreign = packSealed({ form: 'signature', value: 'S', origin: 'there' })
     const own = packSealed({ form: 'thought', value: 'T', origin: 'here' })
+    const elsewhere = packSealed({ form: 'thought', value: 'T', origin: 'there' })
     const parts = [
       { text: 'hm', thought: true, thoughtSignature: foreign },
       { text: '', thought: true, thought_signature: foreign },
       { functionCall: { name: 'f' }, thoughtSignature: foreign },
       { functionCall: { name: 'g' }, thoughtSignature: own },
       { text: 'x', thoughtSignature: 'AbCd' },
+      { text: 'y', thoughtSignature: elsewhere },
     ]
     const body = { contents: [{ role: 'model', parts }, { parts: [{ thoughtSignature: foreign }] }] }
     const clean = JSON.parse(written(JSON.stringify(body), { origin: 'here', cap: 9 })) as object
@@ -191,6 +205,7 @@ describe('writes', () => {
             { functionCall: { name: 'f' }, thoughtSignature: 'skip_thought_signature_validator' },
             { functionCall: { name: 'g' }, thoughtSignature: 'T' },
             { text: 'x', thoughtSignature: 'AbCd' },
+            { text: 'y' },
           ],
         },
       ],

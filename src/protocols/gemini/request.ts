@@ -1,5 +1,5 @@
-// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we replace
-// in the body for an upstream.
+// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we
+// replace in the body for an upstream.
 
 import { Refusal } from '../../base/errors.ts'
 import { scanObject } from '../../base/json.ts'
@@ -33,8 +33,12 @@ export function readCall(body: Buffer, asked: Asked): Call {
   const stream = verb === 'streamGenerateContent'
   const isArray = stream && (asked.query('alt') ?? asked.query('$alt')) !== 'sse'
   const call = { ...readBody(body), model, stream }
-  return isArray ? { ...call, framing: 'array' } : call
+  if (isArray) return { ...call, framing: 'array' }
+  return stream && knowsNoComments(asked) ? { ...call, framing: 'bare' } : call
 }
+
+/** Google's former SDK for JavaScript, which fails on a stream with a comment in it. */
+const knowsNoComments = (asked: Asked): boolean => /\bgenai-js\//.test(asked.header('x-goog-api-client') ?? '')
 
 /** Throws a Refusal for what is another method, or none. */
 export function requirePath(asked: Asked, allowed: readonly Verb[]): { readonly model: string; readonly verb: Verb } {

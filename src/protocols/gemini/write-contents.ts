@@ -132,6 +132,7 @@ class ContentsWriter {
 
   #writePart(part: Part): readonly Wire[] {
     if ('cache' in part && part.cache !== undefined) this.#lose('cache_control')
+    if (part.kind === 'text' && part.citations !== undefined) this.#lose('citations')
     switch (part.kind) {
       case 'text':
       case 'refusal':

@@ -4,7 +4,6 @@ import type { Traits } from '../../base/traits.ts'
 import type { Json } from '../checks.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
-import type { Losses } from '../losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { ToolNames } from './names.ts'
 import { forGoogle } from './schema.ts'
@@ -28,7 +27,7 @@ export function writeTools(asked: Conversation, names: ToolNames, target: Conver
       functions.push(writeFunction(tool, names))
       isStrict ||= tool.strict === true
     } else if (tool.kind === 'custom') functions.push(writeCustom(tool, names, target))
-    else if (tool.kind === 'search') others.push(writeSearch(tool, losses))
+    else if (tool.kind === 'search') others.push(...writeSearch(tool, target))
     else if (tool.dialect === 'gemini') others.push(tool.value as Json)
     else losses.add(tool.what)
   }
@@ -96,10 +95,15 @@ function writeCustom(tool: CustomTool, names: ToolNames, { notes }: Conversation
   }
 }
 
-function writeSearch({ domains, contextSize, usesMax, place }: SearchTool, losses: Losses): Json {
+function writeSearch(tool: SearchTool, { traits, notes: { losses } }: ConversationTarget): readonly Json[] {
+  if (traits.searches === false) {
+    losses.add('web_search')
+    return []
+  }
+  const { domains, contextSize, usesMax, place } = tool
   const wishes = { domains, context_size: contextSize, max_uses: usesMax, location: place }
   for (const [name, wish] of Object.entries(wishes)) if (wish !== undefined) losses.add(`web_search.${name}`)
-  return { googleSearch: {} }
+  return [{ googleSearch: {} }]
 }
 
 interface ChoiceTarget {

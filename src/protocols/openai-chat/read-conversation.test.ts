@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readChat, refusedParam } from '../../../test/support/chat-requests.ts'
+import { arkChat } from '../ark/protocol.ts'
 import type { Conversation } from '../conversation.ts'
 
 describe('tools', () => {
@@ -52,23 +53,28 @@ describe('tools', () => {
 
 describe('how much to think', () => {
   const wishes: readonly (readonly [object, unknown])[] = [
-    [{ reasoning_effort: 'xhigh' }, { effort: 'xhigh' }],
-    [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, { budget: 2048 }],
-    [{ thinking: { type: 'auto' } }, { adaptive: true }],
+    [{ reasoning_effort: 'xhigh' }, { effort: 'xhigh', show: 'auto' }],
+    [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, { budget: 2048, show: 'auto' }],
+    [{ thinking: { type: 'auto' } }, { adaptive: true, show: 'auto' }],
     [{ thinking: { type: 'disabled' }, thinking_budget: 5 }, { effort: 'none' }],
-    [{ enable_thinking: true, thinking_budget: 50 }, { budget: 50 }],
+    [{ enable_thinking: true, thinking_budget: 50 }, { budget: 50, show: 'auto' }],
     [{ enable_thinking: false }, { effort: 'none' }],
     [{ reasoning: { max_tokens: 100, exclude: true } }, { budget: 100, show: 'none' }],
     [
       { extra_body: { google: { thinking_config: { thinking_level: 'LOW', include_thoughts: true } } } },
       { effort: 'low', show: 'auto' },
     ],
-    [{ extra_body: { google: { thinking_config: { thinking_budget: -1 } } } }, { adaptive: true }],
+    [{ extra_body: { google: { thinking_config: { thinking_budget: -1 } } } }, { adaptive: true, show: 'auto' }],
     [{}, undefined],
   ]
 
   test.each(wishes)('%p', (fields, wish) => {
     expect(readChat(fields).reasoning).toEqual(wish as Conversation['reasoning'])
+  })
+
+  test('Ark shows what is thought', () => {
+    expect(readChat({ reasoning_effort: 'high' }, arkChat).reasoning).toEqual({ effort: 'high', show: 'auto' })
+    expect(readChat({ reasoning_effort: 'none' }, arkChat).reasoning).toEqual({ effort: 'none' })
   })
 
   test.each([{ reasoning_effort: 'lots' }, { thinking: { type: 'odd' } }, { thinking: 5 }, { thinking_budget: 'x' }])(

@@ -10,7 +10,10 @@ import { isObject } from '../json-object.ts'
 import type { Reading } from './read-parts.ts'
 import { noteUnread } from './read-parts.ts'
 
-/** Of several wishes each says what those before it left open. */
+/**
+ * Of several wishes each says what those before it left open. OpenAI's chat shows no thoughts; those who added other
+ * ways to ask for them show them unless told not to.
+ */
 export function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
   const effort = readEffort(json.reasoning_effort, 'reasoning_effort')
   const wishes: ReasoningWish[] = [
@@ -22,8 +25,9 @@ export function readReasoning(json: Json, reading: Reading): ReasoningWish | und
   ]
   const wish: ReasoningWish = Object.assign({}, ...wishes.reverse())
   // Whatever is said beside an effort of none, it is none.
-  if (wish.effort === 'none') return { effort: 'none', ...(wish.show && { show: wish.show }) }
-  return Object.keys(wish).length === 0 ? undefined : wish
+  if (wish.effort === 'none') return { effort: 'none' }
+  // Chat has no word for it: who serves thoughts in chat shows them.
+  return Object.keys(wish).length === 0 ? undefined : { show: 'auto', ...wish }
 }
 
 function readEffort(value: unknown, at: string): Effort | undefined {
@@ -55,7 +59,7 @@ function readNested(json: Json, reading: Reading): ReasoningWish {
   return {
     ...budgetWish(readBudget(nested.max_tokens, 'reasoning.max_tokens')),
     ...(effort !== undefined && { effort }),
-    ...(nested.exclude === true && { show: 'none' }),
+    show: nested.exclude === true ? 'none' : 'auto',
   }
 }
 
@@ -85,7 +89,8 @@ function readFlags(json: Json): ReasoningWish {
   const enabled = optional(json, 'enable_thinking', 'boolean')
   const budget = readBudget(json.thinking_budget, 'thinking_budget')
   if (enabled === false) return { effort: 'none' }
-  return budget === undefined ? (enabled === true ? { adaptive: true } : {}) : budgetWish(budget)
+  if (budget !== undefined) return budgetWish(budget)
+  return enabled === true ? { adaptive: true } : {}
 }
 
 const googleFields = { thinking_budget: 'read', thinking_level: 'read', include_thoughts: 'read' } as const

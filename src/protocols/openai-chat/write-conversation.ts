@@ -23,6 +23,7 @@ export function writeConversation(said: Conversation, target: ConversationTarget
     ...(tools.tools !== undefined && { parallel_tool_calls: said.parallelCalls }),
     response_format: format,
     ...writeReasoning(said.reasoning, writing),
+    ...writeSampling(said, target),
     ...writeSettings(said.settings, writing),
   })
 }
@@ -98,7 +99,6 @@ function writeSettings(settings: Settings, { flavour, target }: Writing): object
   if (settings.metadata !== undefined) losses.add('metadata')
   return {
     ...(caps.length > 0 && { [target.capField]: Math.min(...caps) }),
-    ...writeSampling(settings, target),
     ...(settings.stop && { stop: settings.stop }),
     seed: settings.seed,
     frequency_penalty: settings.frequencyPenalty,
@@ -112,9 +112,11 @@ function writeSettings(settings: Settings, { flavour, target }: Writing): object
   }
 }
 
-function writeSampling({ temperature, topP, topK }: Settings, { traits, notes }: ConversationTarget): object {
+function writeSampling({ settings, reasoning }: Conversation, { traits, notes }: ConversationTarget): object {
+  const { temperature, topP, topK } = settings
   if (topK !== undefined) notes.losses.add('top_k')
-  if (traits.sampling !== false) return { temperature, top_p: topP }
+  const thinks = reasoning === undefined || effortOf(reasoning) !== 'none'
+  if (traits.sampling !== false && !(thinks && traits.samplingWithoutThinking)) return { temperature, top_p: topP }
   if (temperature !== undefined) notes.losses.add('temperature')
   if (topP !== undefined) notes.losses.add('top_p')
   return {}

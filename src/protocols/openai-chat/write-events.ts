@@ -26,6 +26,8 @@ interface ChoiceState {
   textLength: number
   finish: Finish
   readonly steps: Step[]
+  /** Texts, thoughts and refusals: chat has one of each, so that one part of a kind is told after the other. */
+  readonly queues: Readonly<Record<Opening['part'], PartState[]>>
 }
 
 interface PartState {
@@ -34,12 +36,20 @@ interface PartState {
   readonly step: Step | undefined
   /** Of a call among the calls of its choice. */
   readonly call: number
+  /** Of its kind in its choice, those that are not done; the first of them speaks, calls all at once. */
+  readonly queue: PartState[]
+  /** What waits until it is its turn. */
+  held: Growth[]
   /** Where its text begins in that of the choice. */
-  readonly start: number
+  start: number
   wrote: boolean
 }
 
+type Growth = Of<'delta'> | Of<'cite'> | Of<'close'>
+
 type Of<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: Kind }
+
+const queues = (): ChoiceState['queues'] => ({ text: [], refusal: [], reasoning: [], call: [] })
 
 export class ChatEventWriter implements EventWriter {
   readonly #to: AnswerAsk
@@ -68,11 +78,9 @@ export class ChatEventWriter implements EventWriter {
       case 'open':
         return this.#open(event)
       case 'delta':
-        return this.#grow(event)
       case 'cite':
-        return this.#cite(event)
       case 'close':
-        return this.#close(event)
+        return this.#take(event)
       case 'whole':
         return this.#whole(event)
       case 'finish': {
@@ -116,7 +124,7 @@ export class ChatEventWriter implements EventWriter {
     }
     while (this.#choices.length <= index) {
       const fresh = { isBegun: false, calls: 0, hasRefusal: false, hasThoughts: false, states: 0, textLength: 0 }
-      this.#choices.push({ index: this.#choices.length, ...fresh, finish: 'other', steps: [] })
+      this.#choices.push({ index: this.#choices.length, ...fresh, finish: 'other', steps: [], queues: queues() })
     }
     return this.#choices[index]
   }
@@ -143,7 +151,10 @@ export class ChatEventWriter implements EventWriter {
     const seals = isCall || event.part === 'reasoning'
     if (seals) choice.steps.push(step)
     const call = isCall ? choice.calls++ : 0
-    this.#parts.set(event.index, { choice, opening: event, step, call, start: choice.textLength, wrote: false })
+    const queue = isCall ? [] : choice.queues[event.part]
+    const part = { choice, opening: event, step, call, queue, held: [], start: choice.textLength, wrote: false }
+    queue.push(part)
+    this.#parts.set(event.index, part)
     return event.part === 'call' ? this.#openCall(choice, event, call) : ''
   }
 
@@ -159,9 +170,30 @@ export class ChatEventWriter implements EventWriter {
     return this.#chunk(choice, { tool_calls: [{ index, id, type, ...said, ...sealedCall(sealed) }] })
   }
 
-  #grow({ index, text, logprobs }: Of<'delta'>): string {
-    const part = this.#parts.get(index)
-    if (part === undefined || (text === '' && logprobs === undefined)) return ''
+  #take(event: Growth): string {
+    const part = this.#parts.get(event.index)
+    if (part === undefined) return ''
+    if (part.queue[0] !== part) {
+      part.held.push(event)
+      return ''
+    }
+    let text = this.#tell(part, event)
+    // Whoever waited for its turn has it.
+    for (let [next] = part.queue; next !== undefined && next.held.length > 0; [next] = part.queue) {
+      const { held } = next
+      next.held = []
+      for (const waiting of held) text += this.#tell(next, waiting)
+    }
+    return text
+  }
+
+  #tell(part: PartState, event: Growth): string {
+    if (event.kind === 'delta') return this.#grow(part, event)
+    return event.kind === 'cite' ? this.#cite(part, event) : this.#close(part, event)
+  }
+
+  #grow(part: PartState, { text, logprobs }: Of<'delta'>): string {
+    if (text === '' && logprobs === undefined) return ''
     const { choice, opening } = part
     const isFirst = !part.wrote
     part.wrote = true
@@ -190,20 +222,18 @@ export class ChatEventWriter implements EventWriter {
     return this.#chunk(choice, { tool_calls: [{ index, ...said }] })
   }
 
-  #cite({ index, citation }: Of<'cite'>): string {
-    const part = this.#parts.get(index)
-    if (part === undefined) return ''
+  #cite(part: PartState, { citation }: Of<'cite'>): string {
     const annotation = writeAnnotation(citation, { start: part.start, end: part.choice.textLength })
     if (annotation !== undefined) return this.#chunk(part.choice, { annotations: [annotation] })
     this.#to.losses.add('citations')
     return ''
   }
 
-  #close({ index, sealed }: Of<'close'>): string {
-    const part = this.#parts.get(index)
-    if (part === undefined) return ''
+  #close(part: PartState, { index, sealed }: Of<'close'>): string {
     this.#parts.delete(index)
-    const { choice, opening, step } = part
+    const { choice, opening, step, queue } = part
+    queue.shift()
+    if (queue[0] !== undefined) queue[0].start = choice.textLength
     if (step !== undefined && sealed !== undefined) step.sealed = sealed
     if (opening.part === 'call') return this.#closeCall(part)
     if (opening.part !== 'reasoning' || sealed === undefined || !this.#flavour.bearsState) return ''

@@ -34,11 +34,11 @@ interface WholeWriting {
 function writeChoice({ parts, finish }: AnswerChoice, index: number, { to, flavour }: WholeWriting): object {
   const legacy = isLegacy(to)
   const calls = parts.filter(part => part.kind === 'call')
-  const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
-  const refusal = flavour.isFull && refusals.length > 0 ? refusals.join('') : null
+  const refused = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')
+  const refusal = flavour.isFull && refused !== '' ? refused : null
   const texts = parts.filter(part => part.kind === 'text')
   const logprobs = texts.flatMap(part => part.logprobs ?? [])
-  const content = texts.map(part => part.text).join('') + (flavour.isFull ? '' : refusals.join(''))
+  const content = texts.map(part => part.text).join('') + (flavour.isFull ? '' : refused)
   keepState(parts.flatMap(part => (part.kind === 'call' ? [{ ...part, callId: part.id }] : stepOf(part))), to)
   const isSilent = texts.length === 0 && flavour.isFull && (calls.length > 0 || refusal !== null)
   return {

@@ -34,7 +34,10 @@ describe('an answer', () => {
   })
 
   test.each([
-    [{ error: { message: 'm', type: 't', code: 'c', param: 'p' } }, { status: 502, message: 'm', code: 'c', param: 'p' }],
+    [
+      { error: { message: 'm', type: 't', code: 'c', param: 'p' } },
+      { status: 502, message: 'm', code: 'c', param: 'p' },
+    ],
     [{ status: 'failed', output: [], error: { code: 'server_error', message: 'm' } }, { status: 502, message: 'm' }],
     [{ status: 'failed', output: [], error: { code: 'rate_limit_exceeded', message: 'm' } }, { status: 429 }],
     [{ status: 'failed', output: [], error: { code: 'invalid_prompt', message: 'm' } }, { status: 400 }],
@@ -73,8 +76,9 @@ describe('an event', () => {
     expect(frameOf({ type, delta: '' }).kind).toBe('opening')
   })
 
-  test.each(['response.completed', 'response.incomplete', 'response.cancelled'])('P17: %s is the last, with usage', type => {
-    const response = { status: type.slice('response.'.length), output: [], usage, service_tier: 'default', error: null }
+  test.each(['completed', 'incomplete', 'cancelled'])('P17: response.%s is the last, with usage', status => {
+    const type = `response.${status}`
+    const response = { status, output: [], usage, service_tier: 'default', error: null }
     expect(frameOf({ type, response })).toMatchObject({
       ...{ kind: 'terminal', finishes: 1, usage: { input: 100, output: 40 }, serviceClass: 'default' },
       json: { type },
@@ -85,7 +89,9 @@ describe('an event', () => {
   test('P8: that it failed is an error, with its usage', () => {
     const response = { status: 'failed', error: { code: 'server_error', message: 'm' }, usage }
     const reading = frameOf({ type: 'response.failed', response })
-    expect(reading).toMatchObject({ kind: 'error', error: { message: 'm', code: 'server_error' }, usage: { input: 100 } })
+    expect(reading).toMatchObject(
+      { kind: 'error', error: { message: 'm', code: 'server_error' }, usage: { input: 100 } },
+    )
     expect(frameOf({ type: 'response.completed', response }).kind).toBe('error')
   })
 
@@ -156,13 +162,16 @@ describe('usage', () => {
     expect(readUsage(response)).toBe('nonsense')
   })
 
-  test.each([{}, null, 5, { usage: null }, { usage: { input_tokens: 0, output_tokens: 0 } }])('is none: %j', response => {
+  const unsaid = { usage: { input_tokens: 0, output_tokens: 0 } }
+  test.each([{}, null, 5, { usage: null }, unsaid])('is none: %j', response => {
     expect(readUsage(response)).toBeUndefined()
   })
 
   test('the buckets’ sum is the provider’s total, and what is written is read as the same', () => {
     const count = fc.nat(1e6)
-    const buckets = fc.record({ input: fc.integer({ min: 1, max: 1e6 }), output: count, cacheRead: count, reasoning: count })
+    const buckets = fc.record(
+      { input: fc.integer({ min: 1, max: 1e6 }), output: count, cacheRead: count, reasoning: count },
+    )
     fc.assert(
       fc.property(fc.record({ given: buckets, cacheWrite: count, cacheWrite1h: count }), ({ given, ...written }) => {
         const report = writeUsage({ ...given, ...written }) as Record<string, number>
@@ -170,7 +179,9 @@ describe('usage', () => {
         if (back === undefined || back === 'nonsense') throw new Error('no usage')
         expect(inputTokens(back)).toBe(report.input_tokens!)
         expect(outputTokens(back)).toBe(report.output_tokens!)
-        expect({ cacheWrite: 0, cacheWrite1h: 0, cacheRead: 0, reasoning: 0, ...back }).toEqual({ ...given, ...written })
+        expect(
+          { cacheWrite: 0, cacheWrite1h: 0, cacheRead: 0, reasoning: 0, ...back },
+        ).toEqual({ ...given, ...written })
       }),
     )
   })

@@ -64,7 +64,8 @@ async function answer(request: Request): Promise<Response> {
   const writer = codec.openWriter(to)
   let sse = ''
   for (const event of eventsOf(said)) sse += writer.write(event)
-  sse += model === 'broken' ? writeError(speakRefusal(new Refusal('upstream_failed', 'x'), 'req_1')).events : writer.end()
+  const broken = speakRefusal(new Refusal('upstream_failed', 'x'), 'req_1')
+  sse += model === 'broken' ? writeError(broken).events : writer.end()
   return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
 }
 
@@ -88,7 +89,7 @@ describe.each(Object.entries(clients))('%s', (_, client) => {
   test.each(Object.keys(cases))('P5, P6: reads %s, plain and streamed, as the same', async model => {
     const plain = await client().responses.create({ model, input: 'hi' })
     const final = await client().responses.stream({ model, input: 'hi' }).finalResponse()
-    const said = (response: OpenAI.Responses.Response) => JSON.parse(JSON.stringify(response.output, dropParsed)) as unknown
+    const said = ({ output }: OpenAI.Responses.Response) => JSON.parse(JSON.stringify(output, dropParsed)) as unknown
     expect(said(final)).toEqual(said(plain))
     expect(final.output_text).toBe(plain.output_text)
     expect(final.id).toBe('resp_0123456789a')
@@ -145,7 +146,8 @@ describe('AI SDK', () => {
     expect(faults).toEqual([])
     expect(await stream.text).toBe(plain.text)
     expect(await stream.finishReason).toBe(plain.finishReason)
-    const calls = (list: readonly { toolName: string; input: unknown }[]) => list.map(call => [call.toolName, call.input])
+    type Calls = readonly { readonly toolName: string; readonly input: unknown }[]
+    const calls = (list: Calls) => list.map(({ toolName, input }) => [toolName, input])
     expect(calls(await stream.toolCalls)).toEqual(calls(plain.toolCalls))
     expect((await stream.usage).inputTokens).toBe(100)
     expect(plain.usage.outputTokens).toBe(40)
@@ -159,6 +161,14 @@ describe('AI SDK', () => {
   ])('knows why %s ended: %s', async (name, reason) => {
     const plain = await generateText({ model: model(name), ...common })
     expect<string>(plain.finishReason).toBe(reason)
+  })
+
+  test('P8: tells what breaks off a stream', async () => {
+    const faults: unknown[] = []
+    const stream = streamText({ model: model('broken'), ...common, onError: ({ error }) => void faults.push(error) })
+    await stream.consumeStream()
+    expect(JSON.stringify(faults)).toContain('broke off')
+    expect(faults.some(fault => String(fault).includes('Type validation'))).toBe(false)
   })
 
   test.each([

@@ -4,7 +4,14 @@ import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import type { Json } from '../checks.ts'
 import { openaiFlavour } from './flavour.ts'
-import { compactionBody, conversationOfItems, deletedBody, inputTokensBody, itemsOfAnswer, itemsOfInput } from './state.ts'
+import {
+  compactionBody,
+  conversationOfItems,
+  deletedBody,
+  inputTokensBody,
+  itemsOfAnswer,
+  itemsOfInput,
+} from './state.ts'
 import { pageOf, readCompaction, readInputTokens, withHistory } from './state.ts'
 
 const ids = (items: readonly Json[]): readonly unknown[] => items.map(({ id }) => id)
@@ -41,7 +48,9 @@ describe('items of an input', () => {
     const history = itemsOfInput({ input: 'one' }, 'req_1')
     const json = { model: 'm', input: 'two', previous_response_id: 'resp_1', instructions: 'be' }
     const next = withHistory(json, history, 'req_2')
-    expect(next).toEqual({ model: 'm', instructions: 'be', input: [...history, ...itemsOfInput({ input: 'two' }, 'req_2')] })
+    expect(next).toEqual(
+      { model: 'm', instructions: 'be', input: [...history, ...itemsOfInput({ input: 'two' }, 'req_2')] },
+    )
     expect(conversationOfItems(next.input as readonly Json[], openaiFlavour)).toEqual([
       { role: 'user', parts: [{ kind: 'text', text: 'one' }] },
       { role: 'user', parts: [{ kind: 'text', text: 'two' }] },
@@ -60,7 +69,7 @@ describe('bodies', () => {
     [undefined, 20, 'desc', { data: [{ id: 'c' }, { id: 'b' }, { id: 'a' }], has_more: false }],
     ['c', 1, 'desc', { data: [{ id: 'b' }], has_more: true }],
     ['a', 5, 'desc', { data: [], first_id: null, last_id: null, has_more: false }],
-  ] as const)('a page after %p of %i, %s', (after, limit, order, expected) => {
+  ] as const)('a page after %p of %i, %s', (...[after, limit, order, expected]) => {
     expect<unknown>(page(after, limit, order)).toMatchObject({ object: 'list', ...expected })
   })
 
@@ -76,7 +85,9 @@ describe('bodies', () => {
     const body = JSON.parse(
       compactionBody({ requestId: 'req_1', createdS: 9, kept: [{ id: 'msg_1' }], content: 'sealed', usage }),
     ) as Json
-    expect(body).toMatchObject({ id: 'resp_1', object: 'response.compaction', created_at: 9, usage: { total_tokens: 4 } })
+    expect(body).toMatchObject(
+      { id: 'resp_1', object: 'response.compaction', created_at: 9, usage: { total_tokens: 4 } },
+    )
     expect(readCompaction(body.output)).toEqual({ content: 'sealed', rest: [{ id: 'msg_1' }] })
     expect(readCompaction([{ type: 'message' }])).toBeUndefined()
   })

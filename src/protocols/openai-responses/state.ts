@@ -8,9 +8,11 @@ import { invalid } from '../checks.ts'
 import type { Turn } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
 import { Losses } from '../losses.ts'
+import type { AnswerAsk } from '../protocol.ts'
+import { packedMark, packSealed } from '../sealed.ts'
 import type { Flavour } from './flavour.ts'
 import { readItems } from './read-items.ts'
-import { itemId, responseId } from './response-body.ts'
+import { itemId, responseId, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
 import { OutputItems, writeOutput } from './write-output.ts'
 
@@ -62,6 +64,54 @@ export function conversationOfItems(items: readonly Json[], flavour: Flavour): r
 export function withHistory(json: Json, history: readonly Json[], requestId: string): Json {
   const { previous_response_id: _previous, conversation: _conversation, ...rest } = json
   return { ...rest, input: [...history, ...itemsOfInput(json, requestId)] }
+}
+
+/** What is told of a response that nobody has begun to make. */
+export function waitingResponse(ask: AnswerAsk): Json {
+  const echo = JSON.parse(`{${writeEcho(ask)}}`) as Json
+  return { ...echo, status: 'queued', error: null, incomplete_details: null, usage: null, output: [] }
+}
+
+/** A response that came to nothing, and why where that can be told. */
+export function endedResponse(response: Json, status: 'failed' | 'cancelled', message: string): Json {
+  return { ...response, status, error: status === 'failed' ? { code: 'server_error', message } : null, output: [] }
+}
+
+/**
+ * What the next turn needs of an answer that an upstream of this dialect gave. State goes back only to the one that
+ * made it; thoughts without it are known by a name that nobody else knows.
+ */
+export function outputToFollow(output: unknown, origin: string): readonly Json[] {
+  const items = Array.isArray(output) ? output.filter(isObject) : []
+  return items.flatMap((item): readonly Json[] => {
+    if (item.type !== 'reasoning') return [item]
+    const { encrypted_content: value, id } = item
+    if (typeof value !== 'string' || value === '') return []
+    if (value.startsWith(packedMark)) return [item]
+    const named = typeof id === 'string' && { id }
+    return [{ ...item, encrypted_content: packSealed({ origin, form: 'encrypted', value, ...named }) }]
+  })
+}
+
+/**
+ * Items for an upstream that has never seen them. Our names for what is known by its content would only confuse one of
+ * this dialect, and thoughts without their state are nothing to it.
+ */
+export function itemsForStranger(items: readonly Json[]): readonly Json[] {
+  return items.flatMap((item): readonly Json[] => {
+    if (item.type === 'reasoning') return typeof item.encrypted_content === 'string' ? [item] : []
+    if (!prefixes.has(item.type)) return [item]
+    const { id: _id, status: _status, ...rest } = item
+    return [rest]
+  })
+}
+
+const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
+
+/** The response that an item of ours is in, by its name: in what was said to the model, or in what it said. */
+export function placeOfItem(id: unknown): { readonly response: string; readonly of: 'input' | 'output' } | undefined {
+  const [, isInput, request] = (typeof id === 'string' && OUR_ITEM.exec(id)) || []
+  return request === undefined ? undefined : { response: `resp_${request}`, of: isInput ? 'input' : 'output' }
 }
 
 export const deletedBody = (id: string): string => JSON.stringify({ id, object: 'response', deleted: true })

@@ -162,7 +162,14 @@ describe('an answer', () => {
       ...{ type: 'response.function_call_arguments.delta', output_index: 1, delta },
     }))
     const begun = output.map((item, at) => added({ ...item, arguments: '' }, at))
-    expect(collect([...begun, ...pieces, last(output)], source({ notes: own })).choices[0]!.parts as unknown).toEqual(parts)
+    const streamed = collect([...begun, ...pieces, last(output)], source({ notes: own }))
+    expect<unknown>(streamed.choices[0]!.parts).toEqual(parts)
+  })
+
+  test('does not grow once it is done', () => {
+    const delta = { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'x' }
+    const done = { type: 'response.content_part.done', output_index: 0, content_index: 0, part: text.content[0] }
+    expect(collect([delta, done, delta, last([text])]).choices[0]!.parts).toEqual([{ kind: 'text', text: 'x' }])
   })
 
   test('keeps paragraphs apart as they come', () => {
@@ -192,7 +199,8 @@ describe('an answer', () => {
   test('is read in time however many items it claims', () => {
     const reader = codec.openReader(source())
     const flood = (): void => {
-      for (let at = 0; at < 100_000; at++) reader.read({ type: 'response.output_text.delta', output_index: at, delta: 'x' })
+      const delta = { type: 'response.output_text.delta', delta: 'x' }
+      for (let at = 0; at < 100_000; at++) reader.read({ ...delta, output_index: at })
     }
     expect(flood).toThrow(Refusal)
   })
@@ -244,6 +252,9 @@ describe('any JSON at all', () => {
 
   test('is read as lawful events or refused', () => {
     fc.assert(fc.property(fc.array(fc.jsonValue()), events => refusedOr(() => read(events))))
-    fc.assert(fc.property(fc.array(anyEvent, { maxLength: 12 }), events => refusedOr(() => read(events))), { numRuns: 500 })
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 12 }), events => refusedOr(() => read(events))),
+      { numRuns: 500 },
+    )
   })
 })

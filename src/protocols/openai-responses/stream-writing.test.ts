@@ -205,7 +205,10 @@ describe('a whole answer', () => {
     expect(body).toMatchObject({
       ...{ id: responseId('req_0123456789a'), model: 'p/m', created_at: 1_763_000_000, instructions: 'be' },
       ...{ temperature: 0.5, metadata: { a: 'b' }, store: false, user: 'u', conversation: { id: 'conv_1' } },
-      ...{ text: { format: { type: 'json_object' }, verbosity: 'medium' }, reasoning: { effort: 'low', summary: null } },
+      ...{
+        text: { format: { type: 'json_object' }, verbosity: 'medium' },
+        reasoning: { effort: 'low', summary: null },
+      },
       tools: [{ type: 'function', name: 'f', parameters: null, strict: null }, { type: 'mcp', server_label: 's' }],
       usage: {
         ...{ input_tokens: 100, input_tokens_details: { cached_tokens: 60, cache_write_tokens: 0 } },
@@ -228,7 +231,9 @@ describe('a whole answer', () => {
   })
 
   test('shows a picture as one that was generated', () => {
-    const parts: readonly AnswerPart[] = [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }]
+    const parts: readonly AnswerPart[] = [
+      { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
+    ]
     expect(whole(answerOf(parts)).output).toMatchObject([{ type: 'image_generation_call', result: 'AAAA' }])
   })
 })

@@ -1,0 +1,232 @@
+// Messages that we write, as the official SDKs and the AI SDK read them; and what they send, as we read it.
+
+import { createAnthropic } from '@ai-sdk/anthropic'
+import Anthropic from '@anthropic-ai/sdk'
+import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
+import Anthropic0 from 'anthropic-0'
+import { describe, expect, test } from 'bun:test'
+import { Refusal, speakRefusal } from '../../base/errors.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+import type { Answer, AnswerEvent } from '../answer.ts'
+import { eventsOf } from '../answer-collector.ts'
+import type { Conversation } from '../conversation.ts'
+import { Losses } from '../losses.ts'
+import type { AnswerAsk, Asked } from '../protocol.ts'
+import { codec } from './codec.ts'
+import { writeError } from './errors.ts'
+import { readCall, readCountCall, writeCount } from './request.ts'
+
+type Sdk = typeof Anthropic
+const sdks: readonly (readonly [string, Sdk])[] = [
+  ['1.x', Anthropic],
+  ['0.x', Anthropic0 as unknown as Sdk],
+]
+
+const sealed = { origin: 'there', form: 'encrypted', value: 'v', id: 'rs_1' } as const
+const called = (id: string, args: string) => ({ kind: 'call', id, name: 'weather', arguments: args }) as const
+const usage = { input: 40, cacheRead: 60, output: 30, reasoning: 10 }
+const full: Answer = {
+  choices: [
+    {
+      parts: [
+        { kind: 'reasoning', text: 'Let me think.', sealed },
+        { kind: 'text', text: 'Hello', citations: [{ url: 'https://x.org', title: 'X' }] },
+        called('call_a', '{"city":"Paris"}'),
+        { ...called('call_b', '{"city":"Oslo"}'), sealed: { ...sealed, form: 'thought' } },
+        called('call_c', ''),
+      ],
+      finish: 'calls',
+    },
+  ],
+  usage,
+}
+
+/** The same with all of its parts open at a time. */
+function interleaved(answer: Answer): readonly AnswerEvent[] {
+  const events = eventsOf(answer)
+  const rank = ({ kind }: AnswerEvent) => ['start', 'open', 'delta', 'cite', 'close', 'finish'].indexOf(kind)
+  return [...events].sort((one, other) => rank(one) - rank(other))
+}
+
+const askOf = (model: string): AnswerAsk => ({
+  ...{ requestId: 'req_1', model, createdS: 1, wantsUsage: true, choices: 1, json: {}, losses: new Losses() },
+})
+
+interface Spoken {
+  readonly said: Conversation[]
+  readonly fetch: typeof fetch
+}
+
+/** A gateway of one answer, without a socket. */
+function answering(answers: readonly Answer[]): Spoken {
+  const said: Conversation[] = []
+  const respond = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input as string, init)
+    const asked: Asked = {
+      path: new URL(request.url).pathname,
+      query: name => new URL(request.url).searchParams.get(name),
+      header: name => request.headers.get(name) ?? undefined,
+    }
+    const body = Buffer.from(await request.arrayBuffer())
+    if (asked.path.endsWith('/count_tokens')) {
+      said.push(codec.readConversation(readCountCall(body, asked)))
+      return new Response(writeCount(7), { headers: { 'content-type': 'application/json' } })
+    }
+    const call = readCall(body, asked)
+    said.push(codec.readConversation(call))
+    const answer = answers[said.length - 1] ?? answers.at(-1)!
+    if (!call.stream) {
+      const json = codec.writeWhole(answer, askOf(call.model))
+      return new Response(json, { headers: { 'content-type': 'application/json' } })
+    }
+    const writer = codec.openWriter(askOf(call.model))
+    const sse = interleaved(answer).map(event => writer.write(event)).join('') + writer.end()
+    return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
+  }
+  return { said, fetch: Object.assign(respond, { preconnect: fetch.preconnect }) }
+}
+
+const refusing = (code: ErrorCode, stream = false): typeof fetch => {
+  const written = writeError(speakRefusal(new Refusal(code, 'detail'), 'req_9'))
+  const respond = async (): Promise<Response> =>
+    stream
+      ? new Response(written.events, { headers: { 'content-type': 'text/event-stream' } })
+      : new Response(written.body, { status: written.status, headers: { 'content-type': 'application/json' } })
+  return Object.assign(respond, { preconnect: fetch.preconnect })
+}
+
+const options = { apiKey: 'wk-x', baseURL: 'http://weir.test', maxRetries: 0 }
+const asking = { model: 'a/b', max_tokens: 100, messages: [{ role: 'user' as const, content: 'hi' }] }
+
+describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
+  const check = ({ content, stop_reason, usage: told, model }: Anthropic.Message): void => {
+    expect(model).toBe('a/b')
+    expect(stop_reason).toBe('tool_use')
+    expect(content.map(({ type }) => type)).toEqual([
+      ...(['thinking', 'text', 'tool_use', 'tool_use', 'redacted_thinking', 'tool_use'] as const),
+    ])
+    expect(content[1]).toMatchObject({ text: 'Hello', citations: [{ url: 'https://x.org', title: 'X' }] })
+    const calls = content.filter(block => block.type === 'tool_use')
+    expect(calls.map(({ id, input }) => [id, input])).toEqual([
+      ['call_a', { city: 'Paris' }],
+      ['call_b', { city: 'Oslo' }],
+      ['call_c', {}],
+    ])
+    expect(told).toMatchObject({ input_tokens: 40, cache_read_input_tokens: 60, output_tokens: 40 })
+    expect(told.output_tokens_details).toEqual({ thinking_tokens: 10 })
+  }
+
+  test('reads a message', async () => {
+    const client = new Sdk({ ...options, fetch: answering([full]).fetch })
+    check(await client.messages.create(asking))
+  })
+
+  test('P1, P3: reads a stream with its strict helper', async () => {
+    const client = new Sdk({ ...options, fetch: answering([full]).fetch })
+    const stream = client.messages.stream(asking)
+    const texts: string[] = []
+    stream.on('text', text => texts.push(text))
+    check(await stream.finalMessage())
+    expect(texts).toEqual(['Hello'])
+  })
+
+  test('gives back what it was given', async () => {
+    const { said, fetch } = answering([full])
+    const client = new Sdk({ ...options, fetch })
+    for (const stream of [false, true]) {
+      const { messages } = client
+      const message = stream ? await messages.stream(asking).finalMessage() : await messages.create(asking)
+      const results = message.content.flatMap(block =>
+        block.type === 'tool_use' ? [{ type: 'tool_result' as const, tool_use_id: block.id, content: 'warm' }] : [],
+      )
+      await client.messages.create({
+        ...asking,
+        messages: [
+          ...asking.messages,
+          { role: 'assistant', content: message.content },
+          { role: 'user', content: results },
+        ],
+      })
+      const [, assistant, tools] = said.at(-1)!.turns
+      expect(assistant!.parts.slice(0, 2)).toEqual([
+        { kind: 'reasoning', text: 'Let me think.', sealed },
+        expect.objectContaining({ kind: 'text', text: 'Hello' }),
+      ])
+      const state = { ...sealed, form: 'thought' } as const
+      expect(assistant!.parts[3]).toEqual({ ...called('call_b', '{"city":"Oslo"}'), sealed: state })
+      expect(tools!.parts.map(part => part.kind === 'result' && part.name)).toEqual(['weather', 'weather', 'weather'])
+      expect(said.at(-1)!.unread).toEqual([])
+    }
+  })
+
+  test('counts', async () => {
+    const client = new Sdk({ ...options, fetch: answering([full]).fetch })
+    expect((await client.messages.countTokens({ model: 'a/b', messages: asking.messages })).input_tokens).toBe(7)
+  })
+
+  test.each<readonly [ErrorCode, number, string]>([
+    ['field_invalid', 400, 'BadRequestError'],
+    ['key_invalid', 401, 'AuthenticationError'],
+    ['model_unknown', 404, 'NotFoundError'],
+    ['qpm_exceeded', 429, 'RateLimitError'],
+    ['upstream_failed', 502, 'InternalServerError'],
+  ])('raises its own error for %s', async (code, status, name) => {
+    const client = new Sdk({ ...options, fetch: refusing(code) })
+    const fault = await client.messages.create(asking).catch((error: unknown) => error)
+    expect(fault).toBeInstanceOf(Sdk[name as 'APIError'])
+    expect(fault).toMatchObject({ status, message: expect.stringContaining('.') })
+  })
+
+  test('raises an error in a stream', async () => {
+    const client = new Sdk({ ...options, fetch: refusing('upstream_failed', true) })
+    const fault = await client.messages.stream(asking).finalMessage().catch((error: unknown) => error)
+    expect(fault).toBeInstanceOf(Sdk.APIError)
+    expect(String(fault)).toContain('broke off')
+  })
+})
+
+describe('AI SDK', () => {
+  const inputSchema = jsonSchema({ type: 'object', properties: {} })
+  const tools = { weather: tool({ inputSchema, execute: () => 'warm' }) }
+  const end: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Done' }], finish: 'stop' }], usage }
+  const ask = (fetch: typeof globalThis.fetch) => ({
+    model: createAnthropic({ apiKey: 'wk-x', baseURL: 'http://weir.test/v1', fetch })('a/b'),
+    ...{ prompt: 'hi', tools, stopWhen: stepCountIs(2), maxRetries: 0, maxOutputTokens: 4096 },
+  })
+
+  const check = (said: readonly Conversation[]): void => {
+    const [, assistant, results] = said[1]!.turns.filter(({ role }) => role !== 'system')
+    expect(assistant!.parts[0]).toEqual({ kind: 'reasoning', text: 'Let me think.', sealed })
+    expect(assistant!.parts.find(part => part.kind === 'call' && part.id === 'call_b')).toMatchObject({
+      sealed: { ...sealed, form: 'thought' },
+    })
+    expect(results!.parts.length).toBe(3)
+  }
+
+  test('runs its tools and gives back the state', async () => {
+    const { said, fetch } = answering([full, end])
+    const { text } = await generateText(ask(fetch))
+    expect(text).toBe('Done')
+    check(said)
+  })
+
+  test('and in a stream', async () => {
+    const { said, fetch } = answering([full, end])
+    const result = streamText(ask(fetch))
+    expect(await result.text).toBe('Done')
+    expect((await result.totalUsage).inputTokens).toBe(200)
+    check(said)
+  })
+})
+
+test.each<readonly [string, string]>([
+  ['overloaded_error', 'overloaded_error'],
+  ['rate_limit_error', 'rate_limit_error'],
+  ['authentication_error', 'api_error'],
+  ['their_own', 'api_error'],
+])('P34: an upstream that says %s mid-stream is told as %s', (type, told) => {
+  const upstream = { status: 502, message: 'Sorry.', type }
+  const { events } = writeError(speakRefusal(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
+  const error = { type: told, message: 'Sorry.' }
+  expect(JSON.parse(events.split('data: ')[1]!)).toMatchObject({ type: 'error', error })
+})

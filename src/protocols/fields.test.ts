@@ -1,0 +1,11 @@
+// What counts as a field that is there.
+
+import { expect, test } from 'bun:test'
+import { unreadFields } from './fields.ts'
+
+test('a field that says nothing is not lost', () => {
+  const json = { read: 1, moot: 2, lost: 3, unknown: {}, none: null, empty: [], list: [0], undefined }
+  const table = { read: 'read', moot: 'moot', lost: 'lost' } as const
+  expect(unreadFields(json, table)).toEqual(['lost', 'unknown', 'list'])
+  expect(unreadFields(json, table, 'at')).toEqual(['at.lost', 'at.unknown', 'at.list'])
+})

@@ -1,0 +1,145 @@
+// Counts, embeddings and lists of models.
+
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../../base/errors.ts'
+import type { Conversation } from '../conversation.ts'
+import { Losses } from '../losses.ts'
+import type { Asked, ConversationTarget } from '../protocol.ts'
+import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './count-tokens.ts'
+import { batchEmbedContents, embedContent } from './embed.ts'
+import { writeModel, writeModelList } from './models.ts'
+import { readConversation } from './read-request.ts'
+
+const asks = (verb: string): Asked => ({
+  path: `/v1beta/models/a/b:${verb}`,
+  query: () => null,
+  header: () => undefined,
+})
+const bytes = (json: unknown): Buffer => Buffer.from(JSON.stringify(json))
+const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+
+describe('P23: a count is of the whole request', () => {
+  const count = (json: unknown) => readCountCall(bytes(json), asks('countTokens'))
+
+  test('in both forms and spellings', () => {
+    const request = { model: 'models/a/b', contents, system_instruction: { parts: [{ text: 'be' }] } }
+    for (const body of [{ generateContentRequest: request }, { generate_content_request: request }]) {
+      const call = count(body)
+      expect(readConversation(call).turns.map(turn => turn.role)).toEqual(['system', 'user'])
+      expect(JSON.parse(writeCountCall(call, { model: 'up', askUsage: true, capField: 'max_tokens' }))).toEqual({
+        generateContentRequest: { contents, systemInstruction: { parts: [{ text: 'be' }] }, model: 'models/up' },
+      })
+    }
+    expect(count({ contents })).toMatchObject({ model: 'a/b', stream: false })
+  })
+
+  test('asks for no cap, and refuses what has no contents', () => {
+    for (const body of [{}, { generateContentRequest: {} }, { generateContentRequest: 5 }]) {
+      expect(() => count(body)).toThrow(Refusal)
+    }
+    expect(() => readCountCall(bytes({ contents }), asks('generateContent'))).toThrow('path_unknown')
+  })
+
+  test('of a conversation of another dialect', () => {
+    const asked: Conversation = {
+      turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+      tools: [{ kind: 'function', name: 'f' }],
+      settings: { stream: false },
+      unread: [],
+    }
+    const target: ConversationTarget = {
+      ...{ model: 'up', traits: {}, outputTokensMax: undefined, cap: undefined },
+      ...{ askUsage: true, origin: 'o', media: new Map(), notes: { losses: new Losses(), renamed: new Map() } },
+      capField: 'max_tokens',
+    }
+    expect(JSON.parse(writeCountConversation(asked, target))).toEqual({
+      generateContentRequest: { contents, tools: [{ functionDeclarations: [{ name: 'f' }] }], model: 'models/up' },
+    })
+  })
+
+  test('is written and read', () => {
+    expect(JSON.parse(writeCount({ tokens: 7 }))).toMatchObject({ totalTokens: 7 })
+    expect(readCount(Buffer.from(writeCount({ tokens: 7, cached: 2 })))).toBe(7)
+    for (const body of ['', '{}', '[]', '{"totalTokens":-1}', 'null']) {
+      expect(readCount(Buffer.from(body))).toBeUndefined()
+    }
+  })
+})
+
+describe('embeddings', () => {
+  const content = { parts: [{ text: 'x' }, { text: 'y' }] }
+  const one = (more: object = {}) => ({ model: 'models/a/b', content, ...more })
+  const read = (verb: string, body: object) => {
+    const protocol = verb === 'batchEmbedContents' ? batchEmbedContents : embedContent
+    return protocol.vectors.readAsk(protocol.readCall(bytes(body), asks(verb)))
+  }
+
+  test('one, and a batch', () => {
+    const wish = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8, title: 't' }
+    expect(read('embedContent', one(wish))).toEqual({
+      ...{ inputs: ['x\ny'], dimensions: 8, taskType: 'RETRIEVAL_QUERY', unread: ['title'] },
+    })
+    const batch = { requests: [one(), one()] }
+    expect(read('batchEmbedContents', batch)).toEqual({ inputs: ['x\ny', 'x\ny'], unread: [] })
+  })
+
+  const bad: readonly (readonly [string, object])[] = [
+    ['embedContent', {}],
+    ['embedContent', { content: { parts: [] } }],
+    ['embedContent', { content: { parts: [{ inlineData: {} }] } }],
+    ['embedContent', one({ outputDimensionality: -1 })],
+    ['batchEmbedContents', {}],
+    ['batchEmbedContents', { requests: [] }],
+    ['batchEmbedContents', { requests: [5] }],
+    ['batchEmbedContents', { requests: [one(), one({ taskType: 'OTHER' })] }],
+    ['generateContent', one()],
+  ]
+  test.each(bad)('%s refuses %j', (verb, body) => {
+    expect(() => read(verb, body)).toThrow(Refusal)
+  })
+
+  test('what another dialect could not be told passes in its own', () => {
+    const requests = [one(), one({ taskType: 'OTHER' }), { content: { parts: [{ inlineData: { data: 'AA' } }] } }]
+    const call = batchEmbedContents.readCall(bytes({ requests }), asks('batchEmbedContents'))
+    expect(call).toMatchObject({ model: 'a/b', textOnly: false })
+    const written = batchEmbedContents.writeCall(call, { model: 'up', askUsage: true, capField: 'max_tokens' })
+    const renamed = requests.map(request => ('model' in request ? { ...request, model: 'models/up' } : request))
+    expect(JSON.parse(Buffer.from(written).toString())).toEqual({ requests: renamed })
+  })
+
+  test('answers, both ways', () => {
+    const call = batchEmbedContents.readCall(bytes({ requests: [one()] }), asks('batchEmbedContents'))
+    const { readVectors, writeVectors } = batchEmbedContents.vectors
+    const found = { vectors: [[1, 2], [3, 4]], tokens: 5 }
+    expect(readVectors(Buffer.from(writeVectors(found, call)))).toEqual(found)
+    expect(JSON.parse(embedContent.vectors.writeVectors({ vectors: [[1]] }, call))).toEqual({
+      embedding: { values: [1] },
+    })
+    expect(readVectors(bytes({ embedding: { values: [1] } }))).toEqual({ vectors: [[1]] })
+    for (const json of [5, {}, { embeddings: 5 }, { embeddings: [{}] }, { embeddings: [{ values: ['x'] }] }]) {
+      expect(() => readVectors(bytes(json))).toThrow(Refusal)
+    }
+  })
+
+  test('a request for an upstream', () => {
+    const target = { model: 'up', losses: new Losses() }
+    const ask = { inputs: ['x'], dimensions: 8, unread: [] }
+    const request = { model: 'models/up', content: { parts: [{ text: 'x' }] }, outputDimensionality: 8 }
+    expect(JSON.parse(batchEmbedContents.vectors.writeAsk(ask, target))).toEqual({ requests: [request] })
+    expect(JSON.parse(embedContent.vectors.writeAsk(ask, target))).toEqual(request)
+    expect(() => embedContent.vectors.writeAsk({ ...ask, inputs: ['x', 'y'] }, target)).toThrow(Refusal)
+  })
+})
+
+test('models', () => {
+  const limits = { contextTokens: 10, outputTokensMax: 5 }
+  const model = { id: 'a/b', name: 'B', provider: 'a', ...limits, traits: { thinking: 'none' } } as const
+  const listed = {
+    ...{ name: 'models/a/b', version: '001', displayName: 'B', inputTokenLimit: 10 },
+    ...{ outputTokenLimit: 5, thinking: false },
+    supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
+  }
+  expect(JSON.parse(writeModel(model))).toEqual(listed)
+  expect(JSON.parse(writeModelList([model], { nextPageToken: 'n' }))).toEqual({ models: [listed], nextPageToken: 'n' })
+  expect(JSON.parse(writeModelList([], {}))).toEqual({ models: [] })
+})

@@ -1,0 +1,285 @@
+// Answers of upstreams: what passes is measured, and what is translated is read into lawful events.
+
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { Refusal } from '../../base/errors.ts'
+import type { AnswerEvent } from '../answer.ts'
+import { collectAnswer, lawful } from '../answer-collector.ts'
+import { Losses } from '../losses.ts'
+import type { AnswerSource, TranslationNotes } from '../protocol.ts'
+import { openReader, readWhole } from './read-answer.ts'
+import { readAnswer } from './response.ts'
+import { readFrame } from './stream.ts'
+import { partTable } from './tables.ts'
+
+const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../../test/golden/${name}`, 'utf8')
+const goldenJson = JSON.parse(golden('gemini.json')) as object
+const goldenChunks = golden('gemini.sse').split(/\r?\n\r?\n/).flatMap(block => /^data: (.*)$/m.exec(block)?.[1] ?? [])
+
+function source(notes: Partial<TranslationNotes> = {}): AnswerSource {
+  let minted = 0
+  const all = { losses: new Losses(), renamed: new Map(), ...notes }
+  return { origin: 'here', notes: all, mintCallId: () => `minted_${++minted}` }
+}
+
+function read(chunks: readonly unknown[], from = source()): readonly AnswerEvent[] {
+  const reader = openReader(from)
+  const events = [...chunks.flatMap(chunk => reader.read(chunk)), ...reader.end()]
+  lawful(events)
+  return events
+}
+const answerOf = (chunks: readonly unknown[], from = source()) => collectAnswer(read(chunks, from))
+const chunk = (parts: readonly object[], more: object = {}): object => ({
+  candidates: [{ content: { role: 'model', parts }, ...more }],
+})
+const firstParts = (chunks: readonly unknown[], from = source()) => answerOf(chunks, from).choices[0]?.parts
+
+describe('the golden answer', () => {
+  const expected = {
+    id: 'r1',
+    model: 'gemini-x',
+    choices: [
+      {
+        parts: [
+          { kind: 'reasoning', text: 'Let me think.' },
+          { kind: 'text', text: 'Hello world' },
+          {
+            ...{ kind: 'call', id: 'fc1', name: 'get_weather', arguments: '{"city":"Paris"}' },
+            sealed: { origin: 'here', form: 'thought', value: 'AbCd' },
+          },
+        ],
+        finish: 'calls',
+      },
+    ],
+    usage: { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
+  } as ReturnType<typeof readWhole>
+
+  test('is read whole', () => {
+    expect(readWhole(goldenJson, source())).toEqual(expected)
+  })
+
+  test('is read as a stream', () => {
+    expect(goldenChunks).toHaveLength(5)
+    expect(answerOf(goldenChunks.map(data => JSON.parse(data) as unknown))).toEqual(expected)
+  })
+
+  test('is measured as it passes, its last usage last', () => {
+    const frames = goldenChunks.map(readFrame)
+    expect(frames.map(frame => frame.kind)).toEqual(['content', 'content', 'content', 'content', 'closing'])
+    expect(frames.map(frame => frame.finishes)).toEqual([0, 0, 0, 0, 1])
+    expect(frames[0]!.usage).toEqual({ input: 40, cacheRead: 60, output: 0, reasoning: 10 })
+    expect(frames.at(-1)!.usage).toEqual({ input: 40, cacheRead: 60, output: 30, reasoning: 10 })
+    const bytes = frames.reduce((sum, frame) => sum + frame.outputBytes, 0)
+    const whole = readAnswer(Buffer.from(golden('gemini.json')))!
+    expect(whole).toMatchObject({ outputBytes: bytes, usage: frames.at(-1)!.usage, json: goldenJson })
+  })
+})
+
+describe('a plain answer', () => {
+  const of = (json: unknown) => readAnswer(Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))
+
+  const none = ['', '{', '[]', '5', 'null', '{}', '{"usageMetadata":{}}', '[1,2]', '{"candidates":5}']
+  test.each(none)('none: %s', body => {
+    expect(of(body)).toBeUndefined()
+  })
+
+  test('an error, also in a list', () => {
+    const details = [{ '@type': 'x' }, { reason: 'API_KEY_INVALID' }]
+    const error = { code: 429, message: 'slow', status: 'RESOURCE_EXHAUSTED', details }
+    const words = { status: 502, message: 'slow', type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
+    expect(of({ error })).toEqual({ outputBytes: 0, error: words })
+    expect(of([{ error }])).toEqual({ outputBytes: 0, error: words })
+    expect(of({ error: 'no' })!.error).toEqual({ status: 502, message: 'no' })
+    expect(of({ error: { message: 5 } })!.error!.message).toBe('The upstream gave no reason.')
+  })
+
+  test('a blocked prompt is an answer', () => {
+    const usageMetadata = { promptTokenCount: 4, totalTokenCount: 4 }
+    const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }
+    expect(of(blocked)).toMatchObject({ outputBytes: 0, usage: { input: 4, output: 0 } })
+    const choices = [{ parts: [], finish: 'filtered' as const }]
+    expect(readWhole(blocked, source())).toEqual({ choices, usage: { input: 4, output: 0 } })
+    expect(readFrame(JSON.stringify(blocked))).toMatchObject({ kind: 'closing', finishes: 1 })
+  })
+
+  test('its class of service, and its searches', () => {
+    const usageMetadata = { promptTokenCount: 1, totalTokenCount: 1 }
+    const served = { ...chunk([{ text: 'x' }], { groundingMetadata: { webSearchQueries: ['a', 'b'] } }), usageMetadata }
+    expect(of(served)!.usage).toMatchObject({ searches: 2 })
+    expect(of({ ...served, usageMetadata: { ...usageMetadata, serviceTier: 'FLEX' } })!.serviceClass).toBe('flex')
+    expect(of({ ...served, usageMetadata: { trafficType: 'ON_DEMAND_PRIORITY' } })!.serviceClass).toBe('priority')
+  })
+})
+
+describe('a frame', () => {
+  const rows: readonly (readonly [unknown, string])[] = [
+    [undefined, 'aside'],
+    ['[DONE]', 'garbage'],
+    ['', 'garbage'],
+    ['5', 'garbage'],
+    [{ error: { code: 503, message: 'm', status: 'UNAVAILABLE' } }, 'error'],
+    [[{ error: { code: 503 } }], 'error'],
+    [chunk([{ text: '' }]), 'opening'],
+    [chunk([{ text: 'x' }]), 'content'],
+    [chunk([{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }]), 'content'],
+    [chunk([], { finishReason: 'STOP' }), 'closing'],
+    [chunk([{ text: 'x' }], { finishReason: 'MAX_TOKENS' }), 'closing'],
+    [chunk([{ text: 'x' }], { finishReason: 'FINISH_REASON_UNSPECIFIED' }), 'content'],
+    [{ usageMetadata: { promptTokenCount: 1 } }, 'usage'],
+    [{}, 'opening'],
+  ]
+  test.each(rows)('%j is %s', (data, kind) => {
+    const text = data === undefined || typeof data === 'string' ? data : JSON.stringify(data)
+    expect(readFrame(text).kind as string).toBe(kind)
+  })
+})
+
+describe('events', () => {
+  test('P25: signatures on thoughts, on calls, on text and alone', () => {
+    const sealed = (value: string) => ({ sealed: { origin: 'here', form: 'thought', value } })
+    const parts = firstParts([
+      chunk([{ text: 'hm', thought: true }]),
+      chunk([{ text: '', thought: true, thoughtSignature: 'A' }]),
+      chunk([{ text: 'yes', thoughtSignature: 'B' }]),
+      chunk([{ functionCall: { name: 'f' }, thoughtSignature: 'C' }, { functionCall: { name: 'f', args: { a: 1 } } }]),
+      chunk([{ text: '', thoughtSignature: 'D' }], { finishReason: 'STOP' }),
+    ])
+    expect(parts as unknown).toEqual([
+      { kind: 'reasoning', text: 'hm', ...sealed('A') },
+      { kind: 'text', text: 'yes' },
+      { kind: 'reasoning', text: '', ...sealed('B') },
+      { kind: 'call', id: 'minted_1', name: 'f', arguments: '{}', ...sealed('C') },
+      { kind: 'call', id: 'minted_2', name: 'f', arguments: '{"a":1}' },
+      { kind: 'reasoning', text: '', ...sealed('D') },
+    ])
+  })
+
+  test('candidates side by side', () => {
+    const of = (index: number, text: string, more: object = {}) => ({ index, content: { parts: [{ text }] }, ...more })
+    const { choices } = answerOf([
+      { candidates: [of(0, 'a'), of(1, 'x')] },
+      { candidates: [of(1, 'y', { finishReason: 'SAFETY' })] },
+      { candidates: [of(0, 'b', { finishReason: 'STOP' })] },
+    ])
+    expect(choices).toEqual([
+      { parts: [{ kind: 'text', text: 'ab' }], finish: 'stop' },
+      { parts: [{ kind: 'text', text: 'xy' }], finish: 'filtered' },
+    ])
+  })
+
+  const finishes: readonly (readonly [string, string])[] = [
+    ['STOP', 'stop'],
+    ['MAX_TOKENS', 'length'],
+    ['RECITATION', 'filtered'],
+    ['MALFORMED_FUNCTION_CALL', 'other'],
+    ['CONTINUATION', 'length'],
+    ['SOMETHING_NEW', 'other'],
+  ]
+  test.each(finishes)('P37: %s is %s', (reason, finish) => {
+    expect(answerOf([chunk([{ text: 'x' }], { finishReason: reason })]).choices[0]!.finish as string).toBe(finish)
+  })
+
+  test('names as the caller has them, free texts, and the answer that came as a call', () => {
+    const notes = { renamed: new Map([['f_2', 'f 2']]), wrapped: new Set(['c']), schemaTool: 'give_answer' }
+    const parts = firstParts(
+      [
+        chunk([
+          { functionCall: { id: 'x', name: 'f_2', args: {} } },
+          { functionCall: { id: 'x', name: 'c', args: { input: 'free' } } },
+          { functionCall: { name: 'give_answer', args: { a: 1 } } },
+        ]),
+      ],
+      source(notes),
+    )
+    expect(parts).toEqual([
+      { kind: 'call', id: 'x', name: 'f 2', arguments: '{}' },
+      { kind: 'call', id: 'minted_1', name: 'c', arguments: 'free', custom: true },
+      { kind: 'text', text: '{"a":1}' },
+    ])
+    const alone = chunk([{ functionCall: { name: 'give_answer' } }], { finishReason: 'STOP' })
+    expect(answerOf([alone], source(notes)).choices[0]!.finish).toBe('stop')
+  })
+
+  test('sources, counted in code units', () => {
+    const groundingMetadata = {
+      groundingChunks: [{ web: { uri: 'https://x.example', title: 'X' } }, { web: { uri: 'https://y.example' } }],
+      groundingSupports: [
+        { segment: { startIndex: 3, endIndex: 8, text: 'ünö' }, groundingChunkIndices: [0, 1, 9] },
+        { segment: { endIndex: 99 }, groundingChunkIndices: [0] },
+      ],
+    }
+    const [part] = firstParts([chunk([{ text: 'ä ünö' }]), chunk([{ text: '' }], { groundingMetadata })])!
+    expect(part).toMatchObject({
+      citations: [
+        { url: 'https://x.example', title: 'X', citedText: 'ünö', start: 2, end: 5 },
+        { url: 'https://y.example', citedText: 'ünö', start: 2, end: 5 },
+        { url: 'https://x.example', title: 'X' },
+      ],
+    })
+  })
+
+  test('probabilities, pictures, and what is only Google\'s', () => {
+    const logprobsResult = {
+      chosenCandidates: [{ token: 'x', logProbability: -1 }, { token: 'y' }],
+      topCandidates: [{ candidates: [{ token: 'x', logProbability: -1 }] }],
+    }
+    const [text, image, code] = firstParts([
+      chunk([{ text: 'x' }], { logprobsResult }),
+      chunk([{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }, { executableCode: { code: '1' } }]),
+    ])!
+    expect(text).toMatchObject({ logprobs: [{ token: 'x', logprob: -1, top: [{ token: 'x', logprob: -1 }] }] })
+    expect(image).toMatchObject({ kind: 'image', source: { at: 'inline', base64: 'AAAA' } })
+    expect(code).toMatchObject({ kind: 'native', dialect: 'gemini', what: 'executableCode' })
+  })
+
+  const broken: readonly object[] = [
+    chunk([{ functionCall: {} }]),
+    chunk([{ functionCall: { name: 'f', willContinue: true } }]),
+    chunk([{ inlineData: { mimeType: 'image/png', data: '?' } }]),
+    { candidates: [{ index: -1 }] },
+    { candidates: [{ index: 'x' }] },
+    { candidates: [{ index: 1e9 }] },
+  ]
+  test.each(broken)('refuses %j', json => {
+    expect(() => read([json])).toThrow(Refusal)
+  })
+
+  test('any JSON is lawful events or a refusal', () => {
+    const words = [
+      ...Object.keys(partTable),
+      ...['candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'name', 'args'],
+      'groundingMetadata',
+      ...['groundingChunks', 'groundingSupports', 'segment', 'groundingChunkIndices', 'web', 'uri', 'promptFeedback'],
+      ...['logprobsResult', 'chosenCandidates', 'citationMetadata', 'citations', 'responseId', 'blockReason'],
+    ]
+    const { tree } = fc.letrec(tie => ({
+      tree: fc.oneof({ maxDepth: 6 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),
+      object: fc.dictionary(fc.constantFrom(...words), tie('tree'), { maxKeys: 4 }),
+    }))
+    const part = fc.dictionary(fc.constantFrom(...Object.keys(partTable)), tree, { maxKeys: 3 })
+    const content = fc.record({ parts: fc.array(part, { maxLength: 4 }) })
+    const likely = fc.record({ candidates: fc.array(fc.record({ content, index: fc.nat(2) })) })
+    fc.assert(
+      fc.property(fc.array(fc.oneof(tree, likely), { maxLength: 4 }), chunks => {
+        try {
+          for (const json of chunks) readFrame(JSON.stringify(json))
+          for (const json of chunks) readAnswer(Buffer.from(JSON.stringify(json)))
+          read(chunks)
+        } catch (fault) {
+          if (!(fault instanceof Refusal)) throw fault
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('64 KiB of noise take no time', () => {
+    const noise = 'x'.repeat(65_536)
+    const began = performance.now()
+    readFrame(noise)
+    readAnswer(Buffer.from(noise))
+    read([chunk(Array.from({ length: 6_000 }, () => ({ text: 'x' })))])
+    expect(performance.now() - began).toBeLessThan(50)
+  })
+})

@@ -1,0 +1,248 @@
+// What is written here is read by Google's own clients and by the AI SDK, and what they send is read here.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createGoogleGenerativeAI } from '@ai-sdk/google'
+import { ApiError, GoogleGenAI } from '@google/genai'
+import { GoogleGenerativeAI } from '@google/generative-ai'
+import type { ToolSet } from 'ai'
+import { generateText, jsonSchema, streamText, tool } from 'ai'
+import type { ErrorKind } from '../../base/errors.ts'
+import type { Answer } from '../answer.ts'
+import { eventsOf } from '../answer-collector.ts'
+import type { Conversation } from '../conversation.ts'
+import { Losses } from '../losses.ts'
+import type { AnswerAsk } from '../protocol.ts'
+import { readCountCall, writeCount } from './count-tokens.ts'
+import { gemini } from './dialect.ts'
+import { batchEmbedContents, embedContent } from './embed.ts'
+import { writeModel, writeModelList } from './models.ts'
+import { readModelPath, readPath } from './path.ts'
+
+/**
+ * What a client reads while nothing comes. A comment is read over by all but @google/generative-ai, which finds no
+ * event behind one any more, and for a chunk without content @google/genai forgets the whole turn. This one all can
+ * read.
+ */
+const heartbeat = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\r\n\r\n'
+
+const ask: AnswerAsk = {
+  ...{ requestId: 'req_1', model: 'google/gemini-3', createdS: 1, wantsUsage: true, choices: 1, json: {} },
+  losses: new Losses(),
+}
+
+interface Failure {
+  readonly status: number
+  readonly kind: ErrorKind
+  readonly message: string
+}
+
+/** What the next call is answered with, and what it meant. */
+let answer: Answer | Failure
+let meant: Conversation | undefined
+
+function serve(request: Request, body: Buffer): Response {
+  const url = new URL(request.url)
+  const path = decodeURIComponent(url.pathname)
+  const json = (text: string, status = 200): Response =>
+    new Response(text, { status, headers: { 'content-type': 'application/json' } })
+  if (request.method === 'GET') {
+    const traits = { thinking: 'level' } as const
+    const model = { name: 'Gemini', provider: 'google', contextTokens: 1000, outputTokensMax: 100, traits }
+    const list = (): string => writeModelList([{ ...model, id: 'google/gemini-3' }], {})
+    return json(path.endsWith('/models') ? list() : writeModel({ ...model, id: readModelPath(path) }))
+  }
+  const asked = { path, query: (name: string) => url.searchParams.get(name), header: () => undefined }
+  const verb = readPath(path)?.verb
+  if (verb === 'countTokens') return json(writeCount({ tokens: readCountCall(body, asked).bodyBytes }))
+  if (verb === 'embedContent' || verb === 'batchEmbedContents') {
+    const protocol = verb === 'embedContent' ? embedContent : batchEmbedContents
+    const call = protocol.readCall(body, asked)
+    const { inputs, dimensions = 0 } = protocol.vectors.readAsk(call)
+    return json(protocol.vectors.writeVectors({ vectors: inputs.map(text => [text.length, dimensions]) }, call))
+  }
+  const call = gemini.readCall(body, asked)
+  meant = gemini.codec.readConversation(call)
+  if ('status' in answer) {
+    const error = gemini.writeError({ ...answer, code: 'upstream_failed', requestId: 'req_1' })
+    return json(error.body, error.status)
+  }
+  if (!call.stream) return json(gemini.codec.writeWhole(answer, ask))
+  const writer = gemini.codec.openWriter(ask)
+  const frames = eventsOf(answer).map(event => writer.write(event)).join('') + writer.end()
+  return new Response(heartbeat + frames, { headers: { 'content-type': 'text/event-stream' } })
+}
+
+const server = Bun.serve({
+  port: 0,
+  fetch: async request => serve(request, Buffer.from(await request.arrayBuffer())),
+})
+afterAll(() => server.stop(true))
+
+const baseUrl = server.url.origin
+const genai = new GoogleGenAI({ apiKey: 'wk-x', httpOptions: { baseUrl } })
+const legacy = new GoogleGenerativeAI('wk-x').getGenerativeModel({ model: 'google/gemini-3' }, { baseUrl })
+const viaAi = createGoogleGenerativeAI({ apiKey: 'wk-x', baseURL: `${baseUrl}/v1beta` })('google/gemini-3')
+const model = 'google/gemini-3'
+
+const usage = { input: 5, output: 3, reasoning: 2 }
+const says: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Hello world' }], finish: 'stop' }], usage }
+const thinks: Answer = {
+  choices: [
+    {
+      parts: [
+        { kind: 'reasoning', text: 'Let me think.', sealed: { form: 'signature', value: 'S', origin: 'o' } },
+        { kind: 'text', text: 'Hello world' },
+      ],
+      finish: 'stop',
+    },
+  ],
+  usage,
+}
+const calls: Answer = {
+  choices: [
+    {
+      parts: [
+        {
+          ...{ kind: 'call', id: 'c1', name: 'get_weather', arguments: '{"city":"Paris"}' },
+          sealed: { form: 'encrypted', value: 'E', origin: 'o' },
+        },
+        { kind: 'call', id: 'c2', name: 'get_weather', arguments: '{"city":"Rome"}' },
+      ],
+      finish: 'calls',
+    },
+  ],
+  usage,
+}
+const cities = [{ city: 'Paris' }, { city: 'Rome' }]
+const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } as const
+const failures: readonly Failure[] = [
+  { status: 400, kind: 'invalid_request', message: 'bad' },
+  { status: 401, kind: 'authentication', message: 'who' },
+  { status: 404, kind: 'not_found', message: 'where' },
+  { status: 429, kind: 'rate_limit', message: 'slow' },
+  { status: 503, kind: 'overloaded', message: 'busy' },
+]
+
+describe('@google/genai', () => {
+  const stream = async (config = {}) => {
+    const chunks = []
+    const streamed = await genai.models.generateContentStream({ model, contents: 'hi', config })
+    for await (const chunk of streamed) chunks.push(chunk)
+    return chunks
+  }
+
+  test('text', async () => {
+    answer = says
+    const whole = await genai.models.generateContent({ model, contents: 'hi' })
+    expect([whole.text, whole.usageMetadata?.totalTokenCount, whole.responseId]).toEqual(['Hello world', 10, 'req_1'])
+    const chunks = await stream()
+    expect(chunks.map(chunk => chunk.text ?? '').join('')).toBe('Hello world')
+    expect(chunks.at(-1)?.candidates?.[0]?.finishReason as string).toBe('STOP')
+    expect(chunks.at(-1)?.usageMetadata?.thoughtsTokenCount).toBe(2)
+  })
+
+  test('tools, several at once', async () => {
+    answer = calls
+    const config = { tools: [{ functionDeclarations: [{ name: 'get_weather', parametersJsonSchema: schema }] }] }
+    const whole = await genai.models.generateContent({ model, contents: 'hi', config })
+    expect(whole.functionCalls?.map(call => [call.id, call.args])).toEqual([['c1', cities[0]!], ['c2', cities[1]!]])
+    const streamed = (await stream(config)).flatMap(chunk => chunk.functionCalls ?? [])
+    expect(streamed.map(call => call.args)).toEqual([...cities])
+    expect(meant?.tools).toEqual([{ kind: 'function', name: 'get_weather', schema }])
+  })
+
+  test('P25: a chat carries thoughts and seals back as they were', async () => {
+    answer = thinks
+    const chat = genai.chats.create({ model })
+    for await (const _chunk of await chat.sendMessageStream({ message: 'hi' })) continue
+    await chat.sendMessage({ message: 'and?' })
+    expect(meant?.turns as unknown).toEqual([
+      { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
+      { role: 'assistant', parts: thinks.choices[0]!.parts },
+      { role: 'user', parts: [{ kind: 'text', text: 'and?' }] },
+    ])
+  })
+
+  test.each(failures)('an error: %j', async failure => {
+    answer = failure
+    const fault = await genai.models.generateContent({ model, contents: 'hi' }).catch((error: unknown) => error)
+    expect(fault).toBeInstanceOf(ApiError)
+    expect((fault as ApiError).status).toBe(failure.status)
+    expect((fault as ApiError).message).toContain(failure.message)
+  })
+
+  test('counts, embeddings and models', async () => {
+    expect((await genai.models.countTokens({ model, contents: 'hi' })).totalTokens).toBeGreaterThan(0)
+    const config = { outputDimensionality: 8 }
+    const { embeddings } = await genai.models.embedContent({ model, contents: ['a', 'bcd'], config })
+    expect(embeddings?.map(each => each.values)).toEqual([[1, 8], [3, 8]])
+    const listed = []
+    for await (const each of await genai.models.list()) listed.push(each)
+    expect(listed).toMatchObject([{ name: 'models/google/gemini-3', inputTokenLimit: 1000 }])
+    expect(listed[0]!.supportedActions).toContain('generateContent')
+    expect((await genai.models.get({ model })).name).toBe('models/google/gemini-3')
+  })
+})
+
+describe('@google/generative-ai', () => {
+  test('text, calls and thoughts', async () => {
+    answer = says
+    expect((await legacy.generateContent('hi')).response.text()).toBe('Hello world')
+    const streamed = await legacy.generateContentStream('hi')
+    let text = ''
+    for await (const chunk of streamed.stream) text += chunk.text()
+    expect([text, (await streamed.response).usageMetadata?.totalTokenCount]).toEqual(['Hello world', 10])
+    answer = calls
+    expect((await legacy.generateContent('hi')).response.functionCalls()?.map(call => call.args)).toEqual([...cities])
+    const { response } = await legacy.generateContentStream('hi')
+    expect((await response).functionCalls()?.map(call => call.args)).toEqual([...cities])
+  })
+
+  test('counts and embeddings', async () => {
+    expect((await legacy.countTokens('hi')).totalTokens).toBeGreaterThan(0)
+    expect((await legacy.embedContent('abc')).embedding.values).toEqual([3, 0])
+  })
+
+  test.each(failures)('an error: %j', async failure => {
+    answer = failure
+    const fault = await legacy.generateContent('hi').catch((error: unknown) => error)
+    expect(fault).toMatchObject({ status: failure.status, message: expect.stringContaining(failure.message) })
+  })
+})
+
+describe('AI SDK', () => {
+  const tools = { get_weather: tool({ inputSchema: jsonSchema(schema) }) } as unknown as ToolSet
+
+  test('text and thoughts', async () => {
+    answer = thinks
+    const whole = await generateText({ model: viaAi, prompt: 'hi' })
+    expect([whole.text, whole.reasoningText, whole.finishReason]).toEqual(['Hello world', 'Let me think.', 'stop'])
+    expect(whole.usage).toMatchObject({ inputTokens: 5, outputTokens: 5, totalTokens: 10 })
+    const streamed = streamText({ model: viaAi, prompt: 'hi' })
+    expect([await streamed.text, await streamed.reasoningText]).toEqual(['Hello world', 'Let me think.'])
+  })
+
+  test('tools, several at once, and their seals come back', async () => {
+    answer = calls
+    const whole = await generateText({ model: viaAi, prompt: 'hi', tools })
+    expect(whole.toolCalls.map(call => call.input as object)).toEqual([...cities])
+    expect(whole.finishReason).toBe('tool-calls')
+    const streamed = streamText({ model: viaAi, prompt: 'hi', tools })
+    expect((await streamed.toolCalls).map(call => call.input as object)).toEqual([...cities])
+    const results = whole.toolCalls.map(({ toolCallId, toolName }) => {
+      return { type: 'tool-result', toolCallId, toolName, output: { type: 'text', value: 'warm' } } as const
+    })
+    const history = [{ role: 'user', content: 'hi' } as const, ...whole.response.messages]
+    answer = says
+    await generateText({ model: viaAi, messages: [...history, { role: 'tool', content: results }], tools })
+    const sealed = { form: 'encrypted', value: 'E', origin: 'o' }
+    expect(meant?.turns[1]?.parts[0]).toMatchObject({ kind: 'call', sealed })
+    expect(meant?.turns[2]).toMatchObject({ role: 'tool', parts: [{ kind: 'result' }, { kind: 'result' }] })
+  })
+
+  test.each(failures)('an error: %j', async failure => {
+    answer = failure
+    const fault = await generateText({ model: viaAi, prompt: 'hi', maxRetries: 0 }).catch((error: unknown) => error)
+    expect(fault).toMatchObject({ statusCode: failure.status, message: failure.message })
+  })
+})

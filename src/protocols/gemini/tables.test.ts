@@ -1,0 +1,43 @@
+// The tables know every field of Google's own types. One that a new version adds is lost until somebody decides.
+
+import { expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { FieldTable } from '../fields.ts'
+import { callingTable, callTable, configTable, functionTable, partKinds, partTable } from './tables.ts'
+import { requestTable, resultTable, searchTable, thinkingTable, toolConfigTable } from './tables.ts'
+
+const types = readFileSync(new URL('../../../node_modules/@google/genai/dist/genai.d.ts', import.meta.url), 'utf8')
+
+function fieldsOf(type: string): readonly string[] {
+  const start = types.search(new RegExp(`^export declare (?:interface|class) ${type} \\{$`, 'm'))
+  if (start < 0) throw new Error(`there is no type ${type}`)
+  const body = types.slice(start, types.indexOf('\n}', start))
+  return [...body.matchAll(/^ {4}(\w+)\??: /gm)].map(match => match[1]!)
+}
+
+/** Fields of a config that its client keeps for itself, or calls otherwise than the wire does. */
+const ofClient = ['httpOptions', 'abortSignal', 'automaticFunctionCalling', 'automaticContinuation']
+const renamed = ['generationOutputConfig']
+
+const rows: readonly (readonly [type: string, ...tables: readonly FieldTable[]])[] = [
+  ['GenerateContentConfig', requestTable, configTable],
+  ['GenerationConfig', configTable],
+  ['ThinkingConfig', thinkingTable],
+  ['ToolConfig', toolConfigTable],
+  ['FunctionCallingConfig', callingTable],
+  ['FunctionDeclaration', functionTable],
+  ['GoogleSearch', searchTable],
+  ['Part', partTable],
+  ['FunctionCall', callTable],
+  ['FunctionResponse', resultTable],
+]
+
+test.each(rows)('%s', (type, ...tables) => {
+  const fields = fieldsOf(type).filter(field => !ofClient.includes(field) && !renamed.includes(field))
+  expect(fields.length).toBeGreaterThan(2)
+  for (const field of fields) expect([field, tables.some(table => Object.hasOwn(table, field))]).toEqual([field, true])
+})
+
+test('each kind of content is a field of a part', () => {
+  for (const kind in partKinds) expect(partTable[kind]).toBe('read')
+})

@@ -1,0 +1,244 @@
+// Turns as Google is told them: their order, their results, their signatures and their pictures.
+
+import { describe, expect, test } from 'bun:test'
+import { Refusal } from '../../base/errors.ts'
+import type { Traits } from '../../base/traits.ts'
+import type { Conversation, Part, Turn } from '../conversation.ts'
+import { Losses } from '../losses.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import { needsInline } from './media.ts'
+import { writeConversation } from './write-request.ts'
+
+type Body = Readonly<Record<string, unknown>>
+
+const hi: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+const talk = (more: Partial<Conversation>): Conversation => ({
+  turns: [hi],
+  tools: [],
+  settings: { stream: false },
+  unread: [],
+  ...more,
+})
+const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget => ({
+  ...{ model: 'up', traits, outputTokensMax: undefined, cap: undefined, capField: 'max_tokens', askUsage: true },
+  ...{ origin: 'here', media: new Map(), notes: { losses: new Losses(), renamed: new Map() } },
+  ...more,
+})
+
+function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
+  const body = JSON.parse(writeConversation(talk(more), target)) as Body
+  return { body, losses: target.notes.losses.codes }
+}
+const contentsOf = (turns: readonly Turn[], target = aim()) => {
+  const { body, losses } = written({ turns }, target)
+  return { contents: body.contents as object[], systemInstruction: body.systemInstruction, losses }
+}
+const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts })
+const model = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts })
+const text = (said: string): Part => ({ kind: 'text', text: said })
+const call = (id: string, name = 'f', more: object = {}): Part => ({
+  ...{ kind: 'call', id, name, arguments: '{"a":1}' },
+  ...more,
+})
+const result = (callId: string, said = 'ok', more: object = {}): Part => ({
+  kind: 'result',
+  callId,
+  parts: [{ kind: 'text', text: said }],
+  ...more,
+})
+const tool = (...parts: readonly Part[]): Turn => ({ role: 'tool', parts })
+const skip = 'skip_thought_signature_validator'
+const mine = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
+
+describe('turns', () => {
+  test('instructions that lead stand apart, later ones are said by the user', () => {
+    const system = (said: string): Turn => ({ role: 'system', parts: [text(said)] })
+    const { contents, systemInstruction } = contentsOf([
+      system('one'),
+      { role: 'developer', parts: [text('two')] },
+      hi,
+      model(text('yes')),
+      system('three'),
+    ])
+    expect(systemInstruction).toEqual({ parts: [{ text: 'one' }, { text: 'two' }] })
+    expect(contents).toEqual([
+      { role: 'user', parts: [{ text: 'hi' }] },
+      { role: 'model', parts: [{ text: 'yes' }] },
+      { role: 'user', parts: [{ text: 'three' }] },
+    ])
+  })
+
+  test('where there is no place for instructions, or nothing else, they are the first words', () => {
+    const system: Turn = { role: 'system', parts: [text('be')] }
+    expect(contentsOf([system, hi], aim({ system: false }))).toMatchObject({
+      contents: [{ role: 'user', parts: [{ text: 'be' }, { text: 'hi' }] }],
+      systemInstruction: undefined,
+    })
+    expect(contentsOf([system]).contents).toEqual([{ role: 'user', parts: [{ text: 'be' }] }])
+  })
+
+  test('a conversation begins with the user, and nothing at all is none', () => {
+    expect(contentsOf([model(text('yes'))]).contents).toHaveLength(2)
+    expect(() => contentsOf([])).toThrow(Refusal)
+    expect(() => contentsOf([user(text(''))])).toThrow(Refusal)
+  })
+
+  test('results in the order of the calls, alone, with text behind them', () => {
+    const turns = [hi, model(call('x'), call('y', 'g')), user(text('well'), result('y'), result('x'))]
+    const { contents, losses } = contentsOf(turns, aim({ thinking: 'budget' }))
+    expect(contents.slice(1)).toEqual([
+      {
+        role: 'model',
+        parts: [
+          { functionCall: { id: 'x', name: 'f', args: { a: 1 } } },
+          { functionCall: { id: 'y', name: 'g', args: { a: 1 } } },
+        ],
+      },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { id: 'x', name: 'f', response: { output: 'ok' } } },
+          { functionResponse: { id: 'y', name: 'g', response: { output: 'ok' } } },
+        ],
+      },
+      { role: 'user', parts: [{ text: 'well' }] },
+    ])
+    expect(losses).toEqual([])
+  })
+
+  test('a call without a result gets one, a result without a call goes, and both are said', () => {
+    const unanswered = contentsOf([hi, model(call('x')), user(text('well'))], aim({ thinking: 'budget' }))
+    expect(unanswered.contents[2]).toMatchObject({ parts: [{ functionResponse: { id: 'x', response: {} } }] })
+    expect(JSON.stringify(unanswered.contents[2])).toContain('"error"')
+    expect(unanswered.losses).toEqual(['tool_result'])
+    const orphan = contentsOf([hi, tool(result('nobody'))])
+    expect(orphan).toMatchObject({ contents: [{ parts: [{ text: 'hi' }] }], losses: ['tool_result'] })
+    const last = contentsOf([hi, model(call('x'))], aim({ thinking: 'budget' }))
+    expect(last.contents).toHaveLength(3)
+  })
+
+  test('marks and sources have no place, which is said', () => {
+    const marked: Part = { kind: 'text', text: 'x', cache: {}, citations: [{ url: 'https://x.example' }] }
+    expect(contentsOf([user(marked)]).losses).toEqual(['cache_control', 'citations'])
+    const named: Part = { kind: 'file', name: 'a.txt', source: { at: 'text', text: 'x', mime: 'text/plain' } }
+    expect(contentsOf([user(named)])).toMatchObject({ contents: [{ parts: [{ text: 'x' }] }], losses: ['file.name'] })
+  })
+
+  test('results are objects', () => {
+    const rows: readonly (readonly [Part, object])[] = [
+      [result('x', 'plain'), { output: 'plain' }],
+      [result('x', ''), { output: '' }],
+      [result('x', '{"a":12345678901234567890}'), { a: 12345678901234567890 }],
+      [result('x', '[1]'), { output: '[1]' }],
+      [result('x', 'no', { failed: true }), { error: 'no' }],
+    ]
+    for (const [part, response] of rows) {
+      const { contents } = contentsOf([hi, model(call('x')), tool(part)])
+      expect(contents[2]).toMatchObject({ parts: [{ functionResponse: { response } }] })
+    }
+  })
+
+  test('numbers beyond a double keep their digits', () => {
+    const turns = [hi, model(call('x', 'f', { arguments: '{"id":12345678901234567890}' })), tool(result('x'))]
+    expect(writeConversation(talk({ turns }), aim())).toContain('"args":{"id":12345678901234567890}')
+  })
+
+  test('arguments that are no object are lost, those of a custom tool are its input', () => {
+    const broken = contentsOf([hi, model(call('x', 'f', { arguments: '{"a":' }))])
+    expect(broken.contents[1]).toMatchObject({ parts: [{ functionCall: { args: {} } }] })
+    expect(broken.losses).toContain('tool_arguments')
+    const custom = contentsOf([hi, model(call('x', 'f', { arguments: 'free', custom: true }))])
+    expect(custom.contents[1]).toMatchObject({ parts: [{ functionCall: { args: { input: 'free' } } }] })
+  })
+})
+
+describe('P25: signatures', () => {
+  const partsOf = (turn: Turn, traits: Traits = {}) => {
+    const { contents, losses } = contentsOf([hi, turn], aim(traits))
+    return { parts: (contents[1] as { parts: object[] }).parts, losses: losses.filter(code => code !== 'tool_result') }
+  }
+
+  test('go back to the part that bore them', () => {
+    const turn = model({ kind: 'reasoning', text: 'hm', ...mine }, call('x', 'f', mine), call('y'))
+    expect(partsOf(turn)).toEqual({
+      parts: [
+        { text: 'hm', thought: true, thoughtSignature: 'AbCd' },
+        { functionCall: { id: 'x', name: 'f', args: { a: 1 } }, thoughtSignature: 'AbCd' },
+        { functionCall: { id: 'y', name: 'f', args: { a: 1 } } },
+      ],
+      losses: [],
+    })
+  })
+
+  test('of another origin do not, and the first call of a step gets what stands for one', () => {
+    const foreign = { sealed: { form: 'thought', value: 'AbCd', origin: 'there' } } as const
+    const turn = model({ kind: 'reasoning', text: 'hm', ...foreign }, call('x', 'f', foreign), call('y', 'f', foreign))
+    const { parts, losses } = partsOf(turn)
+    expect(parts).toMatchObject([{ thoughtSignature: skip }, { functionCall: { id: 'y' } }])
+    expect(parts[1]).not.toHaveProperty('thoughtSignature')
+    expect(losses).toEqual(['reasoning_state'])
+  })
+
+  test('are not asked for by models that think by budget', () => {
+    const { parts, losses } = partsOf(model(call('x')), { thinking: 'budget' })
+    expect(parts[0]).not.toHaveProperty('thoughtSignature')
+    expect(losses).toEqual([])
+  })
+
+  test('thoughts that nobody signed are thoughts', () => {
+    expect(partsOf(model({ kind: 'reasoning', text: 'hm' })).parts).toEqual([{ text: 'hm', thought: true }])
+    const shown = model({ kind: 'reasoning', text: 'hm', sealed: { form: 'shown', value: '', origin: 'there' } })
+    expect(partsOf(shown)).toEqual({ parts: [{ text: 'hm', thought: true }], losses: [] })
+  })
+})
+
+describe('media', () => {
+  const url = 'https://x.example/cat.png'
+  const image: Part = { kind: 'image', source: { at: 'url', url } }
+  const held = aim({}, { media: new Map([[url, { mime: 'image/png', base64: 'AAAA' }]]) })
+  const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
+
+  test('an address is held, or refused', () => {
+    expect(contentsOf([user(image)], held).contents[0]).toMatchObject({ parts: [inline] })
+    expect(() => contentsOf([user(image)])).toThrow('media_unreachable')
+  })
+
+  const asked: readonly (readonly [string, boolean])[] = [
+    [url, true],
+    ['http://x.example/a', true],
+    ['HTTPS://generativelanguage.googleapis.com.evil.example/', true],
+    ['https://generativelanguage.googleapis.com/v1beta/files/x', false],
+    ['gs://bucket/x', false],
+    ['https://youtu.be/x', false],
+  ]
+  test.each(asked)('%s must be fetched: %p', (address, wanted) => {
+    expect(needsInline({ at: 'url', url: address })).toBe(wanted)
+    expect(needsInline({ at: 'provider', id: address })).toBe(false)
+  })
+
+  test('files of Google by their address, of others not at all', () => {
+    const file = (id: string): Turn => user({ kind: 'file', source: { at: 'provider', id, mime: 'a/b' } })
+    expect(contentsOf([file('gs://b/x')]).contents[0]).toMatchObject({ parts: [{ fileData: { fileUri: 'gs://b/x' } }] })
+    expect(() => contentsOf([file('file-123')])).toThrow(Refusal)
+  })
+
+  test('what the model does not read is refused', () => {
+    expect(() => contentsOf([user(image)], { ...held, traits: { reads: ['text'] } })).toThrow('field_invalid')
+  })
+
+  test('in a result, or behind it where the model cannot', () => {
+    const rich = result('x', 'see', { parts: [{ kind: 'text', text: 'see' }, image] })
+    const inside = contentsOf([hi, model(call('x')), tool(rich)], held).contents
+    expect(inside[2]).toMatchObject({ parts: [{ functionResponse: { response: { output: 'see' }, parts: [inline] } }] })
+    const behind = contentsOf([hi, model(call('x')), tool(rich)], { ...held, traits: { richResults: false } }).contents
+    expect(behind.slice(2)).toMatchObject([{ parts: [{ functionResponse: {} }] }, { parts: [inline] }])
+  })
+
+  test('one resolution for all', () => {
+    const of = (detail: 'low' | 'high'): Part => ({ ...image, detail })
+    expect(written({ turns: [user(of('low'))] }, held).body.generationConfig).toEqual({
+      mediaResolution: 'MEDIA_RESOLUTION_LOW',
+    })
+    expect(written({ turns: [user(of('low'), of('high'))] }, held).losses).toContain('image.detail')
+  })
+})

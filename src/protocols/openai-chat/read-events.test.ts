@@ -1,0 +1,312 @@
+// What chat answers mean, whole and in pieces, from upstreams that are careful and from those that are not.
+
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { freshNotes, ORIGIN, sourceOf } from '../../../test/support/translation.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
+import { collectAnswer, lawful } from '../answer-collector.ts'
+import { ChatEventReader, readWhole } from './read-events.ts'
+
+function eventsFrom(chunks: readonly unknown[], source = sourceOf()): AnswerEvent[] {
+  const reader = new ChatEventReader(source)
+  const events = [...chunks.flatMap(chunk => reader.read(chunk)), ...reader.end()]
+  lawful(events)
+  return events
+}
+
+const deltasOf = (...deltas: readonly object[]) =>
+  deltas.map(delta => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
+const partsOf = (...deltas: readonly object[]): readonly AnswerPart[] =>
+  collectAnswer(eventsFrom(deltasOf(...deltas))).choices[0]!.parts
+const piece = (fields: object): object => ({ tool_calls: [fields] })
+const call = (id: string, name: string, text: string): AnswerPart => ({ kind: 'call', id, name, arguments: text })
+const shown = { form: 'shown', value: '', origin: ORIGIN } as const
+
+const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../../test/golden/${name}`, 'utf8')
+
+describe('the golden answer', () => {
+  const usage = { input: 40, output: 30, cacheRead: 60, reasoning: 10 }
+  const head = { id: 'chatcmpl-1', model: 'openai/gpt-x', createdS: 1_763_000_000, serviceClass: 'default', usage }
+  const said: AnswerPart[] = [
+    { kind: 'reasoning', text: 'Let me think.', sealed: shown },
+    { kind: 'text', text: 'Hello world' },
+    call('call_a', 'get_weather', '{"city":"Paris"}'),
+  ]
+
+  test('whole', () => {
+    const answer = readWhole(JSON.parse(golden('chat.json')), sourceOf())
+    expect(answer).toEqual({ ...head, choices: [{ parts: said, finish: 'calls' }] } as Answer)
+  })
+
+  test('in pieces', () => {
+    const data = golden('chat.sse').split('\n').filter(line => line.startsWith('data: {'))
+    const answer = collectAnswer(eventsFrom(data.map(line => JSON.parse(line.slice(6)) as unknown)))
+    const parts = [...said, call('call_b', 'get_weather', '{"city":"Rome"}')]
+    expect(answer).toEqual({ ...head, choices: [{ parts, finish: 'calls' }] } as Answer)
+  })
+})
+
+describe('calls', () => {
+  const open = (index: number, id: string, name: string) => piece({ index, id, type: 'function', function: { name } })
+  const grow = (index: number, text: string) => piece({ index, function: { arguments: text } })
+  const both = [call('a', 'f', '{"x":1}'), call('b', 'g', '{"y":2}')]
+
+  test('P2: are counted for themselves, whatever their index', () => {
+    const pieces = [open(7, 'a', 'f'), grow(7, '{"x":1}'), open(9, 'b', 'g'), grow(9, '{"y":2}')]
+    expect(partsOf({ content: 'hm' }, ...pieces)).toEqual([{ kind: 'text', text: 'hm' }, ...both])
+  })
+
+  test('P3: whose pieces come by turns, with text between them, are whole', () => {
+    const pieces = [open(0, 'a', 'f'), open(1, 'b', 'g'), grow(1, '{"y"'), grow(0, '{"x"')]
+    expect(partsOf(...pieces, { content: 'text' }, grow(1, ':2}'), grow(0, ':1}'))).toEqual([
+      ...both,
+      { kind: 'text', text: 'text' },
+    ])
+  })
+
+  test('P4: that repeat their id, type and name are opened once', () => {
+    const again = (text: string) =>
+      piece({ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: text } })
+    expect(partsOf(again('{"x"'), again(':1'), again('}'))).toEqual([call('a', 'f', '{"x":1}')])
+  })
+
+  test('without an index are told apart by their ids', () => {
+    const bare = (id: string | undefined, name: string | undefined, text: string) =>
+      piece({ id, function: { name, arguments: text } })
+    expect(partsOf(bare('a', 'f', '{"x"'), bare(undefined, undefined, ':1}'), bare('b', 'g', '{"y":2}'))).toEqual(both)
+  })
+
+  test('that are all at the same index are told apart by their ids', () => {
+    const whole = (id: string, name: string, text: string) =>
+      piece({ index: 0, id, function: { name, arguments: text } })
+    expect(partsOf(whole('a', 'f', '{"x":1}'), whole('b', 'g', '{"y":2}'))).toEqual(both)
+  })
+
+  test('without ids are given some', () => {
+    const whole = (name: string, text: string) => piece({ function: { name, arguments: text } })
+    expect(partsOf(whole('f', '{"x":1}'), whole('g', '{"y":2}'))).toEqual([
+      call('call_m0', 'f', '{"x":1}'),
+      call('call_m1', 'g', '{"y":2}'),
+    ])
+  })
+
+  test('of one id twice are given another', () => {
+    expect(partsOf(open(0, 'a', 'f'), open(1, 'a', 'g'))).toEqual([call('a', 'f', '{}'), call('call_m0', 'g', '{}')])
+  })
+
+  test('whose name comes late wait for it', () => {
+    const late = [piece({ index: 0, id: 'a' }), grow(0, '{"x"'), piece({ index: 0, function: { name: 'f' } })]
+    expect(partsOf(...late, grow(0, ':1}'))).toEqual([call('a', 'f', '{"x":1}')])
+  })
+
+  test('that never say a name are no answer', () => {
+    expect(() => eventsFrom(deltasOf(grow(0, '{}')))).toThrow(Refusal)
+  })
+
+  test('with an object where a text should be, with nothing, and of the time before tools', () => {
+    expect(partsOf(piece({ index: 0, id: 'a', function: { name: 'f', arguments: { x: 1 } } }))).toEqual([
+      call('a', 'f', '{"x":1}'),
+    ])
+    expect(partsOf(open(0, 'a', 'f'))).toEqual([call('a', 'f', '{}')])
+    const legacy = [{ function_call: { name: 'f', arguments: '' } }, { function_call: { arguments: '{}' } }]
+    expect(partsOf(...legacy)).toEqual([call('call_m0', 'f', '{}')])
+    expect(partsOf(piece({}), piece({ index: 0, function: { arguments: '' } }))).toEqual([])
+  })
+
+  test('of free text, in their own form and wrapped as a function', () => {
+    const custom = { ...call('a', 'f', 'free "text"'), custom: true }
+    const pieces = [
+      piece({ index: 0, id: 'a', type: 'custom', custom: { name: 'f', input: 'free ' } }),
+      piece({ index: 0, custom: { input: '"text"' } }),
+    ]
+    expect(partsOf(...pieces)).toEqual([custom as AnswerPart])
+    const notes = { ...freshNotes(), wrapped: new Set(['f_']), renamed: new Map([['f_', 'f']]) }
+    const wrapped = [open(0, 'a', 'f_'), grow(0, '{"input":"free \\"'), grow(0, 'text\\""}')]
+    expect(collectAnswer(eventsFrom(deltasOf(...wrapped), sourceOf(notes))).choices[0]?.parts).toEqual([
+      custom as AnswerPart,
+    ])
+  })
+
+  test('bear the signature that is on them', () => {
+    const extra_content = { google: { thought_signature: 'sig' } }
+    const sealed = { form: 'thought', value: 'sig', origin: ORIGIN } as const
+    const events = eventsFrom(deltasOf(piece({ index: 0, id: 'a', function: { name: 'f' }, extra_content })))
+    expect(events[1]).toMatchObject({ kind: 'open', sealed })
+    expect(partsOf(open(0, 'a', 'f'), piece({ index: 0, extra_content }))).toEqual([
+      { ...call('a', 'f', '{}'), sealed } as AnswerPart,
+    ])
+  })
+})
+
+describe('what is said', () => {
+  test('is taken in the order in which it comes', () => {
+    const deltas = [{ reasoning: 'r' }, { content: 'a' }, { content: 'b' }, { reasoning_content: 's' }]
+    expect(partsOf(...deltas, { refusal: 'no' })).toEqual([
+      { kind: 'reasoning', text: 'r', sealed: shown },
+      { kind: 'text', text: 'ab' },
+      { kind: 'reasoning', text: 's', sealed: shown },
+      { kind: 'refusal', text: 'no' },
+    ])
+  })
+
+  test('in lists of parts, as some show their thoughts', () => {
+    const content = [{ type: 'thinking', thinking: [{ type: 'text', text: 'r' }] }, { type: 'text', text: 'a' }]
+    expect(partsOf({ content })).toEqual([
+      { kind: 'reasoning', text: 'r', sealed: shown },
+      { kind: 'text', text: 'a' },
+    ])
+  })
+
+  test('with the state of thoughts, early or late', () => {
+    const sealed = { form: 'encrypted', value: 'eeff', origin: ORIGIN } as const
+    const state = [{ encrypted_content: 'ee' }, { encrypted_content: 'ff' }]
+    const early = partsOf({ reasoning_content: 'r' }, ...state, { content: 'a' })
+    expect(early[0]).toEqual({ kind: 'reasoning', text: 'r', sealed })
+    expect(partsOf({ content: 'a' }, ...state)[1]).toEqual({ kind: 'reasoning', text: '', sealed })
+  })
+
+  test('with citations, probabilities, images and sounds', () => {
+    const cited = { start_index: 0, end_index: 1, title: 't', url: 'http://x/' }
+    const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [{ token: 'b', logprob: -2 }] }
+    const logprobs = { content: [token] }
+    const message = {
+      content: 'a',
+      annotations: [{ type: 'url_citation', url_citation: cited }, { type: 'other' }],
+      images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
+      audio: { id: 'x', data: 'AAAA', transcript: 'said', expires_at: 1 },
+    }
+    expect(readWhole({ choices: [{ message, logprobs }] }, sourceOf()).choices[0]?.parts).toEqual([
+      {
+        kind: 'text',
+        text: 'asaid',
+        logprobs: [{ token: 'a', logprob: -1, bytes: [97], top: [{ token: 'b', logprob: -2 }] }],
+        citations: [{ url: 'http://x/', title: 't', start: 0, end: 1 }],
+      },
+      { kind: 'image', source: { at: 'inline', mime: 'image/png', base64: 'AAAA' } },
+      { kind: 'audio', source: { at: 'inline', mime: 'audio/wav', base64: 'AAAA' } },
+    ])
+    const sound = [{ audio: { data: 'AA==', transcript: 'a' } }, { audio: { data: 'AQ==' } }]
+    expect(partsOf(...sound)[1]).toEqual({ kind: 'audio', source: { at: 'inline', mime: 'audio/pcm', base64: 'AAE=' } })
+  })
+
+  test('in several choices, none of which is missing', () => {
+    const chunk = (index: number, content: string, finish: string | null = null) => ({
+      choices: [{ index, delta: { content }, finish_reason: finish }],
+    })
+    const chunks = [chunk(2, 'c'), chunk(0, 'a', 'stop'), chunk(2, 'd', 'length'), chunk(500, 'x')]
+    expect(collectAnswer(eventsFrom(chunks)).choices).toEqual([
+      { parts: [{ kind: 'text', text: 'a' }], finish: 'stop' },
+      { parts: [], finish: 'other' },
+      { parts: [{ kind: 'text', text: 'cd' }], finish: 'length' },
+    ])
+  })
+})
+
+describe('why it stopped', () => {
+  const finishOf = (reason: unknown, message: object = { content: 'a' }) =>
+    readWhole({ choices: [{ message, finish_reason: reason }] }, sourceOf()).choices[0]?.finish
+  const calling = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
+  const rows = [
+    ['stop', 'stop', 'calls'],
+    ['length', 'length', 'length'],
+    ['tool_calls', 'stop', 'calls'],
+    ['function_call', 'stop', 'calls'],
+    ['content_filter', 'filtered', 'filtered'],
+    ['something_new', 'other', 'calls'],
+    ['constructor', 'other', 'calls'],
+    [null, 'other', 'calls'],
+    [5, 'other', 'calls'],
+  ] as const
+
+  test.each(rows)('P37: %p is %p, and with calls %p', (reason, plain, withCalls) => {
+    expect(finishOf(reason)).toBe(plain)
+    expect(finishOf(reason, calling)).toBe(withCalls)
+  })
+
+  test('a refusal is one', () => {
+    expect(finishOf('stop', { refusal: 'no' })).toBe('filtered')
+  })
+})
+
+test('P19: usage is read wherever it stands, and nonsense is not believed', () => {
+  const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
+  const [first] = deltasOf({ content: 'a' })
+  const read = (...chunks: readonly object[]) => collectAnswer(eventsFrom(chunks)).usage
+  expect(read(first!, { choices: [], usage })).toEqual({ input: 7, output: 5 })
+  expect(read(first!, { choices: [{ index: 0, delta: {} }], usage })).toEqual({ input: 7, output: 5 })
+  const early = { ...first, usage: { ...usage, completion_tokens: 1, total_tokens: 8 } }
+  expect(read(early, { choices: [], usage })).toEqual({ input: 7, output: 5 })
+  expect(read(first!, { choices: [], usage: { prompt_tokens: -1, completion_tokens: 5 } })).toBeUndefined()
+})
+
+test('an upstream that says nothing still has a lawful end', () => {
+  expect(collectAnswer(eventsFrom([])).choices).toEqual([{ parts: [], finish: 'other' }])
+  expect(collectAnswer(eventsFrom([null, 5, 'x', [], {}])).choices).toEqual([{ parts: [], finish: 'other' }])
+})
+
+describe('whatever an upstream sends', () => {
+  const text = fc.constantFrom('', 'a', '{}', 'stop', 'tool_calls')
+  const odd = fc.oneof(text, fc.constantFrom(null, 0, 1, -1, 1.5, true, {}, []))
+  const maybe = <T>(value: fc.Arbitrary<T>) => fc.oneof({ weight: 4, arbitrary: value }, { weight: 1, arbitrary: odd })
+  const anyPiece = fc.record(
+    {
+      index: maybe(fc.nat(3)),
+      id: maybe(fc.constantFrom('a', 'b', '')),
+      type: odd,
+      function: maybe(fc.record({ name: maybe(fc.constantFrom('f', 'g')), arguments: odd }, { requiredKeys: [] })),
+      custom: fc.option(maybe(fc.record({ name: odd, input: odd })), { freq: 5, nil: undefined }),
+      extra_content: maybe(fc.constant({ google: { thought_signature: 's' } })),
+    },
+    { requiredKeys: [] },
+  )
+  const fields = ['content', 'reasoning_content', 'reasoning', 'refusal', 'encrypted_content', 'annotations'] as const
+  const delta = fc.record(
+    {
+      ...Object.fromEntries(fields.map(name => [name, odd])),
+      tool_calls: maybe(fc.array(maybe(anyPiece), { maxLength: 3 })),
+      function_call: fc.option(maybe(fc.record({ name: odd, arguments: odd })), { freq: 5, nil: undefined }),
+      images: maybe(fc.constant([{ image_url: { url: 'x' } }, null])),
+      audio: maybe(fc.record({ data: odd, transcript: odd })),
+    },
+    { requiredKeys: [] },
+  )
+  const choice = fc.record(
+    {
+      index: maybe(fc.nat(2)),
+      delta: maybe(delta),
+      finish_reason: odd,
+      logprobs: maybe(fc.constant({ content: [1] })),
+    },
+    { requiredKeys: [] },
+  )
+  const chunk = maybe(
+    fc.record(
+      { id: odd, model: odd, created: odd, choices: maybe(fc.array(maybe(choice))), usage: odd, service_tier: odd },
+      { requiredKeys: [] },
+    ),
+  )
+
+  test('its events obey the law, or it is refused', () => {
+    fc.assert(
+      fc.property(fc.array(chunk, { maxLength: 8 }), chunks => {
+        try {
+          eventsFrom(chunks)
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('any JSON is an answer of some kind, or it is refused', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), json => {
+        eventsFrom([json])
+        readWhole(json, sourceOf())
+      }),
+    )
+  })
+})

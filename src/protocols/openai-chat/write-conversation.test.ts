@@ -1,0 +1,342 @@
+// Conversations of other dialects as chat requests, and what chat cannot be told.
+
+import { describe, expect, test } from 'bun:test'
+import { ORIGIN, targetOf } from '../../../test/support/translation.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Traits } from '../../base/traits.ts'
+import { arkChat } from '../ark/protocol.ts'
+import type { Conversation, MediaPart, Part, Settings, Tool, Turn } from '../conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import type { Flavour } from './flavour.ts'
+import { openaiChat } from './flavour.ts'
+import { writeConversation } from './write-conversation.ts'
+
+interface Written {
+  readonly body: Record<string, unknown> & { readonly messages: readonly Record<string, unknown>[] }
+  readonly losses: readonly string[]
+  readonly target: ConversationTarget
+}
+
+const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts })
+const text = (said: string): Part => ({ kind: 'text', text: said })
+const hello = user(text('hello'))
+
+function write(said: Partial<Conversation>, fields?: Partial<ConversationTarget>, flavour = openaiChat): Written {
+  const target = targetOf(fields)
+  const whole = { turns: [hello], tools: [], settings: { stream: false }, unread: [], ...said }
+  const body = JSON.parse(writeConversation(whole, target, flavour)) as Written['body']
+  return { body, losses: target.notes.losses.codes, target }
+}
+
+const set = (settings: Partial<Settings>, fields?: Partial<ConversationTarget>, flavour?: Flavour): Written =>
+  write({ settings: { stream: false, ...settings } }, fields, flavour)
+const messagesOf = (turns: readonly Turn[], traits: Traits = {}, flavour?: Flavour) =>
+  write({ turns }, { traits }, flavour).body.messages
+
+describe('messages', () => {
+  test('of all roles, with instructions where they stood', () => {
+    const turns: readonly Turn[] = [
+      { role: 'system', parts: [text('s')] },
+      { role: 'developer', parts: [text('d'), text('e')] },
+      { ...hello, name: 'Ada' },
+      { role: 'assistant', parts: [text('a'), text('b')] },
+      { role: 'system', parts: [text('t')] },
+    ]
+    expect(messagesOf(turns)).toEqual([
+      { role: 'system', content: 's' },
+      { role: 'system', content: [{ type: 'text', text: 'd' }, { type: 'text', text: 'e' }] },
+      { role: 'user', content: 'hello', name: 'Ada' },
+      { role: 'assistant', content: 'ab' },
+      { role: 'system', content: 't' },
+    ])
+    expect(messagesOf(turns, { system: false }).map(message => message.role)).not.toContain('system')
+  })
+
+  test('P26: results follow their calls at once, and what is no text in them follows all of them', () => {
+    const image: MediaPart = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }
+    const call = (id: string): Part => ({ kind: 'call', id, name: 'f', arguments: '{"a": 1.0}' })
+    const long = 'x'.repeat(60)
+    const messages = messagesOf([
+      hello,
+      { role: 'assistant', parts: [text('before'), call('a'), call(long)] },
+      {
+        role: 'tool',
+        parts: [
+          { kind: 'result', callId: 'a', name: 'f', parts: [{ kind: 'text', text: 'A' }, image], failed: true },
+          { kind: 'result', callId: long, parts: [image] },
+        ],
+      },
+      hello,
+    ])
+    expect(messages.map(message => message.role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user', 'user'])
+    const calls = messages[1]!.tool_calls as { id: string; function: { arguments: string } }[]
+    expect(calls[0]).toEqual({ id: 'a', type: 'function', function: { name: 'f', arguments: '{"a": 1.0}' } } as never)
+    expect(calls[1]!.id.length).toBeLessThanOrEqual(40)
+    expect(messages[2]).toEqual({ role: 'tool', tool_call_id: 'a', content: 'Error: A' })
+    expect(messages[3]).toMatchObject({ tool_call_id: calls[1]!.id })
+    expect(messages[3]!.content).not.toBe('')
+    const url = { url: 'data:image/png;base64,AAAA' }
+    const images = (messages[4]!.content as Record<string, unknown>[]).filter(part => part.type === 'image_url')
+    expect(images).toEqual([{ type: 'image_url', image_url: url }, { type: 'image_url', image_url: url }])
+  })
+
+  test('with media of all kinds', () => {
+    const media = new Map([['http://x/a.mp3', { mime: 'audio/mpeg', base64: 'AAAA' }]])
+    const parts: MediaPart[] = [
+      { kind: 'image', source: { at: 'url', url: 'http://x/' }, detail: 'original' },
+      { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/x-wav' } },
+      { kind: 'audio', source: { at: 'url', url: 'http://x/a.mp3' } },
+      { kind: 'video', source: { at: 'url', url: 'http://x/v' } },
+      { kind: 'file', source: { at: 'inline', base64: 'AAAA', mime: 'application/pdf' } },
+      { kind: 'file', source: { at: 'text', text: 'words', mime: 'text/plain' }, name: 'title' },
+    ]
+    const { body, losses } = write({ turns: [user(...parts)] }, { media })
+    expect(body.messages[0]?.content).toEqual([
+      { type: 'image_url', image_url: { url: 'http://x/', detail: 'original' } },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
+      { type: 'video_url', video_url: { url: 'http://x/v' } },
+      { type: 'file', file: { filename: 'document.pdf', file_data: 'data:application/pdf;base64,AAAA' } },
+      { type: 'text', text: 'title\n\nwords' },
+    ])
+    expect(losses).toEqual([])
+    const file: MediaPart = { kind: 'file', source: { at: 'url', url: 'http://x/f' } }
+    expect(() => write({ turns: [user(file)] })).toThrow(Refusal)
+    expect(messagesOf([user(file, parts[0]!)], {}, arkChat)[0]?.content).toEqual([
+      { type: 'file', file: { file_url: 'http://x/f' } },
+      { type: 'image_url', image_url: { url: 'http://x/', detail: 'xhigh' } },
+    ])
+    const kept: MediaPart = { kind: 'image', source: { at: 'provider', id: 'file-1' } }
+    expect(() => write({ turns: [user(kept)] })).toThrow(Refusal)
+  })
+
+  test('with marks of the cache, where they are taken', () => {
+    const marked: Part = { kind: 'text', text: 'm', cache: { ttl: '1h' } }
+    const result: Part = { kind: 'result', callId: 'a', parts: [{ kind: 'text', text: 'r' }], cache: {} }
+    const call: Part = { kind: 'call', id: 'a', name: 'f', arguments: '' }
+    const answered: Turn = { role: 'tool', parts: [result] }
+    const turns: Turn[] = [user(marked), { role: 'assistant', parts: [marked, call] }, answered]
+    const mark = { prompt_cache_breakpoint: { mode: 'explicit', ttl: '12h' } }
+    const { body, losses } = write({ turns })
+    expect(body.messages.map(message => message.content)).toEqual([
+      [{ type: 'text', text: 'm', ...mark }],
+      [{ type: 'text', text: 'm', ...mark }],
+      [{ type: 'text', text: 'r', prompt_cache_breakpoint: { mode: 'explicit' } }],
+    ])
+    expect(losses).toEqual([])
+    const without = write({ turns }, { traits: { cacheMarks: false } })
+    expect(without.body.messages.map(message => message.content)).toEqual(['m', 'm', 'r'])
+    expect(without.losses).toEqual(['cache_control'])
+    expect(write({ turns }, {}, arkChat).losses).toEqual(['cache_control'])
+  })
+
+  test('with a refusal, in its field or in words', () => {
+    const turns: Turn[] = [hello, { role: 'assistant', parts: [{ kind: 'refusal', text: 'no' }] }]
+    expect(messagesOf(turns)[1]).toEqual({ role: 'assistant', content: null, refusal: 'no' })
+    expect(messagesOf(turns, {}, arkChat)[1]).toEqual({ role: 'assistant', content: 'no' })
+  })
+})
+
+describe('thoughts', () => {
+  const thought = (origin: string, form: 'shown' | 'encrypted' | 'signature', said = 'hm'): Part => ({
+    kind: 'reasoning',
+    text: said,
+    sealed: { form, value: form === 'shown' ? '' : 'v', origin },
+  })
+  const turns = (...parts: readonly Part[]): Turn[] => [hello, { role: 'assistant', parts: [...parts, text('a')] }]
+
+  test('go back to their origin, and to nobody else', () => {
+    const own = write({ turns: turns(thought(ORIGIN, 'shown')) })
+    expect(own.body.messages[1]).toEqual({ role: 'assistant', content: 'a', reasoning_content: 'hm' })
+    const foreign: Part[] = [thought('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
+    const others = write({ turns: turns(...foreign) })
+    expect(others.body.messages[1]).toEqual({ role: 'assistant', content: 'a' })
+    expect([own.losses, others.losses]).toEqual([[], []])
+  })
+
+  test('have their state in messages of Ark alone', () => {
+    const said = turns(thought(ORIGIN, 'encrypted'))
+    expect(write({ turns: said }, {}, arkChat).body.messages[1]).toMatchObject({
+      reasoning_content: 'hm',
+      encrypted_content: 'v',
+    })
+    expect(write({ turns: said }).losses).toEqual(['reasoning_state'])
+    expect(write({ turns: turns(thought('other', 'encrypted')) }, {}, arkChat).body.messages[1]).toEqual({
+      role: 'assistant',
+      content: 'a',
+    })
+  })
+
+  test('sign a call', () => {
+    const call = (origin: string): Turn => ({
+      role: 'assistant',
+      parts: [{ kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: { form: 'thought', value: 'sig', origin } }],
+    })
+    const extra = (origin: string) => (messagesOf([hello, call(origin)])[1]?.tool_calls as object[])[0]
+    expect(extra(ORIGIN)).toHaveProperty('extra_content.google.thought_signature', 'sig')
+    expect(extra('other')).not.toHaveProperty('extra_content')
+  })
+})
+
+describe('tools', () => {
+  const tools: Tool[] = [
+    { kind: 'function', name: 'f', schema: { type: 'object' }, strict: true },
+    { kind: 'function', name: 'with.dots' },
+    { kind: 'function', name: 'with_dots' },
+    { kind: 'custom', name: 'free', grammar: { syntax: 'lark', definition: 'x' } },
+    { kind: 'search', contextSize: 'low', domains: ['x.org'] },
+    { kind: 'native', dialect: 'gemini', what: 'code_execution', value: {} },
+  ]
+
+  test('are told by names that fit, which are known again', () => {
+    const { body, losses, target } = write({ tools })
+    const names = (body.tools as { type: string; function?: { name: string }; custom?: { name: string } }[]).map(
+      tool => tool.function?.name ?? tool.custom?.name ?? '',
+    )
+    expect(new Set(names).size).toBe(4)
+    for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+    expect(target.notes.renamed.get(names[1]!)).toBe('with.dots')
+    expect(losses).toEqual(['code_execution', 'web_search'])
+    expect(body).not.toHaveProperty('web_search_options')
+  })
+
+  test('may search where the model can', () => {
+    const { body, losses } = write({ tools }, { traits: { searches: true } })
+    expect(body.web_search_options).toEqual({ search_context_size: 'low' })
+    expect(losses).toEqual(['code_execution', 'web_search.domains'])
+  })
+
+  test('of free text are functions where there are no others', () => {
+    const call: Part = { kind: 'call', id: 'a', name: 'free', arguments: 'x "y"', custom: true }
+    const turns: Turn[] = [hello, { role: 'assistant', parts: [call] }]
+    const { body, target } = write({ tools: tools.slice(3, 4), turns }, {}, arkChat)
+    expect(body.tools).toMatchObject([{ type: 'function', function: { name: 'free' } }])
+    expect(body.messages[1]).toMatchObject({ tool_calls: [{ function: { arguments: '{"input":"x \\"y\\""}' } }] })
+    expect(target.notes.wrapped).toEqual(new Set(['free']))
+    const [made] = write({ turns }).body.messages[1]?.tool_calls as object[]
+    expect(made).toMatchObject({ type: 'custom', custom: { input: 'x "y"' } })
+  })
+
+  test('are chosen', () => {
+    const functions = tools.slice(0, 4)
+    const chosen = (toolChoice: NonNullable<Conversation['toolChoice']>, traits: Traits = {}) =>
+      write({ tools: functions, toolChoice }, { traits })
+    expect(chosen({ mode: 'none' }).body.tool_choice).toBe('none')
+    expect(chosen({ mode: 'required', names: ['f'] }).body).toMatchObject({
+      tools: [{ function: { name: 'f' } }],
+      tool_choice: { type: 'function', function: { name: 'f' } },
+    })
+    expect(chosen({ mode: 'required', names: ['free'] }).body.tool_choice).toEqual({
+      type: 'custom',
+      custom: { name: 'free' },
+    })
+    expect(chosen({ mode: 'auto', names: ['f', 'with_dots'] }).body).toMatchObject({
+      tools: [{ function: { name: 'f' } }, { function: { name: 'with_dots' } }],
+      tool_choice: 'auto',
+    })
+    const unforced = chosen({ mode: 'required' }, { forcedTool: false })
+    expect([unforced.body.tool_choice, unforced.losses]).toEqual(['auto', ['tool_choice']])
+    expect(write({ toolChoice: { mode: 'auto' }, parallelCalls: false }).body).not.toHaveProperty('tool_choice')
+    expect(write({ tools: functions, parallelCalls: false }).body.parallel_tool_calls).toBe(false)
+  })
+})
+
+describe('how much to think', () => {
+  const thinking = (reasoning: NonNullable<Conversation['reasoning']>, traits: Traits = {}, flavour?: Flavour) => {
+    const { body, losses } = write({ reasoning }, { traits }, flavour)
+    return [body.reasoning_effort, body.thinking, losses]
+  }
+  type Wish = NonNullable<Conversation['reasoning']>
+  const rows: readonly (readonly [Wish, Traits, string | undefined, readonly string[]])[] = [
+    [{ effort: 'high' }, {}, 'high', []],
+    [{ budget: 0 }, {}, 'none', []],
+    [{ budget: 1024 }, {}, 'low', []],
+    [{ budget: 4096 }, {}, 'medium', []],
+    [{ budget: 16_000 }, {}, 'high', []],
+    [{ budget: 60_000 }, {}, 'xhigh', []],
+    [{ adaptive: true, show: 'auto' }, {}, undefined, []],
+    [{ effort: 'max' }, { efforts: ['low', 'high'] }, 'high', []],
+    [{ effort: 'minimal' }, { efforts: ['low', 'high'] }, 'low', []],
+    [{ effort: 'none' }, { stopsThinking: false, efforts: ['none', 'low'] }, 'low', ['reasoning_effort.none']],
+    [{ effort: 'high' }, { thinking: 'none' }, undefined, ['reasoning_effort']],
+    [{ effort: 'none' }, { thinking: 'none' }, undefined, []],
+  ]
+
+  test.each(rows)('%p with %p', (...[wish, traits, effort, losses]) => {
+    expect(thinking(wish, traits)).toEqual([effort, undefined, losses])
+  })
+
+  test('is a switch and a word to Ark', () => {
+    expect(thinking({ effort: 'high' }, {}, arkChat)).toEqual(['high', { type: 'enabled' }, []])
+    expect(thinking({ budget: 0 }, {}, arkChat)).toEqual([undefined, { type: 'disabled' }, []])
+    expect(thinking({ adaptive: true }, {}, arkChat)).toEqual([undefined, undefined, []])
+  })
+})
+
+describe('settings', () => {
+  test('P36: are all carried that chat knows', () => {
+    const { body, losses } = set({
+      stream: true,
+      outputTokensMax: 100,
+      temperature: 0.5,
+      topP: 0.9,
+      stop: ['x'],
+      seed: 5,
+      frequencyPenalty: 1,
+      presencePenalty: -1,
+      choices: 2,
+      logprobs: 3,
+      logitBias: { 5: 1 },
+      verbosity: 'low',
+      serviceClass: 'standard_only',
+      endUser: 'u',
+      cacheKey: 'k',
+    })
+    const { messages: _messages, ...rest } = body
+    expect(rest).toEqual({
+      ...{ model: 'm', stream: true, stream_options: { include_usage: true }, max_tokens: 100, temperature: 0.5 },
+      ...{ top_p: 0.9, stop: ['x'], seed: 5, frequency_penalty: 1, presence_penalty: -1, n: 2, logprobs: true },
+      ...{ top_logprobs: 3, logit_bias: { 5: 1 }, verbosity: 'low', service_tier: 'default', user: 'u' },
+      prompt_cache_key: 'k',
+    })
+    expect(losses).toEqual([])
+  })
+
+  test('that chat or its model does not know are losses', () => {
+    const { losses } = set({ topK: 5, metadata: { a: 'b' }, serviceClass: 'ultrafast' })
+    expect(losses.toSorted()).toEqual(['metadata', 'service_tier', 'top_k'])
+    const cold = set({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
+    expect(cold.losses).toEqual(['temperature', 'top_p'])
+    expect(cold.body).not.toHaveProperty('temperature')
+    const quiet = { traits: { samplingWithoutThinking: true } }
+    const settings = { stream: false, temperature: 1 }
+    expect(write({ settings }, quiet).losses).toEqual(['temperature'])
+    expect(write({ settings, reasoning: { budget: 0 } }, quiet).body.temperature).toBe(1)
+    const ark = set({ cacheKey: 'k', verbosity: 'low', serviceClass: 'flex' }, {}, arkChat)
+    expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
+  })
+
+  test('bound the output by the lesser of two caps, in the field that the upstream reads', () => {
+    const capField = 'max_completion_tokens'
+    expect(set({ outputTokensMax: 100 }, { cap: 50, capField }).body).toMatchObject({ max_completion_tokens: 50 })
+    expect(set({ outputTokensMax: 10 }, { cap: 50 }).body).toMatchObject({ max_tokens: 10 })
+    expect(set({}, { cap: 50 }).body).toMatchObject({ max_tokens: 50 })
+    expect(set({ stream: true }, { askUsage: false }).body).not.toHaveProperty('stream_options')
+    expect(() => set({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
+  })
+
+  test('hold the answer to a schema, or tell of it', () => {
+    const schema = { type: 'object', properties: { a: {} } }
+    const format = { kind: 'schema', name: 'a b', schema, strict: true } as const
+    expect(write({ format }).body.response_format).toEqual({
+      type: 'json_schema',
+      json_schema: { name: 'a_b', schema, strict: true },
+    })
+    const told = write({ format }, { traits: { schema: false } })
+    expect(told.body.response_format).toEqual({ type: 'json_object' })
+    expect(told.body.messages[0]).toMatchObject({ role: 'system' })
+    expect(told.body.messages[0]?.content).toContain(JSON.stringify(schema))
+    expect(told.losses).toEqual(['response_format.json_schema'])
+    expect(write({ format: { kind: 'json' } }).body.response_format).toEqual({ type: 'json_object' })
+  })
+})

@@ -1,0 +1,230 @@
+// Responses that are made in the background: told of at once, looked at, listened to, cancelled, and lost cleanly.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import OpenAI from 'openai'
+import OpenAI6 from 'openai-6'
+import { bounds } from '../../src/base/bounds.ts'
+import { fail, pausedStream, plain } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { after } from '../forwarding/wire.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+const models = {
+  'a native upstream that keeps it': 'openai/gpt-4o-mini',
+  'a native upstream that keeps nothing': modelOf('openai-responses'),
+  'chat': modelOf('openai-chat'),
+  'Messages': modelOf('anthropic-messages'),
+} as const
+const kinds = Object.entries(models)
+
+let harness: Harness
+
+beforeAll(async () => {
+  harness = await startDialects()
+})
+afterAll(() => harness.stop())
+
+const clientAt = ({ url }: Harness, key: string, Sdk = OpenAI): OpenAI =>
+  new Sdk({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
+const client = async (): Promise<OpenAI> => clientAt(harness, await harness.key())
+
+async function over(openai: OpenAI, id: string): Promise<OpenAI.Responses.Response> {
+  for (;;) {
+    const response = await openai.responses.retrieve(id)
+    if (response.status !== 'queued' && response.status !== 'in_progress') return response
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+const inBackground = { input: 'Hello river', background: true } as const
+type Event = OpenAI.Responses.ResponseStreamEvent
+
+describe.each([OpenAI, OpenAI6 as unknown as typeof OpenAI])('with an SDK', Sdk => {
+  test.each(kinds)('a response waits, is made and is found, on %s', async (_kind, model) => {
+    const key = await harness.key()
+    const openai = clientAt(harness, key, Sdk)
+    const { data, response } = await openai.responses.create({ model, ...inBackground }).withResponse()
+    expect(data).toMatchObject({ status: 'queued', background: true, output: [], model })
+    expect(response.headers.get('x-pipeline-route')).toStartWith('pass')
+    const done = await over(openai, data.id)
+    expect(done).toMatchObject({ id: data.id, status: 'completed', background: true, output_text: 'Hello river' })
+    const later = await openai.responses.create({ model, input: 'and then?', previous_response_id: data.id })
+    expect(later.previous_response_id).toBe(data.id)
+    await openai.responses.delete(data.id)
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    expect(harness.records().at(-2)).toMatchObject({ outcome: 'completed', input_tokens: 2, output_tokens: 2 })
+  })
+})
+
+test('it is told how far it has come', async () => {
+  const openai = await client()
+  const opens = Promise.withResolvers<void>()
+  harness.upstream.plan(after(opens.promise, plain('a river')))
+  const asked = harness.upstream.nextRequest()
+  const { id } = await openai.responses.create({ model: models.chat, ...inBackground })
+  await asked
+  expect((await openai.responses.retrieve(id)).status).toBe('in_progress')
+  opens.resolve()
+  expect((await over(openai, id)).output_text).toBe('a river')
+})
+
+test.each(kinds)('its events are heard by whoever comes, from where they like, on %s', async (_kind, model) => {
+  const openai = await client()
+  const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  harness.upstream.plan(pausedStream(['one ', 'two ', 'three'], gates.map(({ promise }) => promise)))
+  const leaving = await openai.responses.create({ model, ...inBackground, stream: true })
+  let id = ''
+  let last = -1
+  for await (const event of leaving) {
+    if (event.type === 'response.created') id = event.response.id
+    last = event.sequence_number
+    if (event.type === 'response.output_text.delta') break
+  }
+  const coming = openai.responses.retrieve(id, { stream: true, starting_after: last })
+  gates[0]!.resolve()
+  const rest: Event[] = []
+  for await (const event of await coming) {
+    rest.push(event)
+    gates[1]!.resolve()
+  }
+  expect(rest.map(event => event.sequence_number)).toEqual(rest.map((_, at) => last + 1 + at))
+  expect(rest.at(-1)).toMatchObject({ type: 'response.completed', response: { id, background: true } })
+  await harness.idle()
+  const replayed: Event[] = []
+  for await (const event of await openai.responses.retrieve(id, { stream: true, starting_after: last })) {
+    replayed.push(event)
+  }
+  expect(replayed).toEqual(rest)
+  const whole = await openai.responses.retrieve(id)
+  expect([whole.status, whole.output_text]).toEqual(['completed', 'one two three'])
+  expect(harness.openHolds()).toBe(0)
+})
+
+test.each([true, false])('one that is cancelled is paid for as if its caller had left, streamed %p', async stream => {
+  const key = await harness.key()
+  const openai = clientAt(harness, key)
+  const never = Promise.withResolvers<void>()
+  const script = stream ? pausedStream(['one ', 'two'], never.promise) : after(never.promise, plain('x'))
+  harness.upstream.plan(script)
+  const asked = harness.upstream.nextRequest()
+  let id = ''
+  if (stream) {
+    const events = await openai.responses.create({ model: models.chat, ...inBackground, stream: true })
+    for await (const event of events) {
+      if (event.type === 'response.created') id = event.response.id
+      if (event.type === 'response.output_text.delta') break
+    }
+  } else {
+    id = (await openai.responses.create({ model: models.chat, ...inBackground })).id
+    await asked
+  }
+  const cancelled = await openai.responses.cancel(id)
+  expect(cancelled).toMatchObject({ id, status: 'cancelled', error: null, output: [] })
+  expect(await openai.responses.cancel(id)).toMatchObject({ status: 'cancelled' })
+  expect((await openai.responses.retrieve(id)).status).toBe('cancelled')
+  await harness.idle()
+  expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', status: 499 })
+  expect(harness.openHolds()).toBe(0)
+  expect((await harness.balance(key)).held).toBe('0.00')
+  never.resolve()
+})
+
+test('one that its upstream refuses has failed, and costs nothing', async () => {
+  const key = await harness.key()
+  const openai = clientAt(harness, key)
+  harness.upstream.plan(fail(500))
+  const { id } = await openai.responses.create({ model: models.chat, ...inBackground })
+  const failed = await over(openai, id)
+  expect(failed).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  const heard: Event[] = []
+  for await (const event of await openai.responses.retrieve(id, { stream: true })) heard.push(event)
+  expect(heard.at(-1)!.type).toBe('response.failed')
+  await harness.idle()
+  expect(await harness.balance(key)).toMatchObject({ balance: '100.00', held: '0.00' })
+})
+
+const refusal = (asking: Promise<unknown>): Promise<unknown> =>
+  asking.then(() => 200, (fault: { status: number; code: string }) => [fault.status, fault.code])
+
+test('what makes no sense is refused', async () => {
+  const openai = await client()
+  const model = models.chat
+  const unkept = openai.responses.create({ model, ...inBackground, store: false })
+  expect(await refusal(unkept)).toEqual([400, 'field_invalid'])
+  const { id } = await openai.responses.create({ model, input: 'x' })
+  expect(await refusal(openai.responses.cancel(id))).toEqual([400, 'response_unfit'])
+})
+
+test('one that is not over cannot be followed, and one that is deleted ends', async () => {
+  const openai = await client()
+  const never = Promise.withResolvers<void>()
+  harness.upstream.plan(after(never.promise, plain('x')))
+  const { id } = await openai.responses.create({ model: models.chat, ...inBackground })
+  const follow = openai.responses.create({ model: models.chat, input: 'x', previous_response_id: id })
+  expect(await refusal(follow)).toEqual([400, 'response_unfit'])
+  await openai.responses.delete(id)
+  await harness.idle()
+  expect(await refusal(openai.responses.retrieve(id))).toEqual([404, 'response_unknown'])
+  never.resolve()
+})
+
+test('there are only so many of one account, and no other has to wait', async () => {
+  const [openai, other] = [await client(), await client()]
+  const ends = Promise.withResolvers<void>()
+  const many = bounds.backgroundCallsOfAccountMax
+  harness.upstream.plan(...Array.from({ length: many }, () => after(ends.promise, plain('x'))))
+  const model = models.chat
+  const all = await Promise.all(Array.from({ length: many }, () => openai.responses.create({ model, ...inBackground })))
+  expect(await refusal(openai.responses.create({ model, ...inBackground }))).toEqual([503, 'overloaded'])
+  expect((await other.responses.create({ model, ...inBackground })).status).toBe('queued')
+  ends.resolve()
+  for (const { id } of all) expect((await over(openai, id)).status).toBe('completed')
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+})
+
+describe('a gateway that stops', () => {
+  const model = models.chat
+
+  test('ends them as failed, settled, and knows them when it is back', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-background-'))
+    const first = await startDialects({ folder, env: { WEIR_DRAIN_SECONDS: '0' } })
+    const key = await first.key()
+    const never = Promise.withResolvers<void>()
+    const before = await clientAt(first, key).responses.create({ model: models.Messages, input: 'x' })
+    first.upstream.plan(after(never.promise, plain('x')))
+    const { id } = await clientAt(first, key).responses.create({ model, ...inBackground })
+    void first.gateway.drain()
+    await first.stop()
+    const second = await startDialects({ folder })
+    const openai = clientAt(second, key)
+    expect(await openai.responses.retrieve(id)).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+    const following = { model, input: 'two', previous_response_id: before.id }
+    expect((await openai.responses.create(following)).usage!.input_tokens).toBe(3)
+    expect(second.openHolds()).toBe(0)
+    await second.stop()
+    rmSync(folder, { recursive: true, force: true })
+    never.resolve()
+  })
+
+  test('by a crash has lost them, and says so', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-background-'))
+    const key = await harness.key()
+    const never = Promise.withResolvers<void>()
+    harness.upstream.plan(after(never.promise, plain('x')))
+    const asked = harness.upstream.nextRequest()
+    const { id } = await clientAt(harness, key).responses.create({ model, ...inBackground })
+    await asked
+    cpSync(harness.folder, folder, { recursive: true, filter: path => !path.endsWith('.sock') })
+    const second = await startDialects({ folder })
+    expect(await clientAt(second, key).responses.retrieve(id)).toMatchObject({ status: 'failed', output: [] })
+    expect(second.openHolds()).toBe(0)
+    await second.stop()
+    rmSync(folder, { recursive: true, force: true })
+    never.resolve()
+  })
+})

@@ -1,0 +1,298 @@
+// The state of the Responses dialect, with the official SDKs, on upstreams that keep it and on those that do not.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import OpenAI from 'openai'
+import OpenAI6 from 'openai-6'
+import { fail } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+/** The upstream keeps it; it speaks the dialect and keeps nothing; it speaks another one. */
+const models = {
+  'a native upstream that keeps it': 'openai/gpt-4o-mini',
+  'a native upstream that keeps nothing': modelOf('openai-responses'),
+  'chat': modelOf('openai-chat'),
+  'Messages': modelOf('anthropic-messages'),
+  'Gemini': modelOf('gemini'),
+  'Ark': modelOf('ark'),
+} as const
+
+const kinds = Object.entries(models)
+const ours = kinds.slice(1)
+const sdks = { 'openai 7': OpenAI, 'openai 6': OpenAI6 as unknown as typeof OpenAI } as const
+
+let harness: Harness
+
+beforeAll(async () => {
+  harness = await startDialects()
+})
+afterAll(() => harness.stop())
+
+const clientAt = ({ url }: Harness, key: string, Sdk = OpenAI): OpenAI =>
+  new Sdk({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
+const clientOf = (key: string, Sdk = OpenAI): OpenAI => clientAt(harness, key, Sdk)
+const client = async (Sdk = OpenAI): Promise<OpenAI> => clientOf(await harness.key(), Sdk)
+
+const statusOf = (asking: Promise<unknown>): Promise<unknown> =>
+  asking.then(() => 200, (fault: { status?: number; code?: string }) => [fault.status, fault.code])
+
+/** What the upstream was last asked to answer. */
+const lastAsked = ({ upstream } = harness): Record<string, unknown> => {
+  const asked = upstream.requests.findLast(request => request.method === 'POST')!
+  return JSON.parse(Buffer.from(asked.body).toString()) as Record<string, unknown>
+}
+
+describe.each(Object.entries(sdks))('with %s', (_sdk, Sdk) => {
+  test.each(kinds)('P33: a conversation on %s can be gone on from, looked at and deleted', async (_kind, model) => {
+    const openai = await client(Sdk)
+    const first = await openai.responses.create({ model, input: 'My name is Ada Lovelace' })
+    const second = await openai.responses.create({ model, input: 'And I', previous_response_id: first.id })
+    expect([first.output_text, second.output_text]).toEqual(['My name is Ada Lovelace', 'And I'])
+    expect(second.previous_response_id).toBe(first.id)
+    expect(second.usage!.input_tokens).toBeGreaterThanOrEqual(12)
+
+    const again = await openai.responses.retrieve(second.id)
+    expect([again.id, again.output_text, again.usage]).toEqual([second.id, 'And I', second.usage])
+    const items: string[] = []
+    for await (const item of openai.responses.inputItems.list(second.id, { order: 'asc', limit: 1 })) {
+      items.push(JSON.stringify(item))
+    }
+    expect(items).toHaveLength(3)
+    expect(items[2]).toContain('And I')
+
+    await openai.responses.delete(second.id)
+    const follow = { model, input: 'x', previous_response_id: second.id }
+    expect(await statusOf(openai.responses.retrieve(second.id))).toEqual([404, 'response_unknown'])
+    expect(await statusOf(openai.responses.create(follow))).toEqual([404, 'response_unknown'])
+    expect(await statusOf(openai.responses.delete(second.id))).toEqual([404, 'response_unknown'])
+  })
+
+  test.each(kinds)('P33: a streamed conversation on %s is kept as well', async (_kind, model) => {
+    const openai = await client(Sdk)
+    const first = await openai.responses.stream({ model, input: 'one two three' }).finalResponse()
+    const following = { model, input: 'four', previous_response_id: first.id }
+    const second = await openai.responses.stream(following).finalResponse()
+    expect(second.usage!.input_tokens).toBeGreaterThanOrEqual(7)
+    expect((await openai.responses.retrieve(first.id)).output_text).toBe('one two three')
+  })
+
+  test.each(kinds)('what %s answered is heard again', async (_kind, model) => {
+    const openai = await client(Sdk)
+    const { id } = await openai.responses.create({ model, input: 'say it again' })
+    const heard: OpenAI.Responses.ResponseStreamEvent[] = []
+    for await (const event of await openai.responses.retrieve(id, { stream: true })) heard.push(event)
+    const numbers = heard.map(event => event.sequence_number)
+    expect(numbers).toEqual(numbers.map((_, at) => at))
+    expect(heard.at(-1)).toMatchObject({ type: 'response.completed', response: { id } })
+    const rest: number[] = []
+    for await (const event of await openai.responses.retrieve(id, { stream: true, starting_after: 3 })) {
+      rest.push(event.sequence_number)
+    }
+    expect(rest).toEqual(numbers.slice(4))
+  })
+})
+
+describe('nothing can be learned of what is another account’s', () => {
+  test.each(kinds)('on %s', async (_kind, model) => {
+    const { id } = await (await client()).responses.create({ model, input: 'secret' })
+    const other = await client()
+    for (const name of [id, 'resp_nobody', 'x'.repeat(300)]) {
+      const all: unknown[] = await Promise.all([
+        statusOf(other.responses.retrieve(name)),
+        statusOf(other.responses.delete(name)),
+        statusOf(other.responses.cancel(name)),
+        statusOf(other.responses.inputItems.list(name) as unknown as Promise<unknown>),
+        statusOf(other.responses.create({ model, input: 'x', previous_response_id: name })),
+      ])
+      expect(all).toEqual(all.map(() => [404, 'response_unknown']))
+    }
+  })
+
+  test('and nothing goes upstream, nothing is held', async () => {
+    const openai = await client()
+    const before = harness.upstream.requests.length
+    await statusOf(openai.responses.create({ model: models.chat, input: 'x', previous_response_id: 'resp_nobody' }))
+    expect(harness.upstream.requests.length).toBe(before)
+    expect(harness.openHolds()).toBe(0)
+  })
+})
+
+test.each(kinds)('store: false is not kept, on %s', async (_kind, model) => {
+  const openai = await client()
+  const { id } = await openai.responses.create({ model, input: 'x', store: false })
+  expect(await statusOf(openai.responses.retrieve(id))).toEqual([404, 'response_unknown'])
+})
+
+test('P33: what an upstream keeps is asked for by its name, and anybody else is given all of it', async () => {
+  const openai = await client()
+  const native = models['a native upstream that keeps it']
+  const first = await openai.responses.create({ model: native, input: 'one', instructions: 'be brief' })
+  const second = await openai.responses.create({ model: native, input: 'two', previous_response_id: first.id })
+  expect(lastAsked()).toMatchObject({ input: 'two', previous_response_id: first.id })
+  await openai.responses.create({ model: models.chat, input: 'three', previous_response_id: second.id })
+  const messages = lastAsked().messages as { role: string; content: unknown }[]
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user'])
+  const third = await openai.responses.create({
+    model: models['a native upstream that keeps nothing'],
+    input: 'three',
+    previous_response_id: second.id,
+  })
+  const asked = lastAsked()
+  expect(asked.previous_response_id).toBeUndefined()
+  expect(asked.instructions).toBeUndefined()
+  expect((asked.input as unknown[]).length).toBe(5)
+  const fourth = await openai.responses.create({ model: native, input: 'four', previous_response_id: third.id })
+  expect((lastAsked().input as unknown[]).length).toBe(7)
+  expect(fourth.previous_response_id).toBe(third.id)
+  await openai.responses.create({ model: native, input: 'five', previous_response_id: fourth.id })
+  expect(lastAsked()).toMatchObject({ input: 'five', previous_response_id: fourth.id })
+})
+
+test('two calls may follow the same response at once, and each pays for what it read', async () => {
+  const key = await harness.key()
+  const openai = clientOf(key)
+  const { id } = await openai.responses.create({ model: models.chat, input: 'one two' })
+  const follow = (input: string) => openai.responses.create({ model: models.chat, input, previous_response_id: id })
+  const [a, b] = await Promise.all([follow('left'), follow('right')])
+  expect([a.output_text, b.output_text]).toEqual(['left', 'right'])
+  expect([a.usage!.input_tokens, b.usage!.input_tokens]).toEqual([5, 5])
+  await harness.idle()
+  const spent = [2, 2, 5, 1, 5, 1].reduce((sum, tokens, at) => sum + tokens * (at % 2 === 0 ? 1 : 2), 0)
+  expect(Number((await harness.balance(key)).balance)).toBeCloseTo(100 - spent / 1e6, 9)
+})
+
+test.each(ours)('a tool’s result finds its call in what went before, on %s', async (_kind, model) => {
+  const openai = await client()
+  const tools = [{ type: 'function' as const, name: 'clock', parameters: { type: 'object' }, strict: false }]
+  const first = await openai.responses.create({ model, input: 'use clock', tools })
+  const call = first.output.find(item => item.type === 'function_call')!
+  const output = { type: 'function_call_output' as const, call_id: call.call_id, output: 'noon' }
+  const second = await openai.responses.create({ model, input: [output], tools, previous_response_id: first.id })
+  expect(second.output_text).toBe('use clock')
+})
+
+test('an item is known by its name', async () => {
+  const openai = await client()
+  const first = await openai.responses.create({ model: models.chat, input: 'one' })
+  const named = { type: 'item_reference' as const, id: first.output[0]!.id! }
+  const input = [named, { role: 'user' as const, content: 'two' }]
+  await openai.responses.create({ model: models.chat, input })
+  expect(lastAsked().messages).toMatchObject([{ role: 'assistant' }, { role: 'user', content: 'two' }])
+})
+
+test('a conversation that is compacted is whole again wherever it is sent', async () => {
+  const openai = await client()
+  const input = [{ role: 'user' as const, content: 'one' }, { role: 'assistant' as const, content: 'two' }]
+  const compacted = await openai.responses.compact({ model: models.chat, input })
+  expect(compacted).toMatchObject({ object: 'response.compaction', usage: { total_tokens: 0 } })
+  expect(JSON.stringify(compacted)).not.toContain('"two"')
+  const more = [...(compacted.output as never[]), { role: 'user' as const, content: 'three' }]
+  for (const [, model] of kinds) {
+    const { usage } = await openai.responses.create({ model, input: more })
+    expect(usage!.input_tokens).toBe(3)
+  }
+  const stolen = (await client()).responses.create({ model: models.chat, input: more })
+  expect(await statusOf(stolen)).toEqual([400, 'field_invalid'])
+})
+
+test('a conversation of an upstream cannot be named', async () => {
+  const asked = (await client()).responses.create({ model: 'openai/gpt-4o-mini', input: 'x', conversation: 'conv_1' })
+  expect(await statusOf(asked)).toEqual([400, 'field_invalid'])
+})
+
+describe('P33: with several credentials', () => {
+  const model = 'openai/gpt-4o-mini'
+  const signed = ({ upstream }: Harness): string[] =>
+    upstream.requests.map(({ headers }) => headers.get('authorization')!.slice('Bearer '.length))
+
+  test('a response is asked for, and followed, only with the one that made it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-pins-'))
+    const two = await startDialects({ folder, upstreamKeys: 'sk-one,sk-two' })
+    const key = await two.key()
+    const openai = clientAt(two, key)
+    two.upstream.plan(fail(500))
+    const first = await openai.responses.create({ model, input: 'one' })
+    const second = await openai.responses.create({ model, input: 'two', previous_response_id: first.id })
+    await openai.responses.retrieve(second.id)
+    await openai.responses.inputItems.list(second.id)
+    await openai.responses.create({ model, input: 'by itself' })
+    expect(signed(two)).toEqual(['sk-one', 'sk-two', 'sk-two', 'sk-two', 'sk-two', 'sk-one'])
+    two.upstream.plan(fail(500))
+    const third = openai.responses.create({ model, input: 'two', previous_response_id: first.id })
+    expect(await statusOf(third)).toEqual([502, 'upstream_unusable'])
+    await two.stop()
+
+    const one = await startDialects({ folder, upstreamKeys: 'sk-one' })
+    const later = clientAt(one, key)
+    expect((await later.responses.retrieve(second.id)).output_text).toBe('two')
+    const fourth = await later.responses.create({ model, input: 'three', previous_response_id: second.id })
+    expect(fourth.usage!.input_tokens).toBe(5)
+    expect((lastAsked(one).input as unknown[]).length).toBe(5)
+    await later.responses.delete(second.id)
+    expect(await statusOf(later.responses.retrieve(second.id))).toEqual([404, 'response_unknown'])
+    await one.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+})
+
+test('what has had its time is not there', async () => {
+  let laterMs = 0
+  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + laterMs }
+  const short = await startDialects({ world: { clock }, env: { WEIR_RESPONSES_DAYS: '2' } })
+  const openai = clientAt(short, await short.key())
+  const old = await Promise.all(Object.values(models).map(model => openai.responses.create({ model, input: 'x' })))
+  laterMs = 2 * 24 * 3_600_000 + 1
+  for (const { id } of old) {
+    expect(await statusOf(openai.responses.retrieve(id))).toEqual([404, 'response_unknown'])
+    const follow = { model: models.chat, input: 'x', previous_response_id: id }
+    expect(await statusOf(openai.responses.create(follow))).toEqual([404, 'response_unknown'])
+  }
+  await short.stop()
+})
+
+describe('what is too large to be kept', () => {
+  const huge = 'word '.repeat(1_800_000)
+
+  test('is answered all the same, and the answer says so', async () => {
+    const openai = await client()
+    const asked = { model: modelOf('openai-chat', 'lorem'), input: huge }
+    const { data, response } = await openai.responses.create(asked).withResponse()
+    expect(data.output_text).toStartWith('Lorem')
+    expect(response.headers.get('x-weir-loss')).toBe('store')
+    expect(await statusOf(openai.responses.retrieve(data.id))).toEqual([404, 'response_unknown'])
+    const alone = openai.responses.create({ ...asked, background: true })
+    expect(await statusOf(alone)).toEqual([413, 'request_too_large'])
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('is left to an upstream that keeps it', async () => {
+    const openai = await client()
+    const { id } = await openai.responses.create({ model: 'openai/gpt-4.1-mini', input: huge, max_output_tokens: 16 })
+    const follow = (model: string) => openai.responses.create({ model, input: 'x', previous_response_id: id })
+    expect(await statusOf(follow(models.chat))).toEqual([400, 'response_unfit'])
+  })
+})
+
+test('errors are in the words of their dialect, and what is only looked at tells no stages', async () => {
+  const key = await harness.key()
+  const headers = { authorization: `Bearer ${key}` }
+  const ark = await fetch(`${harness.url}/api/v3/responses/resp_nobody`, { headers })
+  expect([ark.status, await ark.json()]).toMatchObject([404, { error: { type: 'NotFound' } }])
+  const { id } = await clientOf(key).responses.create({ model: models.chat, input: 'x' })
+  for (const path of [id, `${id}/input_items`, `${id}?stream=true`]) {
+    const looked = await fetch(`${harness.url}/v1/responses/${path}`, { headers })
+    expect(looked.status).toBe(200)
+    expect([...looked.headers.keys()].filter(name => name.startsWith('x-pipeline'))).toEqual([])
+    expect(looked.headers.get('x-request-id')).toStartWith('req_')
+  }
+  for (const query of ['?limit=0', '?limit=101', '?limit=x', '?order=up', '?after=nothing']) {
+    const listed = await fetch(`${harness.url}/v1/responses/${id}/input_items${query}`, { headers })
+    expect([query, listed.status]).toEqual([query, 400])
+  }
+  const put = await fetch(`${harness.url}/v1/responses/${id}`, { method: 'POST', headers })
+  expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, DELETE'])
+})

@@ -1,0 +1,88 @@
+// Answers of Anthropic's dialect, read and written whole and event by event, and the law of its streams, for its tests.
+
+import { expect } from 'bun:test'
+import type { AnswerEvent } from '../../src/protocols/answer.ts'
+import { codec } from '../../src/protocols/anthropic-messages/codec.ts'
+import type { Json } from '../../src/protocols/checks.ts'
+import { Losses } from '../../src/protocols/losses.ts'
+import type { AnswerAsk, AnswerSource, TranslationNotes } from '../../src/protocols/protocol.ts'
+
+export function sourceOf(over: Partial<TranslationNotes> = {}): AnswerSource {
+  let minted = 0
+  const notes = { losses: new Losses(), renamed: new Map<string, string>(), ...over }
+  return { origin: 'here', notes, mintCallId: () => `minted_${minted++}` }
+}
+
+export const askOf = (): AnswerAsk => ({
+  ...{ requestId: 'req_1', model: 'a/b', createdS: 1, wantsUsage: true, choices: 1, json: {}, losses: new Losses() },
+})
+
+/** The data of the events of a stream, each of which must bear its name. */
+export function framesOf(sse: string): Json[] {
+  expect(sse === '' || sse.endsWith('\n\n')).toBe(true)
+  return sse.split('\n\n').slice(0, -1).map(block => {
+    const [event, data, ...rest] = block.split('\n')
+    const json = JSON.parse(data!.replace(/^data: /, '')) as Json
+    expect([event, rest]).toEqual([`event: ${json.type as string}`, []])
+    return json
+  })
+}
+
+export function readAll(frames: readonly unknown[], source = sourceOf()): AnswerEvent[] {
+  const reader = codec.openReader(source)
+  return [...frames.flatMap(frame => reader.read(frame)), ...reader.end(), ...reader.end()]
+}
+
+export function writeAll(events: readonly AnswerEvent[], ask = askOf()): string {
+  const writer = codec.openWriter(ask)
+  return events.map(event => writer.write(event)).join('') + writer.end() + writer.end()
+}
+
+/** The law of a stream of this dialect; gives what the SDKs make of it. */
+export function assembled(frames: readonly Json[]): Json {
+  const [start, ...rest] = frames
+  expect(start!.type).toBe('message_start')
+  expect(rest.slice(-2).map(({ type }) => type)).toEqual(['message_delta', 'message_stop'])
+  const content: Json[] = []
+  let open: Record<string, unknown> | undefined
+  let input = ''
+  for (const { type, index, content_block: block, delta } of rest.slice(0, -2)) {
+    expect(index).toBe(content.length)
+    if (type === 'content_block_start') {
+      expect(open).toBeUndefined()
+      open = { ...(block as Json) }
+      input = ''
+    } else if (type === 'content_block_delta') {
+      const grown = delta as Record<string, string>
+      if (grown.type === 'text_delta') open!.text += grown.text!
+      else if (grown.type === 'thinking_delta') open!.thinking += grown.thinking!
+      else if (grown.type === 'signature_delta') open!.signature = grown.signature
+      else if (grown.type === 'input_json_delta') input += grown.partial_json!
+      else open!.citations = [...((open!.citations as Json[] | null) ?? []), grown.citation]
+    } else {
+      expect(type).toBe('content_block_stop')
+      if (open!.type === 'tool_use') open!.input = JSON.parse(input)
+      content.push(open!)
+      open = undefined
+    }
+  }
+  expect(open).toBeUndefined()
+  const { delta, usage } = rest.at(-2) as Record<string, Json>
+  const message = start!.message as Json
+  return { ...message, content, ...delta, usage: { ...(message.usage as Json), ...usage } }
+}
+
+/** As `assembled`, where a model wrote whatever it liked as arguments. */
+export function assembledLoosely(sse: string): void {
+  const frames = framesOf(sse).map(frame => {
+    const { delta } = frame as { delta?: Json }
+    return delta?.type === 'input_json_delta' ? { ...frame, delta: { ...delta, partial_json: ' ' } } : frame
+  })
+  const last = frames.map((frame, at) => (frame.type === 'content_block_stop' ? at : -1)).filter(at => at >= 0)
+  const closed = frames.flatMap((frame, at) => {
+    if (!last.includes(at)) return [frame]
+    const delta = { type: 'input_json_delta', partial_json: '{}' }
+    return [{ type: 'content_block_delta', index: frame.index, delta }, frame]
+  })
+  assembled(closed)
+}
