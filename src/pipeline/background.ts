@@ -182,7 +182,7 @@ export class Run implements KeptId {
       for (let at = 0; !isGone; ) {
         const isOver = this.#isOver
         for (; at < this.#frames.length && !isGone; at++) {
-          if (numberOf(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
+          if (after < 0 || numberOf(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
         }
         if (isOver) return
         if (at === this.#frames.length) await this.#news(sink)
