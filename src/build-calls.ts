@@ -2,8 +2,10 @@
 
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
+import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
@@ -28,8 +30,10 @@ import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildResponsesAsking } from './pipeline/responses-asking.ts'
 import { keepingSettle } from './pipeline/response-keeping.ts'
 import { buildSettling } from './pipeline/settling.ts'
+import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
 import { buildUpstreamAsking } from './pipeline/upstream-asking.ts'
+import { buildAskUpstream } from './pipeline/whole-answer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -82,5 +86,18 @@ export function buildCalls(parts: CallParts) {
     ...{ responses: vault.responses, background, following, compacting, dateMs },
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
   })
-  return { settling, counter, upstreams, authenticate, runCall, responses }
+  const tasks = new TaskService({
+    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ limitRate: stages.limitRate, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
+    askUpstream: buildAskUpstream(upstreams.send, deadlines),
+    priceOf: version => priceOf(store, version),
+  })
+  return { settling, counter, upstreams, authenticate, runCall, responses, tasks }
+}
+
+/** What was admitted under it is billed by it, however long ago that was. */
+function priceOf({ reader }: Store, version: number): Price {
+  const row = reader.price(version)
+  if (row === undefined) throw new Error(`there is no version ${version} of the prices`)
+  return readRow(row.model, version, row.price)
 }

@@ -7,6 +7,7 @@ import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
 import type { ResponsesAsking, StateAsk } from './pipeline/responses-asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
+import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
 import type { Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
@@ -34,6 +35,7 @@ export type Answer = (ask: Ask) => Answered | Promise<Answered>
 type Answered = Reply | Response | undefined
 
 export interface Ask extends StateAsk {
+  readonly callId: number
   /** The body, a JSON text within the bounds of one. */
   readBody(): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
@@ -76,12 +78,13 @@ export interface EndpointParts {
   readonly publicData: PublicData
   readonly reportKey: ReportKey
   readonly responses: ResponsesAsking
+  readonly tasks: TaskService
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
-  const { publicData, reportKey, isReady, ledgerState } = parts
+  const { publicData, reportKey, tasks, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
@@ -94,6 +97,11 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
     ...responsesEndpoints(parts.responses),
+
+    { method: 'POST', path: TASKS, auth: 'key', answer: ask => tasks.create(ask) },
+    { method: 'GET', path: TASKS, auth: 'key', answer: ask => tasks.list(ask) },
+    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.get(ask) },
+    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
@@ -112,6 +120,8 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
+
+const TASKS = '/api/v3/contents/generations/tasks'
 
 const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const

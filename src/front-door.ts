@@ -65,6 +65,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
     const reply = await endpoint.answer?.({
+      callId: visit.callId,
       path: arrival.path,
       query: name => arriving.query(name),
       header: name => arriving.header(name),

@@ -88,6 +88,15 @@ export const bounds = {
   /** From its beginning; one that is not over stays. */
   taskMsMax: 30 * 24 * 3_600_000,
   tasksDueMax: 100,
+  /** How long an upstream may take to begin one, and to say how it is. */
+  taskBeginMsMax: 60_000,
+  taskLookMsMax: 20_000,
+  /** Asked for at once, of all accounts. */
+  taskLooksMax: 16,
+  /** An upstream that has never heard of a task this long after its beginning has forgotten it. */
+  taskForgottenMsMin: 24 * 3_600_000,
+  /** One that has not ended by then never will. */
+  taskUnderWayMsMax: 7 * 24 * 3_600_000,
   tasksListedMax: 500,
   keptFilesMax: 10_000,
   keptFileMsMax: 30 * 24 * 3_600_000,

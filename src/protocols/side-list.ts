@@ -3,6 +3,7 @@
 import { bots, contextChat } from './ark-side/bots.ts'
 import { images as arkImages } from './ark-side/images.ts'
 import { contextCreate, embeddings as arkEmbeddings, multimodalEmbeddings, tokenization } from './ark-side/reading.ts'
+import { tasks } from './ark-side/tasks.ts'
 import { completions } from './openai-side/completions.ts'
 import { imageEdits, images } from './openai-side/images.ts'
 import { embeddings, moderations, rerank } from './openai-side/reading.ts'
@@ -22,6 +23,7 @@ export const sideProtocols = {
   'ark-embeddings': arkEmbeddings,
   'ark-multimodal-embeddings': multimodalEmbeddings,
   'ark-images': arkImages,
+  'ark-tasks': tasks,
   'ark-tokenization': tokenization,
   'ark-bots': bots,
   'ark-context-create': contextCreate,
