@@ -123,8 +123,12 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
   }
 }
 
+/** How each half of a pair begins where it is escaped. */
+const HALVES = [Buffer.from('\\ud'), Buffer.from('\\uD')] as const
+
 /** Whether the text holds an escaped half of a surrogate pair without its other half. */
 export function hasLoneSurrogate(bytes: Buffer): boolean {
+  if (!HALVES.some(half => bytes.includes(half))) return false // nearly always, and no other escape is looked at
   for (let at = bytes.indexOf(BACKSLASH); at >= 0; at = bytes.indexOf(BACKSLASH, at)) {
     const unit = escapedUnit(bytes, at)
     if (unit >= 0xd800 && unit <= 0xdbff) {

@@ -50,8 +50,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
   opening.catch(() => {}) // told to the caller below, if it is still there
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.
-    const heartbeat = exchange.refusesComments ? exchange.protocol.heartbeat : undefined
-    const beat = (): void => void caller.write(heartbeat ?? COMMENT)?.catch(() => {})
+    const beat = (): void => void caller.write(exchange.framing?.heartbeat ?? COMMENT)?.catch(() => {})
     beat()
     const heart = setInterval(beat, parts.silence.heartbeatMs)
     let opened: Opened

@@ -17,6 +17,7 @@ import { headersOf } from './answer-headers.ts'
 import { SSE_HEADERS } from './answer-stream.ts'
 import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
+import { tooLargeToKeep } from './following.ts'
 import type { KeptCall } from './kept-call.ts'
 import { Renaming } from './renaming.ts'
 import { factsOf } from './response-keeping.ts'
@@ -78,7 +79,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
       runs.set(nameOf(run), run)
       try {
         const done = await responses.put(facts, { input: kept.input, output: [], response: waiting })
-        if (done === 'too_large') throw new Refusal('body_too_large', 'to be kept', { hint: 'It cannot be kept.' })
+        if (done === 'too_large') throw tooLargeToKeep()
         exchange.stop.throwIfStopped()
       } catch (fault) {
         runs.delete(nameOf(run))

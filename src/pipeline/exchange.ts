@@ -119,8 +119,6 @@ export interface Exchange {
   passed?: Readonly<Record<string, string>>
   /** Where the caller's stream is not one of server-sent events. */
   framing?: Framing | undefined
-  /** The caller's reader stumbles over comments in a stream. */
-  refusesComments?: boolean | undefined
   /** The caller would rather be refused than lose something in translation. */
   strict?: boolean
   /** What the call means, once a translation has asked. */

@@ -92,8 +92,11 @@ export function buildFollowing({ responses, compacting }: FollowingParts): Follo
       const { accountId } = exchange.permit!.caller
       const { store, background } = call.state!
       const own = itemsOfInput(call.json, exchange.requestId)
-      if (store) exchange.kept = new KeptCall(own, previous?.id)
-      const { follows, spoken } = exchange.route!
+      const { follows, spoken, provider } = exchange.route!
+      const isKeptThere = spoken === exchange.protocol && provider.can.keepsResponses
+      exchange.unkept = store && !isKeptThere && call.bodyBytes > bounds.keptResponseBytesMax
+      if (background && exchange.unkept) throw tooLargeToKeep()
+      if (store && !exchange.unkept) exchange.kept = new KeptCall(own, previous?.id)
       const keepsPrevious = previous === undefined || follows !== undefined
       const items = keepsPrevious ? own : [...(await linksTo(previous)), ...own]
       const said = unfolded(items, accountId)
@@ -109,6 +112,9 @@ export function buildFollowing({ responses, compacting }: FollowingParts): Follo
     },
   }
 }
+
+export const tooLargeToKeep = (): Refusal =>
+  new Refusal('body_too_large', 'to be kept', { hint: 'What is made in the background must fit what is kept.' })
 
 const unfit = (hint: string): Refusal => new Refusal('response_unfit', hint, { param: 'previous_response_id', hint })
 

@@ -27,7 +27,6 @@ import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
-import { bodyHash } from './body-hash.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
 export const stageOrder = [
@@ -100,7 +99,6 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
-      exchange.refusesComments = protocol.refusesComments?.(ingress)
       takeNotes(exchange, ingress, { call, caller, body })
       const name = parseModelName(call.model)
 
@@ -168,7 +166,6 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller, claim, body)
-  exchange.cameHash = bodyHash(body)
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'

@@ -90,7 +90,6 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     words = Buffer.from(eventsOf(new Refusal('settle_failed', exchange.requestId), exchange))
   }
   if (exchange.protocol.quiet) return void (await caller.write(words))
-  if (exchange.refusesComments) return void (await caller.write(words))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`
   await caller.write(Buffer.concat([Buffer.from(comment), words]))
 }

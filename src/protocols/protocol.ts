@@ -36,10 +36,6 @@ export interface Protocol extends ErrorDialect {
   writeCall(call: Call, target: CallTarget): Uint8Array
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
-  /** Whether this caller's reader stumbles over comments between the events of a stream. */
-  refusesComments?(asked: Asked): boolean
-  /** What it is sent instead of a comment while it waits. */
-  readonly heartbeat?: string
   /** For calls whose stream is not one of server-sent events. */
   openFraming?(call: Call): Framing | undefined
   /**
@@ -57,6 +53,8 @@ export interface Framing {
   element(data: string): string
   /** What stands where events would have a comment. */
   readonly comment: string
+  /** An event that says nothing, where nothing would reach a caller that waits. */
+  readonly heartbeat?: string
   end(): string
   /** An answer that is an error and never was a stream. */
   error(body: string): string

@@ -2,7 +2,6 @@
 
 import type { Protocol } from '../protocol.ts'
 import { writeError } from './errors.ts'
-import { heartbeat, refusesComments } from './comments.ts'
 import { openFraming } from './framing.ts'
 import { needsInline } from './media.ts'
 import { openReader, readWhole } from './read-answer.ts'
@@ -20,8 +19,6 @@ export const gemini = {
   writeCall,
   readAnswer,
   openFraming,
-  refusesComments,
-  heartbeat,
   readFrame,
   writeError,
   codec: {

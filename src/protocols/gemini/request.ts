@@ -1,5 +1,5 @@
-// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we replace
-// in the body for an upstream.
+// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we
+// replace in the body for an upstream.
 
 import { Refusal } from '../../base/errors.ts'
 import { scanObject } from '../../base/json.ts'
