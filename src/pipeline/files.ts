@@ -67,8 +67,8 @@ export class FileService {
     const contentType = ask.header('content-type') ?? ''
     if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'its type is not usable')
     const answer = await this.#ask(place, { body, contentType })
-    const id = parseAnswer(answer.body)?.id
-    if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${place.channel.id}: no file id`)
+    const { id } = parseAnswer(answer.body) ?? {}
+    if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${place.channel.id}: no id`)
     // Of nobody, it would be there for nobody: then better not at all.
     const owned = this.#parts.files.own({ accountId, id }, place.channel.id)
     await owned.catch(() => this.#ask(place, { method: 'DELETE', below: `/${id}` }).catch(() => {}))

@@ -85,7 +85,7 @@ test('a file is its account\'s alone: to list, to see and to delete', async () =
   expect(other.json.id).not.toBe(two.json.id)
 })
 
-test('a call that names a file goes where it lies, and another\'s is refused before anything goes upstream', async () => {
+test('a call that names a file goes where it lies, and another\'s file is not there', async () => {
   const [alice, bob] = [await harness.key(), await harness.key()]
   const { json } = await upload(alice, 'one.txt')
   const named = [
