@@ -22,6 +22,7 @@ import { buildAnswering } from './pipeline/answering.ts'
 import { buildBackground } from './pipeline/responses/background.ts'
 import { buildCompacting } from './pipeline/responses/compacting.ts'
 import { buildFollowing } from './pipeline/responses/following.ts'
+import { FileService } from './pipeline/files.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
 import { Leaving } from './pipeline/leaving.ts'
@@ -59,9 +60,13 @@ export function buildCalls(parts: CallParts) {
   const following = buildFollowing({ responses: vault.responses, compacting })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
+  const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
+  const askUpstream = buildAskUpstream(upstreams.send, deadlines)
+  const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
   const stages = {
     authenticate,
-    limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
+    limitRate,
+    files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
     following,
@@ -88,11 +93,10 @@ export function buildCalls(parts: CallParts) {
   })
   const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
-    ...{ limitRate: stages.limitRate, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
-    askUpstream: buildAskUpstream(upstreams.send, deadlines),
+    ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, responses, tasks }
+  return { settling, counter, upstreams, authenticate, runCall, responses, tasks, files }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */
