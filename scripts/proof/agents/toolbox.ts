@@ -15,8 +15,8 @@ export type Doing = 'read' | 'list' | 'change' | 'check'
 /** A tool of the kind has a field for each of these, and a name that says so. */
 const kinds = {
   shell: { named: /shell|bash|exec|command/i, takes: [/^(command|cmd)$/] },
-  read: { named: /read/i, takes: [/path$/i] },
-  edit: { named: /edit|replace/i, takes: [/path$/i, /^old_?str/i, /^new_?str/i] },
+  read: { named: /read/i, takes: [/^(?!dir).*path$/i] },
+  edit: { named: /edit|replace/i, takes: [/^(?!dir).*path$/i, /^old_?str/i, /^new_?str/i] },
 } as const
 
 const namesIn = (tool: Tool): readonly string[] => Object.keys(recordOf(tool.schema.properties))
@@ -36,7 +36,7 @@ const commands: Readonly<Record<Doing, (file: string) => string>> = {
 /** What a field is given, by its name. */
 const fields: readonly (readonly [RegExp, (file: string, command: string) => string])[] = [
   [/^(command|cmd)$/, (_, command) => command],
-  [/path$/i, file => file],
+  [/^(?!dir).*path$/i, file => file],
   [/^old_?str/i, () => 'status: draft'],
   [/^new_?str/i, () => 'status: final'],
 ]
