@@ -1,7 +1,7 @@
 // The URLs that tell how long a request is.
 
 import type { Answer, Endpoint } from './endpoint.ts'
-import type { CountCall } from './pipeline/counting.ts'
+import type { CountCall } from './pipeline/counts/counting.ts'
 import { countDialects } from './protocols/count-list.ts'
 import type { CountDialect } from './protocols/counting.ts'
 

@@ -1,7 +1,8 @@
 // What one URL is that we answer: how it is asked, who may, and who answers.
 
+import type { BodyType } from './http/body.ts'
 import type { TokenHolder } from './identity/token.ts'
-import type { StateAsk } from './pipeline/responses-asking.ts'
+import type { StateAsk } from './pipeline/responses/asking.ts'
 import type { Protocol } from './protocols/protocol.ts'
 
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
@@ -28,8 +29,8 @@ export type Answered = Reply | Response | undefined
 
 export interface Ask extends StateAsk {
   readonly callId: number
-  /** The body, a JSON text within the bounds of one. */
-  readBody(): Promise<Buffer>
+  /** The body within the bounds of one, a JSON text unless told. */
+  readBody(type?: BodyType): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
 }

@@ -6,10 +6,11 @@ import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
 import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
 import { countEndpoints } from './count-endpoints.ts'
-import type { CountCall } from './pipeline/counting.ts'
+import type { CountCall } from './pipeline/counts/counting.ts'
 import { listDialect, modelEndpoints } from './model-endpoints.ts'
-import type { ResponsesAsking } from './pipeline/responses-asking.ts'
+import type { ResponsesAsking } from './pipeline/responses/asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
+import type { FileService } from './pipeline/files.ts'
 import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
 import { sideEndpoints } from './side-endpoints.ts'
@@ -48,12 +49,13 @@ export interface EndpointParts {
   readonly reportKey: ReportKey
   readonly responses: ResponsesAsking
   readonly tasks: TaskService
+  readonly files: FileService
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
-  const { publicData, reportKey, countCall, tasks, isReady, ledgerState } = parts
+  const { publicData, reportKey, countCall, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
@@ -67,10 +69,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     ...countEndpoints(countCall),
     ...responsesEndpoints(parts.responses),
 
-    { method: 'POST', path: TASKS, auth: 'key', answer: ask => tasks.create(ask) },
-    { method: 'GET', path: TASKS, auth: 'key', answer: ask => tasks.list(ask) },
-    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.get(ask) },
-    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
+    ...ownedEndpoints(parts),
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     ...modelEndpoints(publicData),
@@ -87,7 +86,20 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   ]
 }
 
-const TASKS = '/api/v3/contents/generations/tasks'
+/** What lies at an upstream and is one account's. */
+function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
+  const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
+  return [
+    { method: 'POST', path: task, auth: 'key', answer: ask => tasks.create(ask) },
+    { method: 'GET', path: task, auth: 'key', answer: ask => tasks.list(ask) },
+    { method: 'GET', path: `${task}/*`, auth: 'key', answer: ask => tasks.get(ask) },
+    { method: 'DELETE', path: `${task}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
+    { method: 'POST', path: file, auth: 'key', answer: ask => files.upload(ask) },
+    { method: 'GET', path: file, auth: 'key', answer: ask => files.list(ask) },
+    { method: 'GET', path: `${file}/*`, auth: 'key', answer: ask => files.get(ask) },
+    { method: 'DELETE', path: `${file}/*`, auth: 'key', answer: ask => files.delete(ask) },
+  ]
+}
 
 const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const

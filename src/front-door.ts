@@ -113,9 +113,9 @@ async function answerOf({ answer }: Endpoint, { arrival, arriving, visit, admitt
     requestId: visit.requestId,
     queries: name => arrival.queries(name),
     lingers: () => arrival.done(),
-    readBody() {
+    readBody(type = 'json') {
       isRead = true
-      return arriving.readBody('json')
+      return arriving.readBody(type)
     },
     ...admitted,
   }

@@ -19,6 +19,7 @@ import { CitedText, citationsMax, writeCitations } from './citations.ts'
 import { BAD_CALL, writeFinish } from './finish.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { parseObject } from './numbers.ts'
+import { UNSIGNED } from './packed.ts'
 import { writeUsage } from './usage.ts'
 
 interface Growing {
@@ -40,6 +41,7 @@ interface Choice {
   readonly citations: Placed[]
   told: number
   finish: Finish | undefined
+  hasCall: boolean
   hasBadCall: boolean
 }
 
@@ -177,7 +179,8 @@ class AnswerWriter {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const choice: Choice = { number, waiting: [], citations: [], told: 0, finish: undefined, hasBadCall: false }
+    const none = { told: 0, finish: undefined, hasCall: false, hasBadCall: false }
+    const choice: Choice = { number, waiting: [], citations: [], ...none }
     this.#choices.set(number, choice)
     return choice
   }
@@ -260,7 +263,10 @@ class AnswerWriter {
       return []
     }
     const functionCall = { id: opening.id, name: opening.name, args }
-    return [sealed === undefined ? { functionCall } : { functionCall, thoughtSignature: packSealed(sealed) }]
+    // Google wants the first call of a step signed, also when it is of another model: the next turn may be Google's.
+    const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED) : packSealed(sealed)
+    choice.hasCall = true
+    return [signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }]
   }
 
   #writeWhole(part: MediaPart | NativePart): Json | undefined {
