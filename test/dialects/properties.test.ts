@@ -55,7 +55,7 @@ const plainAnswer: fc.Arbitrary<Answer> = record({
   thoughts: fc.option(text),
   said: fc.option(text),
   calls: array(record({ name: word, args: fc.dictionary(word, oneof(word, fc.integer(), fc.boolean())) }), { maxLength: 3 }),
-  usage: record({ input: fc.nat(1_000), cacheRead: fc.nat(1_000), output: fc.nat(1_000), reasoning: fc.nat(1_000) }),
+  usage: record({ input: fc.integer({ min: 1, max: 1_000 }), cacheRead: fc.nat(1_000), output: fc.nat(1_000), reasoning: fc.nat(1_000) }),
 }).map(({ thoughts, said, calls, usage }) => {
   const parts: AnswerPart[] = [
     ...(thoughts === null ? [] : [{ kind: 'reasoning' as const, text: thoughts }]),
