@@ -12,6 +12,7 @@ import type { Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
+import { releaseSaid } from './translation.ts'
 
 export interface ForwardParts extends AttemptParts {
   /** Sees every call before it goes upstream, while its words are there. */
@@ -39,6 +40,7 @@ export function buildForward(parts: ForwardParts): Forward {
         note('answered')
         exchange.firstMs = timings.nowMs()
         releaseBody(hold.call)
+        releaseSaid(exchange)
         return opened
       } catch (fault) {
         note(fault instanceof AttemptFailed ? fault.verdict : 'broken')

@@ -122,8 +122,8 @@ export interface Exchange {
   framing?: Framing | undefined
   /** The caller would rather be refused than lose something in translation. */
   strict?: boolean
-  /** What the call means, once a translation has asked. */
-  said?: Conversation
+  /** What the call means, once a translation has asked and until an answer is there. */
+  said?: Conversation | undefined
   /** Of the attempt under way, where its upstream speaks another dialect. */
   translation?: Translation | undefined
   /** The same of embeddings. */

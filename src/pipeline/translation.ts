@@ -107,6 +107,13 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   return body
 }
 
+/** With the caller's bytes goes what was read from them. Writers that are open have taken what they need. */
+export function releaseSaid(exchange: Exchange): void {
+  if (exchange.translation === undefined) return
+  exchange.said = undefined
+  exchange.translation.ask.json = unsaid
+}
+
 export function translateWhole(translation: Translation, json: unknown): Buffer {
   return Buffer.from(translation.to.writeWhole(readWhole(translation, json), translation.ask))
 }
@@ -184,3 +191,4 @@ export function tellWhole(translation: Translation, json: unknown): Buffer {
 }
 
 const nothing = Buffer.alloc(0)
+const unsaid: Readonly<Record<string, unknown>> = {}

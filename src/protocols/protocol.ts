@@ -133,8 +133,8 @@ export interface AnswerAsk {
   readonly createdS: number
   readonly wantsUsage: boolean
   readonly choices: number
-  /** The caller's own request, for dialects whose answers repeat it. */
-  readonly json: Readonly<Record<string, unknown>>
+  /** The caller's own request, for dialects whose answers repeat it; gone once a writer is open and has content. */
+  json: Readonly<Record<string, unknown>>
   readonly losses: Losses
   /**
    * Keeps reasoning state for a caller whose dialect cannot carry it: once for each call of a tool that has any, the
