@@ -16,6 +16,7 @@ export const gemini = {
   name: 'gemini',
   lastEvent: '',
   largeEvents: true,
+  capName: 'maxOutputTokens',
   readCall,
   writeCall,
   readAnswer,

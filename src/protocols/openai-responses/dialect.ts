@@ -25,6 +25,7 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     lastEvent: '',
     // A picture that a tool made, and the last event has all of them again.
     largeEvents: true,
+    capName: 'max_output_tokens',
     passes,
     readCall: body => readCall(body, flavour),
     writeCall,
