@@ -2,6 +2,7 @@
 // upstreams of all dialects. Nobody is ever told of a mistake of ours, and every error is one of the caller's dialect.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { toolCall } from '../../src/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { pooled } from './fault-cells.ts'
 import { richRequest } from './rich-requests.ts'
@@ -135,4 +136,38 @@ test.each(typed)('what is no tool is not one whose price is unknown: %s', async 
     expect([status, speech[caller].error(JSON.parse(text), status).message]).toEqual([400, expect.any(String)])
     expect(text).toContain('tools[0]')
   }
+})
+
+describe('JSON inside of a text, deeper than any stack', () => {
+  const levels = 100_000
+  const given = `{"city":${'['.repeat(levels)}${']'.repeat(levels)}}`
+
+  /** The same place in each dialect that has arguments as text. */
+  const callsOf: Partial<Record<Dialect, (request: string) => string>> = {
+    'openai-chat': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(given)),
+    'openai-responses': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(given)),
+  }
+  const asked = Object.keys(callsOf).flatMap(caller => dialects.map(upstream => [caller as Dialect, upstream] as const))
+
+  test.each(asked)('in a request of %s for %s', async (caller, upstream) => {
+    const body = callsOf[caller]!(JSON.stringify(richRequest[caller](modelOf(upstream))))
+    expect(body.length).toBeGreaterThan(levels * 2)
+    const sinceMs = performance.now()
+    const { status } = await send(caller, { upstream, body, stream: false })
+    expect([status, performance.now() - sinceMs < 1_500]).toEqual([200, true])
+  })
+
+  const answered = dialects.flatMap(caller => (['openai-chat', 'openai-responses'] as const)
+    .flatMap(upstream => [false, true].map(stream => [caller, upstream, stream] as const)))
+
+  test.each(answered)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
+    harness.upstream.plan(toolCall({ name: 'map', arguments: given }))
+    const request = speech[caller].body({ model: modelOf(upstream), stream })
+    const sinceMs = performance.now()
+    const { status, text } = await send(caller, { upstream, body: JSON.stringify(request), stream })
+    expect([status, performance.now() - sinceMs < 1_500]).toEqual([200, true])
+    // Where arguments are no text, those that are no object are a call that went wrong.
+    if (caller === 'gemini') expect(text).toContain('MALFORMED_FUNCTION_CALL')
+    else expect(text.length).toBeGreaterThan(levels * 2)
+  })
 })
