@@ -123,6 +123,7 @@ const ends: Readonly<Record<Verdict, (seen: Seen) => void>> = {
   'too much': seen => refused(seen, seen.caller.status === 504 ? 504 : 502),
   'slow midway': seen => cutOff(seen, 504),
   'limited': limited,
+  'overloaded': limited,
   'refused': seen => {
     expect([400, 404]).toContain(seen.caller.status)
     wellFormed(seen)
