@@ -97,8 +97,6 @@ async function tryPair({ agent, upstream, installed }: Pair): Promise<readonly s
     await harness.idle()
     if (options.verbose) say(ended.output)
     if (options.verbose) for (const line of [...tap.heard().map(tellHeard), ...played.notes]) say(`    ${line}`)
-    writeFileSync('/tmp/agents/dump.txt', tap.dump(), 'latin1')
-    writeFileSync('/tmp/agents/up.txt', harness.upstream.requests.map(r => `${r.rawHead}\n\n${Buffer.from(r.body).toString()}`).join('\n=====\n'))
     const after = await harness.balance(key)
     return findFaults([
       [ended.code === 0, `exit code ${ended.code}: ${ended.output.slice(-2_000)}`],
@@ -106,7 +104,7 @@ async function tryPair({ agent, upstream, installed }: Pair): Promise<readonly s
       [played.ended, 'the player did not come to its last words'],
       [readFileSync(file, 'utf8') === task.after, 'the file was not changed'],
       [played.faults.length === 0, played.faults.join('; ')],
-      [tap.heard().some(heard => heard.lost.length > 0), 'no answer said what was lost'],
+      [sayLosses(tap.heard()) === toldIn(harness.records()), `lost ${toldIn(harness.records())} and did not say so`],
       [tap.heard().every(heard => heard.status < 400), `refused: ${refused(tap.heard()).join(', ')}`],
       [Number(after.balance) < Number(before.balance), `the balance is still ${after.balance}`],
       [harness.openHolds() === 0 && Number(after.held) === 0, `${harness.openHolds()} open holds, ${after.held} held`],
@@ -127,6 +125,12 @@ const bareEnv = (home: string): Record<string, string> => ({
   HTTPS_PROXY: 'http://127.0.0.1:9',
   NO_PROXY: '127.0.0.1,localhost',
 })
+
+/** What the agent was told is what is on record, and each is a set. */
+const asSet = (codes: readonly string[]): string => [...new Set(codes)].sort().join(' ')
+const sayLosses = (heard: readonly Heard[]): string => asSet(heard.flatMap(({ lost }) => lost))
+const toldIn = (records: readonly Record<string, unknown>[]): string =>
+  asSet(records.flatMap(({ loss }) => (typeof loss === 'string' ? loss.split(',') : [])))
 
 const tellHeard = ({ asked, status, lost }: Heard): string => `${status} ${asked} ${lost.join(' ')}`
 const refused = (heard: readonly Heard[]): readonly string[] =>

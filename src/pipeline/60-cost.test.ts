@@ -64,6 +64,15 @@ test('a provider that was asked to search, answered, and does not say how often,
   expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
+test('a search that was lost in translation was not made', () => {
+  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
+  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 }, translation })
+  noteUsage(meter, { input: 0, output: 3 })
+  expect(cost(exchange, completed).usage.searches).toBeUndefined()
+})
+
 test('a call that found no route, or is free, costs nothing', () => {
   for (const route of [undefined, { price: undefined }]) {
     const found: unknown = cost(exchangeOf(route).exchange, completed)

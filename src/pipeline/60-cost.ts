@@ -26,8 +26,9 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
 }
 
 /** Few dialects tell how often a provider searched. One that was asked to, and answered, searched at least once. */
-function withSearch(usage: Usage, { call }: Exchange): Usage {
-  const asked = (call?.searchesMax ?? 0) > 0
+function withSearch(usage: Usage, { call, translation }: Exchange): Usage {
+  const isLost = translation?.source.notes.losses.codes.includes('web_search') ?? false
+  const asked = (call?.searchesMax ?? 0) > 0 && !isLost
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 

@@ -113,6 +113,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
       if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
+      if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
