@@ -19,6 +19,7 @@ import { CitedText, citationsMax, writeCitations } from './citations.ts'
 import { BAD_CALL, writeFinish } from './finish.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { parseObject } from './numbers.ts'
+import { Thoughts } from './thoughts.ts'
 import { writeUsage } from './usage.ts'
 
 interface Growing {
@@ -39,6 +40,8 @@ interface Choice {
   readonly waiting: Waiting[]
   readonly citations: Placed[]
   told: number
+  /** Of the thoughts since the last call. */
+  readonly thoughts: Thoughts
   finish: Finish | undefined
   hasBadCall: boolean
 }
@@ -110,6 +113,8 @@ function endingOf({ finish = 'other', hasBadCall, citations }: Choice): Json {
   }
 }
 
+const unfinished = { finish: undefined, hasBadCall: false }
+
 class AnswerWriter {
   readonly #to: AnswerAsk
   readonly #choices = new Map<number, Choice>()
@@ -177,7 +182,7 @@ class AnswerWriter {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const choice: Choice = { number, waiting: [], citations: [], told: 0, finish: undefined, hasBadCall: false }
+    const choice: Choice = { number, waiting: [], citations: [], told: 0, thoughts: new Thoughts(), ...unfinished }
     this.#choices.set(number, choice)
     return choice
   }
@@ -246,6 +251,7 @@ class AnswerWriter {
     growing.logprobs = []
     const thought = opening.part === 'reasoning' ? { thought: true } : {}
     const sealed = isClosed ? growing.sealed : undefined
+    if (opening.part === 'reasoning') growing.choice.thoughts.add(text, isClosed, sealed)
     if (sealed !== undefined) return [{ text, ...thought, thoughtSignature: packSealed(sealed) }]
     return text === '' ? [] : [{ text, ...thought }]
   }
@@ -259,6 +265,8 @@ class AnswerWriter {
       this.#to.losses.add('tool_arguments')
       return []
     }
+    const thoughts = choice.thoughts.take()
+    if (thoughts.length > 0) this.#to.keep?.(opening.id, thoughts)
     const functionCall = { id: opening.id, name: opening.name, args }
     return [sealed === undefined ? { functionCall } : { functionCall, thoughtSignature: packSealed(sealed) }]
   }
