@@ -54,7 +54,7 @@ test('an estimate is never more than what was held for', () => {
 
 test('a provider that was asked to search, answered, and does not say how often, searched once', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken: {} })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
   noteUsage(meter, { input: 0, output: 3 })
   const once = { what: 'search', count: 1, rate: 10_000_000_000_000n }
@@ -64,9 +64,19 @@ test('a provider that was asked to search, answered, and does not say how often,
   expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
+test('where a usage tells the searches, none that is told is none', () => {
+  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const spoken = { tellsSearches: true }
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken })
+  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
+  expect(cost(exchange, completed)).toMatchObject({ source: 'estimated', usage: { searches: 1 } })
+  noteUsage(meter, { input: 0, output: 3 })
+  expect(cost(exchange, completed).usage.searches).toBeUndefined()
+})
+
 test('a search that was lost in translation was not made', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken: {} })
   const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 }, translation })
   noteUsage(meter, { input: 0, output: 3 })

@@ -18,6 +18,8 @@ export interface Protocol extends ErrorDialect {
   readonly takes?: 'json' | 'multipart' | 'nothing'
   /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */
   readonly quiet?: boolean
+  /** A whole usage tells how often the provider searched, and says nothing where it did not. */
+  readonly tellsSearches?: boolean
   /** Nobody pays for its calls, whatever the model costs. */
   readonly free?: boolean
   /** One event may hold a picture. */
