@@ -19,20 +19,21 @@ import { buildForward } from './pipeline/50-forward.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
-import { buildBackground } from './pipeline/background.ts'
-import { buildCompacting } from './pipeline/compacting.ts'
-import { buildFollowing } from './pipeline/following.ts'
+import { buildBackground } from './pipeline/responses/background.ts'
+import { buildCompacting } from './pipeline/responses/compacting.ts'
+import { buildFollowing } from './pipeline/responses/following.ts'
+import { FileService } from './pipeline/files.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
-import { buildResponsesAsking } from './pipeline/responses-asking.ts'
-import { keepingSettle } from './pipeline/response-keeping.ts'
+import { buildResponsesAsking } from './pipeline/responses/asking.ts'
+import { keepingSettle } from './pipeline/responses/keeping.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
-import { buildUpstreamAsking } from './pipeline/upstream-asking.ts'
+import { buildUpstreamAsking } from './pipeline/responses/upstream-asking.ts'
 import { buildAskUpstream } from './pipeline/whole-answer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
@@ -59,9 +60,13 @@ export function buildCalls(parts: CallParts) {
   const following = buildFollowing({ responses: vault.responses, compacting })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
+  const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
+  const askUpstream = buildAskUpstream(upstreams.send, deadlines)
+  const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
   const stages = {
     authenticate,
-    limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
+    limitRate,
+    files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
     following,
@@ -88,11 +93,10 @@ export function buildCalls(parts: CallParts) {
   })
   const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
-    ...{ limitRate: stages.limitRate, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
-    askUpstream: buildAskUpstream(upstreams.send, deadlines),
+    ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, responses, tasks }
+  return { settling, counter, upstreams, authenticate, runCall, responses, tasks, files }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

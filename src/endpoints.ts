@@ -2,11 +2,13 @@
 // of its prefix decides who may learn that, and in which dialect.
 
 import type { LedgerState } from './billing/auditor.ts'
+import type { BodyType } from './http/body.ts'
 import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
-import type { ResponsesAsking, StateAsk } from './pipeline/responses-asking.ts'
+import type { ResponsesAsking, StateAsk } from './pipeline/responses/asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
+import type { FileService } from './pipeline/files.ts'
 import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
 import type { Protocol } from './protocols/protocol.ts'
@@ -36,8 +38,8 @@ type Answered = Reply | Response | undefined
 
 export interface Ask extends StateAsk {
   readonly callId: number
-  /** The body, a JSON text within the bounds of one. */
-  readBody(): Promise<Buffer>
+  /** The body within the bounds of one, a JSON text unless told. */
+  readBody(type?: BodyType): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: TokenHolder
 }
@@ -79,12 +81,13 @@ export interface EndpointParts {
   readonly reportKey: ReportKey
   readonly responses: ResponsesAsking
   readonly tasks: TaskService
+  readonly files: FileService
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
-  const { publicData, reportKey, tasks, isReady, ledgerState } = parts
+  const { publicData, reportKey, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
@@ -98,10 +101,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     ...sideEndpoints,
     ...responsesEndpoints(parts.responses),
 
-    { method: 'POST', path: TASKS, auth: 'key', answer: ask => tasks.create(ask) },
-    { method: 'GET', path: TASKS, auth: 'key', answer: ask => tasks.list(ask) },
-    { method: 'GET', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.get(ask) },
-    { method: 'DELETE', path: `${TASKS}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
+    ...ownedEndpoints(parts),
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
@@ -121,7 +121,20 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   ]
 }
 
-const TASKS = '/api/v3/contents/generations/tasks'
+/** What lies at an upstream and is one account's. */
+function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
+  const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
+  return [
+    { method: 'POST', path: task, auth: 'key', answer: ask => tasks.create(ask) },
+    { method: 'GET', path: task, auth: 'key', answer: ask => tasks.list(ask) },
+    { method: 'GET', path: `${task}/*`, auth: 'key', answer: ask => tasks.get(ask) },
+    { method: 'DELETE', path: `${task}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
+    { method: 'POST', path: file, auth: 'key', answer: ask => files.upload(ask) },
+    { method: 'GET', path: file, auth: 'key', answer: ask => files.list(ask) },
+    { method: 'GET', path: `${file}/*`, auth: 'key', answer: ask => files.get(ask) },
+    { method: 'DELETE', path: `${file}/*`, auth: 'key', answer: ask => files.delete(ask) },
+  ]
+}
 
 const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const

@@ -72,7 +72,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       requestId: visit.requestId,
       queries: name => arrival.queries(name),
       lingers: () => arrival.done(),
-      readBody: () => arriving.readBody('json'),
+      readBody: (type = 'json') => arriving.readBody(type),
       ...admitted,
     })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)

@@ -149,7 +149,8 @@ for (const agent of wanted) {
     const sinceMs = performance.now()
     const faults = await tryPair({ agent, upstream, installed })
     const tookS = ((performance.now() - sinceMs) / 1_000).toFixed(1)
-    say(`${`${agent.name} ${agent.version} on ${upstream}`.padEnd(44)} ${tookS} s  ${faults.length === 0 ? 'ok' : 'FAILED'}`)
+    const pair = `${agent.name} ${agent.version} on ${upstream}`
+    say(`${pair.padEnd(42)} ${tookS.padStart(5)} s  ${faults.length === 0 ? 'ok' : 'FAILED'}`)
     for (const fault of faults) say(`  ${fault}`)
     if (faults.length > 0) failed++
   }

@@ -99,6 +99,7 @@ export const bounds = {
   taskUnderWayMsMax: 7 * 24 * 3_600_000,
   tasksListedMax: 500,
   keptFilesMax: 10_000,
+  keptFilesListedMax: 1_000,
   keptFileMsMax: 30 * 24 * 3_600_000,
   countFactorsMax: 10_000,
   /** Counts that a factor is learned from, before the old ones fade. */

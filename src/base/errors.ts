@@ -52,6 +52,7 @@ const rows = {
   provider_unknown: [404, 'not_found', false, 'There is no such provider.'],
   model_unknown: [404, 'not_found', false, 'There is no such model.'],
   response_unknown: [404, 'not_found', false, 'There is no such response.'],
+  file_unknown: [404, 'not_found', false, 'There is no such file.'],
   task_unknown: [404, 'not_found', false, 'There is no such task.'],
   path_unknown: [404, 'not_found', false, 'There is nothing at this path.'],
   method_not_allowed: [405, 'method', false, 'This path does not answer to this method.'],

@@ -16,7 +16,8 @@ const priced: Priced = { price, version: 7, perMille: 1_500n, serviceClass: 'pri
 
 function exchangeOf(route: object | undefined) {
   const meter = { ...freshMeter(), forwarded: true, outputBytes: 40, content: true }
-  return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route } as unknown as Exchange, meter }
+  const found = route && { spoken: {}, ...route }
+  return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route: found } as unknown as Exchange, meter }
 }
 
 const completed = { outcome: 'completed', status: 200 } as const
@@ -54,7 +55,7 @@ test('an estimate is never more than what was held for', () => {
 
 test('a provider that was asked to search, answered, and does not say how often, searched once', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken: {} })
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
   noteUsage(meter, { input: 0, output: 3 })
   const once = { what: 'search', count: 1, rate: 10_000_000_000_000n }
@@ -76,7 +77,7 @@ test('where a usage tells the searches, none that is told is none', () => {
 
 test('a search that was lost in translation was not made', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken: {} })
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
   const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 }, translation })
   noteUsage(meter, { input: 0, output: 3 })

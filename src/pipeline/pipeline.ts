@@ -15,10 +15,11 @@ import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
-import type { Background } from './background.ts'
+import type { Background } from './responses/background.ts'
 import type { Caller, Exchange } from './exchange.ts'
-import type { Following } from './following.ts'
-import { keptAt } from './following.ts'
+import type { FileService } from './files.ts'
+import type { Following } from './responses/following.ts'
+import { keptAt } from './responses/following.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
@@ -46,6 +47,7 @@ export interface Stages {
   readonly lookBack: LookBack
   readonly route: RouteCall
   readonly following: Following
+  readonly files: Pick<FileService, 'near'>
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -112,6 +114,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const asked = { name, protocol, serviceClass, searches: searchesMax > 0, units: call.units }
       exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
+      exchange.route = stages.files.near(exchange.route, call)
       if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
       if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 

@@ -134,8 +134,8 @@ export interface AnswerAsk {
   readonly json: Readonly<Record<string, unknown>>
   readonly losses: Losses
   /**
-   * Keeps reasoning state for a caller whose dialect cannot carry it, or who forgets it: once for each call of a tool that has any, the
-   * state of the thoughts before it in its choice, after the call before, and last its own.
+   * Keeps reasoning state for a caller who cannot carry it, or forgets it: once for each call of a tool that has any,
+   * the state of the thoughts before it in its choice, after the call before, and last its own unless it is carried.
    */
   keep?(callId: string, sealed: readonly Sealed[]): void
 }

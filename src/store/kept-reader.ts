@@ -12,6 +12,12 @@ export interface ResponseRow extends ResponseFacts {
   readonly sealed: Uint8Array | null
 }
 
+export interface FileRow {
+  readonly id: string
+  /** That it lies at. */
+  readonly channel: string
+}
+
 export interface TaskRow extends TaskFacts {
   readonly upstreamId: string | null
   readonly status: TaskStatus
@@ -45,6 +51,7 @@ export class KeptReader {
   readonly #response
   readonly #reasoning
   readonly #file
+  readonly #files
   readonly #task
   readonly #listTasks
   readonly #countTasks
@@ -59,6 +66,9 @@ export class KeptReader {
     this.#response = query('SELECT * FROM kept_response WHERE '.concat(owned))
     this.#reasoning = query('SELECT sealed FROM kept_reasoning WHERE '.concat(owned))
     this.#file = query('SELECT channel FROM kept_file WHERE '.concat(owned))
+    this.#files = query(
+      'SELECT id, channel FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2 ORDER BY seq DESC LIMIT ?3',
+    )
     this.#task = query(TASK.concat('account_id = ?1 AND id = ?2'))
     this.#listTasks = query(TASK.concat(LISTED, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
     this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(LISTED))
@@ -80,6 +90,11 @@ export class KeptReader {
   /** The channel that it lies at. */
   file({ accountId, id }: KeptId, nowMs: number): string | undefined {
     return this.#file.get(accountId, id, nowMs)?.channel as string | undefined
+  }
+
+  /** Of one account, the newest first. */
+  files(accountId: number, nowMs: number, limit: number): readonly FileRow[] {
+    return this.#files.all(accountId, nowMs, limit) as unknown as FileRow[]
   }
 
   task({ accountId, id }: KeptId): TaskRow | undefined {

@@ -56,6 +56,8 @@ describe('a task', () => {
       ...{ rule: 'task_reported', usage_source: 'reported', output_tokens: 5_000, cost: 50_000_000, status: 200 },
       ...{ provider: 'pond', model: 'film', channel: 'pond#1' },
     })
+    const shown = JSON.stringify(await harness.gateway.operator.records!({ limit: 10 }))
+    expect(shown).toContain('"outcome":"task_succeeded","input":0,"output":5000,"cost":"0.05"')
   })
 
   test('is settled by the poller where nobody asks for it', async () => {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import { fail } from '../../src/fake-upstream/answers.ts'
+import { answer, fail, pausedStream } from '../../src/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -201,6 +201,23 @@ test('a conversation that is compacted is whole again wherever it is sent', asyn
 test('a conversation of an upstream cannot be named', async () => {
   const asked = (await client()).responses.create({ model: 'openai/gpt-4o-mini', input: 'x', conversation: 'conv_1' })
   expect(await statusOf(asked)).toEqual([400, 'field_invalid'])
+})
+
+test('what an upstream has of a conversation is paid for by a caller that leaves, too', async () => {
+  const openai = await client()
+  const model = 'openai/gpt-4o-mini'
+  const never = Promise.withResolvers<void>()
+  harness.upstream.plan(answer('x', { usage: { input: 1_000, output: 10 } }), pausedStream(['a', 'b'], never.promise))
+  const { id } = await openai.responses.create({ model, input: 'long ago' })
+  const following = { model, input: 'x', previous_response_id: id, stream: true } as const
+  for await (const event of await openai.responses.create(following)) {
+    if (event.type === 'response.output_text.delta') break
+  }
+  await harness.idle()
+  const { outcome, input_tokens } = harness.records().at(-1)!
+  expect(outcome).toBe('client_left')
+  expect(input_tokens).toBeGreaterThan(1_010)
+  never.resolve()
 })
 
 describe('P33: with several credentials', () => {

@@ -1,4 +1,4 @@
-// Agents offer a search with every call. Where nobody knows what one costs, a translated call goes without, and says so.
+// Agents offer a search with every call. Where nobody knows what one costs, a translated call goes without and says so.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'

@@ -1,5 +1,5 @@
-// Thoughts on their way through callers that forget them: Gemini CLI brings back what a model said and called, and never
-// what it thought. So the thoughts before a call are kept by the call's name, and stand there again when it comes back.
+// Thoughts on their way through callers that forget them: Gemini CLI brings back what a model said and called, never
+// what it thought. So the thoughts before a call are kept by the call's id, and stand there again when it comes back.
 
 import { bounds } from '../../base/bounds.ts'
 import type { CallPart, Part, ReasoningPart } from '../conversation.ts'

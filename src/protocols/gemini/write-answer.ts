@@ -19,6 +19,7 @@ import { CitedText, citationsMax, writeCitations } from './citations.ts'
 import { BAD_CALL, writeFinish } from './finish.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { parseObject } from './numbers.ts'
+import { UNSIGNED } from './packed.ts'
 import { Thoughts } from './thoughts.ts'
 import { writeUsage } from './usage.ts'
 
@@ -43,6 +44,7 @@ interface Choice {
   /** Of the thoughts since the last call. */
   readonly thoughts: Thoughts
   finish: Finish | undefined
+  hasCall: boolean
   hasBadCall: boolean
 }
 
@@ -113,8 +115,6 @@ function endingOf({ finish = 'other', hasBadCall, citations }: Choice): Json {
   }
 }
 
-const unfinished = { finish: undefined, hasBadCall: false }
-
 class AnswerWriter {
   readonly #to: AnswerAsk
   readonly #choices = new Map<number, Choice>()
@@ -182,7 +182,8 @@ class AnswerWriter {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const choice: Choice = { number, waiting: [], citations: [], told: 0, thoughts: new Thoughts(), ...unfinished }
+    const none = { told: 0, finish: undefined, hasCall: false, hasBadCall: false }
+    const choice: Choice = { number, waiting: [], citations: [], thoughts: new Thoughts(), ...none }
     this.#choices.set(number, choice)
     return choice
   }
@@ -268,7 +269,10 @@ class AnswerWriter {
     const thoughts = choice.thoughts.take()
     if (thoughts.length > 0) this.#to.keep?.(opening.id, thoughts)
     const functionCall = { id: opening.id, name: opening.name, args }
-    return [sealed === undefined ? { functionCall } : { functionCall, thoughtSignature: packSealed(sealed) }]
+    // Google wants the first call of a step signed, also when it is of another model: the next turn may be Google's.
+    const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED) : packSealed(sealed)
+    choice.hasCall = true
+    return [signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }]
   }
 
   #writeWhole(part: MediaPart | NativePart): Json | undefined {

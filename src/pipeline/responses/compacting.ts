@@ -1,10 +1,10 @@
 // A conversation as one opaque item, for callers that want to carry less: all its items, sealed for their account. It
 // is opened again wherever it is sent, so that every upstream reads what was said.
 
-import type { Seal, SealedPlace } from '../base/seal.ts'
-import { SealError } from '../base/seal.ts'
-import type { Json } from '../protocols/checks.ts'
-import { invalid } from '../protocols/checks.ts'
+import type { Seal, SealedPlace } from '../../base/seal.ts'
+import { SealError } from '../../base/seal.ts'
+import type { Json } from '../../protocols/checks.ts'
+import { invalid } from '../../protocols/checks.ts'
 
 export interface Compacting {
   close(items: readonly Json[], accountId: number): string

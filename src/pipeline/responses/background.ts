@@ -1,26 +1,26 @@
 // Calls that are answered in the background: the caller is told at once that its response waits, and the call runs to
 // its end as any other, with nobody on the other side. Its events are held while it runs, for whoever listens.
 
-import { bounds } from '../base/bounds.ts'
-import { Refusal } from '../base/errors.ts'
-import type { Log } from '../base/log.ts'
-import { describeFault } from '../base/log.ts'
-import type { Sink } from '../http/event-stream.ts'
-import { streamResponse } from '../http/event-stream.ts'
-import { frameData, SseSplitter } from '../http/sse.ts'
-import type { Json } from '../protocols/checks.ts'
-import { Losses } from '../protocols/losses.ts'
-import { waitingResponse } from '../protocols/openai-responses/state.ts'
-import type { KeptId } from '../store/kept.ts'
-import type { Responses } from '../vault/responses.ts'
-import { headersOf } from './answer-headers.ts'
-import { SSE_HEADERS } from './answer-stream.ts'
-import type { Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import { describeFault } from '../../base/log.ts'
+import type { Sink } from '../../http/event-stream.ts'
+import { streamResponse } from '../../http/event-stream.ts'
+import { frameData, SseSplitter } from '../../http/sse.ts'
+import type { Json } from '../../protocols/checks.ts'
+import { Losses } from '../../protocols/losses.ts'
+import { waitingResponse } from '../../protocols/openai-responses/state.ts'
+import type { KeptId } from '../../store/kept.ts'
+import type { Responses } from '../../vault/responses.ts'
+import { headersOf } from '../answer-headers.ts'
+import { SSE_HEADERS } from '../answer-stream.ts'
+import type { Exchange } from '../exchange.ts'
+import { callerLeft } from '../exchange.ts'
 import { tooLargeToKeep } from './following.ts'
 import type { KeptCall } from './kept-call.ts'
 import { Renaming } from './renaming.ts'
-import { factsOf } from './response-keeping.ts'
+import { factsOf } from './keeping.ts'
 
 const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
@@ -182,7 +182,7 @@ export class Run implements KeptId {
       for (let at = 0; !isGone; ) {
         const isOver = this.#isOver
         for (; at < this.#frames.length && !isGone; at++) {
-          if (numberOf(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
+          if (after < 0 || numberOf(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
         }
         if (isOver) return
         if (at === this.#frames.length) await this.#news(sink)

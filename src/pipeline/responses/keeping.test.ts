@@ -1,12 +1,12 @@
 // What is told and kept when the settle, the keeping or the process breaks off between the two.
 
 import { expect, test } from 'bun:test'
-import { buildLog } from '../base/log.ts'
-import type { ResponseFacts } from '../store/kept.ts'
-import type { ResponseBody } from '../vault/responses.ts'
-import type { Exchange } from './exchange.ts'
+import { buildLog } from '../../base/log.ts'
+import type { ResponseFacts } from '../../store/kept.ts'
+import type { ResponseBody } from '../../vault/responses.ts'
+import type { Exchange } from '../exchange.ts'
 import { KeptCall } from './kept-call.ts'
-import { keepingSettle, toldResponse } from './response-keeping.ts'
+import { keepingSettle, toldResponse } from './keeping.ts'
 
 const completed = { outcome: 'completed', status: 200 } as const
 const response = { id: 'resp_1', status: 'completed', output: [{ type: 'message', id: 'msg_1' }] }

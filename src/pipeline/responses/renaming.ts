@@ -1,10 +1,10 @@
 // An answer whose caller was given a name for it before the upstream had one: everything passes as it came, but for
 // the few fields of the response object that only we can know.
 
-import type { FrameReading } from '../protocols/call.ts'
-import type { Json } from '../protocols/checks.ts'
-import { isObject } from '../protocols/json-object.ts'
-import type { FrameTurner } from './translation.ts'
+import type { FrameReading } from '../../protocols/call.ts'
+import type { Json } from '../../protocols/checks.ts'
+import { isObject } from '../../protocols/json-object.ts'
+import type { FrameTurner } from '../translation.ts'
 
 const nothing = Buffer.alloc(0)
 

@@ -1,17 +1,17 @@
 // Keeps a response when its call ends, beside the settle and before its caller is told that it is complete. What cannot
 // be kept is no reason to take an answer away that was paid for: it is told, where there still is a head to tell it in.
 
-import { errorRows } from '../base/errors.ts'
-import type { Log } from '../base/log.ts'
-import { describeFault } from '../base/log.ts'
-import type { Json } from '../protocols/checks.ts'
-import { endedResponse, outputToFollow } from '../protocols/openai-responses/state.ts'
-import type { ResponseFacts } from '../store/kept.ts'
-import type { ResponseBody, Responses } from '../vault/responses.ts'
-import type { Ending, Exchange } from './exchange.ts'
+import { errorRows } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import { describeFault } from '../../base/log.ts'
+import type { Json } from '../../protocols/checks.ts'
+import { endedResponse, outputToFollow } from '../../protocols/openai-responses/state.ts'
+import type { ResponseFacts } from '../../store/kept.ts'
+import type { ResponseBody, Responses } from '../../vault/responses.ts'
+import type { Ending, Exchange } from '../exchange.ts'
 import type { KeptCall } from './kept-call.ts'
-import type { Settle } from './settling.ts'
-import { originOf } from './translation.ts'
+import type { Settle } from '../settling.ts'
+import { originOf } from '../translation.ts'
 
 export interface ResponsesKeepingParts {
   readonly responses: Pick<Responses, 'put' | 'delete'>

@@ -1,7 +1,7 @@
 // Of a call whose answer can be asked for again: what was new in it, and the answer, once it is whole.
 
-import type { Json } from '../protocols/checks.ts'
-import { isObject } from '../protocols/json-object.ts'
+import type { Json } from '../../protocols/checks.ts'
+import { isObject } from '../../protocols/json-object.ts'
 
 export class KeptCall {
   /** The items of this turn alone, as the caller gave them. */
