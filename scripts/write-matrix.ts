@@ -77,10 +77,10 @@ export function writeMatrix(results: Results = readResults()): string {
   return `# Which dialect can do what on which upstream
 
 Every official SDK, changed in nothing but its base URL, against an upstream of each dialect (this page is generated:
-\`npm run docs\`, from results that \`test/dialects\` computes anew and compares). Rows are what the caller does; columns
-are the dialect of the upstream. *Pass* is that it works and nothing was lost; *said loss* names what the upstream could
-not be told, as the caller reads it in \`X-Weir-Loss\` (\`X-Weir-Translate: strict\` refuses such a call instead). A
-dialect on itself is passed on byte for byte.
+\`npm run docs\`, from results that \`test/dialects\` computes anew and compares). Rows are what the caller does; the
+columns are the dialect of the upstream. *Pass* is that it works and nothing was lost; *said loss* names what the
+upstream could not be told, as the caller reads it in \`X-Weir-Loss\` (\`X-Weir-Translate: strict\` refuses such a
+call instead). A dialect on itself is passed on byte for byte.
 
 | Row | Proves |
 |---|---|

@@ -19,12 +19,14 @@ import { buildForward } from './pipeline/50-forward.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
+import { buildCounting } from './pipeline/counts/counting.ts'
 import { buildBackground } from './pipeline/responses/background.ts'
 import { buildCompacting } from './pipeline/responses/compacting.ts'
 import { buildFollowing } from './pipeline/responses/following.ts'
 import { FileService } from './pipeline/files.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
+import { buildLearning } from './pipeline/counts/learning.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
@@ -58,6 +60,7 @@ export function buildCalls(parts: CallParts) {
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
   const following = buildFollowing({ responses: vault.responses, compacting })
+  const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
   const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
@@ -77,6 +80,7 @@ export function buildCalls(parts: CallParts) {
       times: world.attemptTimes,
       reasoning: vault.reasoning,
       resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),
+      onForward: exchange => learning.begin(exchange),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
@@ -86,7 +90,21 @@ export function buildCalls(parts: CallParts) {
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const runCall = buildPipeline({ stages, answering, background, leaving, underWay, nowMs, dateMs })
+  const runCall = buildPipeline({
+    ...{ stages, answering, background, underWay, nowMs, dateMs },
+    leaving: {
+      left: exchange => leaving.left(exchange),
+      over(exchange) {
+        leaving.over(exchange)
+        learning.end(exchange)
+      },
+    },
+  })
+  const countCall = buildCounting({
+    ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
+    ...{ factors: vault.factors, following, learning },
+    onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
+  })
   const responses = buildResponsesAsking({
     ...{ responses: vault.responses, background, following, compacting, dateMs },
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
@@ -96,7 +114,7 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, responses, tasks, files }
+  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

@@ -36,6 +36,7 @@ const sides: Readonly<Record<string, Side>> = {
     ],
     free: ['omni-moderation-latest'],
   },
+  google: { from: 'google', models: [[['gemini-batch-embed', 'gemini-embed'], ['gemini-embedding-001']]] },
   groq: { from: 'groq', models: [[['openai-transcription'], ['whisper-large-v3', 'whisper-large-v3-turbo']]] },
   mistral: { from: 'mistral', models: [[['openai-embeddings'], ['mistral-embed']]] },
   // Without a price, so that an operator who knows one can set it.

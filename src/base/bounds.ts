@@ -101,6 +101,10 @@ export const bounds = {
   keptFilesMax: 10_000,
   keptFilesListedMax: 1_000,
   keptFileMsMax: 30 * 24 * 3_600_000,
+  /** For a provider's own count; then it is counted here. */
+  countAskedMsMax: 5_000,
+  /** Of a call that a factor is learned from. */
+  countLearnedBytesMax: 256 * 1024,
   countFactorsMax: 10_000,
   /** Counts that a factor is learned from, before the old ones fade. */
   countSamplesMax: 10_000,
@@ -110,6 +114,9 @@ export const bounds = {
   mediaUrlCharsMax: 8 * 1024,
   mediaRedirectsMax: 3,
   mediaFetchesMax: 64,
+  /** Of one call. */
+  mediaPerCallMax: 32,
+  mediaPerCallBytesMax: 64 * 1024 * 1024,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -44,6 +44,7 @@ const rows = {
   call_unserved: [400, 'invalid_request', false, 'This model does not answer calls of this kind.'],
   media_refused: [400, 'invalid_request', false, 'Media that this request names may not be fetched.'],
   media_unreachable: [400, 'invalid_request', false, 'Media that this request names could not be fetched.'],
+  modality_unsupported: [400, 'invalid_request', false, 'This model does not read everything that the request holds.'],
   response_unfit: [400, 'invalid_request', false, 'This cannot be done with this response.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],

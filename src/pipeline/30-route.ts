@@ -60,10 +60,7 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
 
   return function route(permit, asked) {
     const { name, protocol } = asked
-    const provider = catalogue.providers.get(name.provider)
-    if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
-    const model = findModel(provider, name.model)
-    if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
+    const { provider, model } = findModel(catalogue, name)
     const spoken = dialectFor(provider, model, protocol)
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
     const channels = catalogue.channelsOf(provider.id)
@@ -90,13 +87,28 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
 function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
-  if (protocol.codec === undefined) return undefined
-  const name = served.find(name => provider.speaks[name] !== undefined && protocolNamed(name)?.codec !== undefined)
-  return name === undefined ? undefined : protocolNamed(name)
+  const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
+  return others.find(other => canMeet(protocol, other))
+}
+
+/** Talk is translated into talk, and vectors into vectors. */
+function canMeet({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
+  if (codec !== undefined) return other?.codec !== undefined
+  return vectors !== undefined && other?.vectors !== undefined
 }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>
 
-function findModel(provider: Provider, id: string): Model | undefined {
-  return provider.models.get(id) ?? (provider.openModels ? { id } : undefined)
+/** Throws for one that does not exist. */
+export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): Found {
+  const provider = providers.get(name.provider)
+  if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
+  const model = provider.models.get(name.model) ?? (provider.openModels ? { id: name.model } : undefined)
+  if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
+  return { provider, model }
+}
+
+interface Found {
+  readonly provider: Provider
+  readonly model: Model
 }

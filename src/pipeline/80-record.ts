@@ -7,6 +7,7 @@ import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts
 import type { Cost } from './60-cost.ts'
 import { bodyHash } from './body-hash.ts'
 import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
+import { lossesOf } from './exchange.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -44,8 +45,8 @@ const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what,
 
 /** What is known of a call before it is forwarded. */
 export function draftOf(exchange: Exchange): RecordDraft {
-  const { protocol, route, call, tags, translation } = exchange
-  const losses = translation?.source.notes.losses.codes ?? []
+  const { protocol, route, call, tags } = exchange
+  const losses = lossesOf(exchange)
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,

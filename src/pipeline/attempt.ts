@@ -42,8 +42,9 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const { meter } = exchange
   const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
-  const { request, translation } = await adapted(parts, { hold, exchange, channel })
+  const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
+  exchange.vectors = vectors
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true

@@ -25,6 +25,8 @@ import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
+import { checkModalities } from './modalities.ts'
+import { passedHeaders } from './passed-headers.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
@@ -72,7 +74,7 @@ export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
   readonly background: Background
-  readonly leaving: Leaving
+  readonly leaving: Pick<Leaving, 'left' | 'over'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
@@ -118,6 +120,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
       if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
+      checkModalities(exchange.call, protocol, exchange.route)
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)
@@ -173,17 +176,6 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder
-}
-
-/** Visible characters only, and no more than a head may have. */
-function passedHeaders({ passes }: Protocol, ingress: Ingress): Record<string, string> | undefined {
-  if (passes === undefined) return undefined
-  const passed: Record<string, string> = {}
-  for (const name of passes) {
-    const value = ingress.header(name)
-    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) passed[name] = value
-  }
-  return passed
 }
 
 interface Asked {

@@ -12,6 +12,7 @@ import { Losses } from '../protocols/losses.ts'
 import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Exchange, Hold } from './exchange.ts'
+import { refuseLosses } from './vectors.ts'
 
 export interface Translation {
   /** The upstream's side. */
@@ -102,9 +103,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
     media,
     notes: source.notes,
   })
-  if (exchange.strict && losses.codes.length > 0) {
-    throw new Refusal('translation_loses', losses.codes.join(), { hint: `It would lose: ${losses.codes.join(', ')}.` })
-  }
+  refuseLosses(exchange.strict, losses)
   return body
 }
 
@@ -115,6 +114,13 @@ function withoutSearch({ toolChoice, ...said }: Conversation, losses: Losses): C
   if (tools.length > 0) return { ...said, tools, ...(toolChoice && { toolChoice }) }
   if (toolChoice?.mode === 'required') losses.add('tool_choice')
   return { ...said, tools }
+}
+
+/** With the caller's bytes goes what was read from them. Writers that are open have taken what they need. */
+export function releaseSaid(exchange: Exchange): void {
+  if (exchange.translation === undefined) return
+  exchange.said = undefined
+  exchange.translation.ask.json = unsaid
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {
@@ -194,3 +200,4 @@ export function tellWhole(translation: Translation, json: unknown): Buffer {
 }
 
 const nothing = Buffer.alloc(0)
+const unsaid: Readonly<Record<string, unknown>> = {}

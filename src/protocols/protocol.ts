@@ -9,6 +9,7 @@ import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Conversation, MediaPart, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
+import type { VectorCodec } from './vectors.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
 export interface Protocol extends ErrorDialect {
@@ -28,6 +29,8 @@ export interface Protocol extends ErrorDialect {
   readonly passesBytes?: boolean
   /** The upstream decides whether it streams, whatever was asked for. */
   readonly mayNotStream?: boolean
+  /** The caller's own name of a cap on the output; `max_tokens` unless told. */
+  readonly capName?: string
   /** Headers of the caller that go to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
   /** Headers that every upstream of this dialect wants; those that pass win. */
@@ -47,6 +50,8 @@ export interface Protocol extends ErrorDialect {
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+  /** The same, of what makes vectors of texts. */
+  readonly vectors?: VectorCodec
 }
 
 /** How the data of events travel without being events. It has state: one for each stream. */
@@ -130,8 +135,8 @@ export interface AnswerAsk {
   readonly createdS: number
   readonly wantsUsage: boolean
   readonly choices: number
-  /** The caller's own request, for dialects whose answers repeat it. */
-  readonly json: Readonly<Record<string, unknown>>
+  /** The caller's own request, for dialects whose answers repeat it; gone once a writer is open and has content. */
+  json: Readonly<Record<string, unknown>>
   readonly losses: Losses
   /**
    * Keeps reasoning state for a caller who cannot carry it, or forgets it: once for each call of a tool that has any,

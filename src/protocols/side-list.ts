@@ -9,6 +9,7 @@ import { imageEdits, images } from './openai-side/images.ts'
 import { embeddings, moderations, rerank } from './openai-side/reading.ts'
 import { speech } from './openai-side/speech.ts'
 import { transcription } from './openai-side/transcription.ts'
+import { batchEmbedContents, embedContent } from './gemini/embed.ts'
 import type { Protocol } from './protocol.ts'
 
 export const sideProtocols = {
@@ -20,6 +21,8 @@ export const sideProtocols = {
   'openai-transcription': transcription,
   'openai-rerank': rerank,
   'openai-moderations': moderations,
+  'gemini-batch-embed': batchEmbedContents,
+  'gemini-embed': embedContent,
   'ark-embeddings': arkEmbeddings,
   'ark-multimodal-embeddings': multimodalEmbeddings,
   'ark-images': arkImages,

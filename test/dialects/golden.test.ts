@@ -25,7 +25,8 @@ function expectGolden(name: string, text: string): void {
   expect(text).toBe(readFileSync(path, 'utf8'))
 }
 
-const wholeFor = (from: Dialect, turning: Turning): string => turnWhole(turning, JSON.parse(String(answerOf(from, 'json'))))
+const wholeFor = (from: Dialect, turning: Turning): string =>
+  turnWhole(turning, JSON.parse(String(answerOf(from, 'json'))))
 
 /** What each upstream of the golden answers wants to see again; chat signs nothing. */
 const signatures: Readonly<Record<Dialect, string | undefined>> = {
@@ -62,7 +63,8 @@ describe.each(pairs)('from an upstream of %s to a caller of %s', (from, to) => {
       ...{ model: 'm', traits: {}, outputTokensMax: 4_096, cap: undefined, capField: 'max_tokens', askUsage: false },
       ...{ origin, media: new Map(), notes },
     })
-    for (const kept of ['Weather?', 'Hello world', 'Paris', 'Rome', 'get_weather', 'Sunny']) expect(body).toContain(kept)
+    const words = ['Weather?', 'Hello world', 'Paris', 'Rome', 'get_weather', 'Sunny']
+    for (const kept of words) expect(body).toContain(kept)
     const signature = signatures[from]
     if (signature !== undefined) expect(body).toContain(signature)
     expect(notes.losses.codes).toEqual([])

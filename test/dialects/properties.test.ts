@@ -48,14 +48,15 @@ function cutAt(bytes: Buffer, cuts: readonly number[]): Buffer[] {
 
 const { record, array, oneof, constant } = fc
 const text = fc.string({ minLength: 1, maxLength: 20, unit: 'grapheme' })
+const count = fc.nat(1_000)
 const word = fc.stringMatching(/^[a-z_]{1,12}$/)
 
 /** What every dialect can say. */
 const plainAnswer: fc.Arbitrary<Answer> = record({
   thoughts: fc.option(text),
   said: fc.option(text),
-  calls: array(record({ name: word, args: fc.dictionary(word, oneof(word, fc.integer(), fc.boolean())) }), { maxLength: 3 }),
-  usage: record({ input: fc.nat(1_000), cacheRead: fc.nat(1_000), output: fc.nat(1_000), reasoning: fc.nat(1_000) }),
+  calls: array(record({ name: word, args: fc.dictionary(word, oneof(word, fc.integer(), fc.boolean())) })),
+  usage: record({ input: fc.integer({ min: 1, max: 999 }), cacheRead: count, output: count, reasoning: count }),
 }).map(({ thoughts, said, calls, usage }) => {
   const parts: AnswerPart[] = [
     ...(thoughts === null ? [] : [{ kind: 'reasoning' as const, text: thoughts }]),
@@ -197,17 +198,18 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
 
   test('no request makes it throw anything but a refusal', () => {
     const request = { model: 'p/m', ...nextRequests[dialect](answer) }
-    fc.assert(fc.property(fc.jsonValue(), json => readRequest(dialect, bytes(json))), { numRuns: 200 })
-    fc.assert(fc.property(mutated(request), json => readRequest(dialect, bytes(json))), { numRuns: 500 })
+    fc.assert(fc.property(fc.jsonValue(), json => readRequest(dialect, bytes(json))), { numRuns: 100 })
+    fc.assert(fc.property(mutated(request), json => readRequest(dialect, bytes(json))), { numRuns: 200 })
   })
 
   test('no answer makes it throw anything but a refusal', () => {
-    fc.assert(fc.property(fc.jsonValue(), json => readAnswer(dialect, bytes(json))), { numRuns: 200 })
-    fc.assert(fc.property(mutated(answer), json => readAnswer(dialect, bytes(json))), { numRuns: 500 })
+    fc.assert(fc.property(fc.jsonValue(), json => readAnswer(dialect, bytes(json))), { numRuns: 100 })
+    fc.assert(fc.property(mutated(answer), json => readAnswer(dialect, bytes(json))), { numRuns: 200 })
   })
 
   test('no event makes it throw anything but a refusal, and what it reads is lawful', () => {
-    const stream = fc.tuple(...frames(dialect).map(json => oneof({ weight: 5, arbitrary: constant(json) }, mutated(json))))
+    const changed = (json: unknown) => oneof({ weight: 5, arbitrary: constant(json) }, mutated(json))
+    const stream = fc.tuple(...frames(dialect).map(changed))
     fc.assert(
       fc.property(stream, list => {
         refusing(() => {
@@ -221,7 +223,7 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
           lawful([...events, ...reader.end()])
         })
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     )
   })
 
@@ -235,19 +237,21 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
     'many turns': () => {
       const many = <T>(one: T): T[] => Array.from({ length: size / 64 }, () => one)
       const messages = many({ role: 'user', content: 'hello' })
-      return bytes({ model: 'p/m', max_tokens: 5, messages, input: messages, contents: many({ parts: [{ text: 'a' }] }) })
+      const contents = many({ parts: [{ text: 'a' }] })
+      return bytes({ model: 'p/m', max_tokens: 5, messages, input: messages, contents })
     },
   }
 
   test.each(Object.keys(noises))('64 KiB of noise in less than 50 ms: %s', kind => {
     const noise = noises[kind]!()
     // The best of a few: the first is compiled, and the collector of garbage or a neighbour may take another's time.
-    const tries = Array.from({ length: 4 }, () => {
+    let bestMs = Infinity
+    for (let tries = 0; tries < 4 && bestMs >= 50; tries++) {
       const sinceMs = performance.now()
       readRequest(dialect, noise)
       readAnswer(dialect, noise)
-      return performance.now() - sinceMs
-    })
-    expect(Math.min(...tries)).toBeLessThan(50)
+      bestMs = Math.min(bestMs, performance.now() - sinceMs)
+    }
+    expect(bestMs).toBeLessThan(50)
   })
 })

@@ -1,5 +1,5 @@
-// A conversation that changes its model in the middle of a loop of tools, and back: nothing is refused, calls and results
-// stay, the state of one origin never reaches another, and comes back to its own byte for byte.
+// A conversation that changes its model in the middle of a loop of tools, and back: nothing is refused, calls and
+// results stay, the state of one origin never reaches another, and comes back to its own byte for byte.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { issue, issueBytes } from '../../src/fake-upstream/issued.ts'

@@ -7,7 +7,7 @@ import type { Call } from '../../protocols/call.ts'
 import type { Json } from '../../protocols/checks.ts'
 import { invalid } from '../../protocols/checks.ts'
 import { isObject } from '../../protocols/json-object.ts'
-import type { Asked } from '../../protocols/protocol.ts'
+import type { Asked, Protocol } from '../../protocols/protocol.ts'
 import { itemsForStranger, itemsOfInput, placeOfItem } from '../../protocols/openai-responses/state.ts'
 import type { Responses, StoredResponse } from '../../vault/responses.ts'
 import type { KeptAt } from '../30-route.ts'
@@ -21,6 +21,8 @@ export interface Following {
   find(call: Call, permit: Permit): StoredResponse | undefined
   /** The call as it is to be forwarded, now that it is known where it goes. */
   bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
+  /** The call as a count needs it: with all that it follows and stands for in its body. */
+  whole(call: Call, permit: Permit, protocol: Pick<Protocol, 'readCall'>): Promise<Call>
   /** All items of a response and of those before it, the oldest first, without what it answered itself. */
   itemsUntil(response: StoredResponse): Promise<readonly Json[]>
   /** Everything that was said when a response was over. */
@@ -69,23 +71,24 @@ export function buildFollowing({ responses, compacting }: FollowingParts): Follo
     return items.flatMap(item => compacting.open(item, accountId) ?? [lookUp(item, accountId)])
   }
 
+  const find: Following['find'] = (call, permit) => findPrevious(responses, call, permit)
+
   return {
     itemsOf: linksTo,
+    find,
+    async whole(call, permit, protocol) {
+      if (call.state === undefined) return call
+      const previous = find(call, permit)
+      const own = itemsOfInput(call.json, 'count')
+      const items = previous === undefined ? own : [...(await linksTo(previous)), ...own]
+      const said = unfolded(items, permit.caller.accountId)
+      if (said.length === own.length && said.every((item, at) => item === own[at])) return call
+      const { previous_response_id: _previous, ...rest } = call.json
+      return protocol.readCall(bodyOf({ ...rest, input: itemsForStranger(said) }), nowhere)
+    },
     async itemsUntil({ accountId, previousId, body }) {
       const before = previousId === null ? [] : await linksTo({ accountId, id: previousId }).catch(() => [])
       return [...before, ...((body?.input ?? []) as readonly Json[])]
-    },
-    find({ state }, { caller: { accountId } }) {
-      if (state === undefined) return undefined
-      const { previous: id, conversation, background, store } = state
-      if (conversation !== undefined) throw invalid('conversation', 'is not served: use "previous_response_id"')
-      if (background && !store) throw invalid('background', 'needs "store"')
-      if (id === undefined) return undefined
-      const previous = responses.get({ accountId, id })
-      if (previous === undefined) throw unknownResponse(id)
-      const isWhole = previous.status === 'completed' || previous.status === 'incomplete'
-      if (!isWhole) throw unfit(`It is ${previous.status}.`)
-      return previous
     },
     async bring(exchange, previous) {
       const call = exchange.call!
@@ -116,6 +119,23 @@ export function buildFollowing({ responses, compacting }: FollowingParts): Follo
 export const tooLargeToKeep = (): Refusal =>
   new Refusal('body_too_large', 'to be kept', { hint: 'What is made in the background must fit what is kept.' })
 
+function findPrevious(
+  responses: Pick<Responses, 'get'>,
+  { state }: Call,
+  { caller: { accountId } }: Permit,
+): StoredResponse | undefined {
+  if (state === undefined) return undefined
+  const { previous: id, conversation, background, store } = state
+  if (conversation !== undefined) throw invalid('conversation', 'is not served: use "previous_response_id"')
+  if (background && !store) throw invalid('background', 'needs "store"')
+  if (id === undefined) return undefined
+  const previous = responses.get({ accountId, id })
+  if (previous === undefined) throw unknownResponse(id)
+  const isWhole = previous.status === 'completed' || previous.status === 'incomplete'
+  if (!isWhole) throw unfit(`It is ${previous.status}.`)
+  return previous
+}
+
 const unfit = (hint: string): Refusal => new Refusal('response_unfit', hint, { param: 'previous_response_id', hint })
 
 /** What the upstream has of it already is read again, though it is not in the body. */
@@ -135,9 +155,11 @@ interface Rewriting {
 function rewritten({ call, protocol }: Exchange, { input, keepsPrevious }: Rewriting): Call {
   const { background: _background, previous_response_id: previous, ...rest } = call!.json
   const json = { ...rest, input, ...(keepsPrevious && previous !== undefined && { previous_response_id: previous }) }
+  return { ...protocol.readCall(bodyOf(json), nowhere), state: call!.state!, asked: call!.json }
+}
+
+function bodyOf(json: Json): Buffer {
   const body = Buffer.from(JSON.stringify(json))
-  if (body.length > bounds.bodyBytesMax) {
-    throw new Refusal('body_too_large', 'with what it follows', { hint: 'So much is in it with what it follows.' })
-  }
-  return { ...protocol.readCall(body, nowhere), state: call!.state!, asked: call!.json }
+  if (body.length <= bounds.bodyBytesMax) return body
+  throw new Refusal('body_too_large', 'with what it follows', { hint: 'So much is in it with what it follows.' })
 }

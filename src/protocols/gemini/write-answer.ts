@@ -55,15 +55,24 @@ interface Telling {
   readonly logprobs: TokenProb[]
 }
 
+/** What all chunks begin with. */
+const HEAD = 'data: {"candidates":['
+
 export function openWriter(to: AnswerAsk): EventWriter {
   const writer = new AnswerWriter(to)
-  const chunk = (candidates: readonly Json[]): string => frame(writer.body(candidates))
+  // What all chunks but the last end with is turned into JSON once.
+  const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(HEAD.length)
+  const told = (tellings: readonly Telling[]): string => {
+    let text = ''
+    for (const telling of tellings) text += `${HEAD}${JSON.stringify(candidateOf(telling))}${tail}\r\n\r\n`
+    return text
+  }
   return {
-    write: event => writer.take(event).map(telling => chunk([candidateOf(telling)])).join(''),
+    write: event => told(writer.take(event)),
     end: () => {
-      const rest = writer.rest().map(telling => chunk([candidateOf(telling)])).join('')
+      const rest = told(writer.rest())
       const endings = writer.choices().map(choice => ({ ...candidateOf(emptyTelling(choice)), ...endingOf(choice) }))
-      return rest + chunk(endings)
+      return rest + frame(writer.body(endings))
     },
   }
 }
@@ -99,11 +108,9 @@ function joined(parts: readonly Json[]): Json[] {
 }
 
 function candidateOf({ choice, parts, logprobs }: Telling): Json {
-  return {
-    content: parts.length === 0 ? { role: 'model' } : { role: 'model', parts },
-    index: choice.number,
-    ...(logprobs.length > 0 && { logprobsResult: writeLogprobs(logprobs) }),
-  }
+  const content = parts.length === 0 ? { role: 'model' } : { role: 'model', parts }
+  const index = choice.number
+  return logprobs.length === 0 ? { content, index } : { content, index, logprobsResult: writeLogprobs(logprobs) }
 }
 
 function endingOf({ finish = 'other', hasBadCall, citations }: Choice): Json {
@@ -208,7 +215,7 @@ class AnswerWriter {
     }
     if (event.kind === 'delta') {
       growing.text += event.text
-      for (const token of event.logprobs ?? []) growing.logprobs.push(token)
+      if (event.logprobs !== undefined) for (const token of event.logprobs) growing.logprobs.push(token)
       if (growing.opening.part === 'text') cited.add(event.text)
       this.#bound(event.text.length)
     } else {
@@ -249,12 +256,15 @@ class AnswerWriter {
     const { text, opening, isClosed } = growing
     this.#waitingChars -= text.length
     growing.text = ''
-    growing.logprobs = []
-    const thought = opening.part === 'reasoning' ? { thought: true } : {}
+    if (growing.logprobs.length > 0) growing.logprobs = []
+    const isThought = opening.part === 'reasoning'
     const sealed = isClosed ? growing.sealed : undefined
-    if (opening.part === 'reasoning') growing.choice.thoughts.add(text, isClosed, sealed)
-    if (sealed !== undefined) return [{ text, ...thought, thoughtSignature: packSealed(sealed) }]
-    return text === '' ? [] : [{ text, ...thought }]
+    if (isThought) growing.choice.thoughts.add(text, isClosed, sealed)
+    if (sealed !== undefined) {
+      return [{ text, ...(isThought && { thought: true }), thoughtSignature: packSealed(sealed) }]
+    }
+    if (text === '') return []
+    return isThought ? [{ text, thought: true }] : [{ text }]
   }
 
   #tellCall({ text, opening, sealed, isClosed, choice }: Growing): Json[] {

@@ -23,6 +23,7 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     name: flavour.name,
     // Its last event is the end.
     lastEvent: '',
+    capName: 'max_output_tokens',
     passes,
     readCall: body => readCall(body, flavour),
     writeCall,
