@@ -118,6 +118,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
       exchange.route = stages.files.near(exchange.route, call)
       if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
+      if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
       checkModalities(exchange.call, protocol, exchange.route)
       const holdSinceMs = nowMs()
