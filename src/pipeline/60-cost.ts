@@ -21,18 +21,21 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged.usage, exchange), exchange)
+  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
 }
 
-/** Few dialects tell how often a provider searched. One that was asked to, and answered, searched at least once. */
-function withSearch(usage: Usage, { call }: Exchange): Usage {
-  const asked = (call?.searchesMax ?? 0) > 0
+/** Not every dialect tells how often a provider searched. Asked to, it searched at least once if it answered. */
+function withSearch({ usage, source }: ChargedUsage, { call, route, translation }: Exchange): Usage {
+  if (source === 'reported' && route?.spoken.tellsSearches) return usage
+  const isLost = translation?.source.notes.losses.codes.includes('web_search') ?? false
+  const asked = (call?.searchesMax ?? 0) > 0 && !isLost
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 
 /** What the answer does not count is counted by the request. What is made, and not read, only if it came. */
 function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
+  if (call?.units === undefined && call?.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
   for (const unit of units) {
     const count = call?.unitsGuess?.[unit] ?? call?.units?.[unit]

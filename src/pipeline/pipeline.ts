@@ -29,6 +29,7 @@ import { checkModalities } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
+import { bodyHash } from './body-hash.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
 export const stageOrder = [
@@ -117,7 +118,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
       exchange.route = stages.files.near(exchange.route, call)
-      if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
+      if (call.state !== undefined) {
+        exchange.call = await stages.following.bring(exchange, previous)
+        if (exchange.call !== call) exchange.cameHash = bodyHash(body) // what goes on is not what came
+      }
+      if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
       checkModalities(exchange.call, protocol, exchange.route)
       const holdSinceMs = nowMs()
