@@ -16,7 +16,8 @@ export function exactly(text: string): Check {
 
 const withoutComments = (body: Buffer): string => body.toString('latin1').replace(/^:[^\n]*\n\n/gm, '')
 
-const shown = (body: Buffer, at: number): string => JSON.stringify(body.toString('utf8', Math.max(0, at - 20), at + 200))
+const shown = (body: Buffer, at: number): string =>
+  JSON.stringify(body.toString('utf8', Math.max(0, at - 20), at + 200))
 
 export interface Said {
   /** All that its events say, one after the other. */

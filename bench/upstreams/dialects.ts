@@ -35,7 +35,8 @@ export const saidBy = (dialect: UpstreamDialect, count: number): string => words
 /** How many events of a stream say nothing. */
 const aside: Readonly<Record<UpstreamDialect, number>> = { chat: 2, messages: 5, responses: 8, gemini: 1 }
 
-const event = (type: string, fields: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
+const event = (type: string, fields: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 
 function messagesEvents(count: number): readonly string[] {
   const message = {

@@ -23,7 +23,8 @@ interface Streamed {
 const streams = Object.fromEntries(upstreamDialects.map(dialect => {
   const { events, closing, closingWithUsage } = streamAnswer(dialect, chunks)
   const [end, endWithUsage] = [closing, closingWithUsage].map(text => Buffer.from(`${framed(text)}0\r\n\r\n`))
-  return [dialect, { events: events.map(one => Buffer.from(framed(one))), closing: end, closingWithUsage: endWithUsage }]
+  const framedEvents = events.map(one => Buffer.from(framed(one)))
+  return [dialect, { events: framedEvents, closing: end, closingWithUsage: endWithUsage }]
 })) as unknown as Readonly<Record<UpstreamDialect, Streamed>>
 
 interface Peer {

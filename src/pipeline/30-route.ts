@@ -43,17 +43,13 @@ export type RouteCall = (permit: Permit, asked: Asked) => Route
 export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
   function priceOf(provider: Provider, model: Model, asked: Asked): CurrentOrFree {
-    const { protocol, serviceClass, searches, units } = asked
+    const { protocol, serviceClass, units } = asked
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(`${provider.id}/${model.id}`)
     if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('price_unknown', `${provider.id}/${model.id}`, { param: 'service_tier', hint })
-    }
-    if (searches && !hasSearch(current.price)) {
-      const hint = 'It is not known what a search by it costs.'
-      throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
     }
     if (!hasBasis(current.price, units)) {
       const hint = 'It is not known for calls of this kind.'
@@ -70,13 +66,20 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
     const channels = catalogue.channelsOf(provider.id)
     if (channels.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
     const current = priceOf(provider, model, asked)
+    const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
+    // What a caller wrote in the upstream's own dialect is not ours to change.
+    if (withoutSearch && spoken === protocol) {
+      const hint = 'It is not known what a search by it costs.'
+      throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
+    }
     const { perMille } = permit.caller
     const price: PricedOrFree =
       current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
     const keeps = provider.can.keepsResponses && spoken === protocol
     const keeper = keeps ? channels.find(({ id }) => id === asked.keptAt?.channel) : undefined
     const pinned = keeper && { channels: [keeper], follows: asked.keptAt!.upstreamId }
-    return { permit, provider, model, price, spoken, channels, ...pinned } as Route
+    const route = { permit, provider, model, price, spoken, channels, ...pinned }
+    return (withoutSearch ? { ...route, withoutSearch } : route) as Route
   }
 }
 

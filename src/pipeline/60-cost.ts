@@ -21,13 +21,15 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged.usage, exchange), exchange)
+  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
 }
 
-/** Few dialects tell how often a provider searched. One that was asked to, and answered, searched at least once. */
-function withSearch(usage: Usage, { call }: Exchange): Usage {
-  const asked = (call?.searchesMax ?? 0) > 0
+/** Not every dialect tells how often a provider searched. Asked to, it searched at least once if it answered. */
+function withSearch({ usage, source }: ChargedUsage, { call, route, translation }: Exchange): Usage {
+  if (source === 'reported' && route?.spoken.tellsSearches) return usage
+  const isLost = translation?.source.notes.losses.codes.includes('web_search') ?? false
+  const asked = (call?.searchesMax ?? 0) > 0 && !isLost
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 

@@ -60,6 +60,8 @@ export type Route = Brand<
     readonly channels: readonly Channel[]
     /** What the call follows, by its name at the only channel that has it. */
     readonly follows?: string
+    /** The caller offers a search whose price nobody knows, and does without it: it was never the caller's point. */
+    readonly withoutSearch?: boolean
   },
   'Route'
 >

@@ -122,6 +122,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         exchange.call = await stages.following.bring(exchange, previous)
         if (exchange.call !== call) exchange.cameHash = bodyHash(body) // what goes on is not what came
       }
+      if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
       checkModalities(exchange.call, protocol, exchange.route)
       const holdSinceMs = nowMs()

@@ -92,7 +92,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   const { provider, model } = hold.route
   const { losses } = source.notes
   losses.addAll(said.unread)
-  const body = from.writeConversation(said, {
+  const body = from.writeConversation(hold.route.withoutSearch ? withoutSearch(said, losses) : said, {
     model: model.id,
     traits: model.traits ?? provider.traits,
     outputTokensMax: hold.size.outputTokensMax,
@@ -105,6 +105,15 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   })
   refuseLosses(exchange.strict, losses)
   return body
+}
+
+/** Agents offer a search with every call, also where nobody could say what one costs. */
+function withoutSearch({ toolChoice, ...said }: Conversation, losses: Losses): Conversation {
+  const tools = said.tools.filter(tool => tool.kind !== 'search')
+  if (tools.length < said.tools.length) losses.add('web_search')
+  if (tools.length > 0) return { ...said, tools, ...(toolChoice && { toolChoice }) }
+  if (toolChoice?.mode === 'required') losses.add('tool_choice')
+  return { ...said, tools }
 }
 
 /** With the caller's bytes goes what was read from them. Writers that are open have taken what they need. */

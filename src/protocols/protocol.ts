@@ -19,6 +19,8 @@ export interface Protocol extends ErrorDialect {
   readonly takes?: 'json' | 'multipart' | 'nothing'
   /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */
   readonly quiet?: boolean
+  /** A whole usage tells how often the provider searched, and says nothing where it did not. */
+  readonly tellsSearches?: boolean
   /** Nobody pays for its calls, whatever the model costs. */
   readonly free?: boolean
   /** One event may hold a picture. */
@@ -137,8 +139,8 @@ export interface AnswerAsk {
   json: Readonly<Record<string, unknown>>
   readonly losses: Losses
   /**
-   * Keeps reasoning state for a caller whose dialect cannot carry it: once for each call of a tool that has any, the
-   * state of the thoughts before it in its choice, after the call before, and last its own.
+   * Keeps reasoning state for a caller who cannot carry it, or forgets it: once for each call of a tool that has any,
+   * the state of the thoughts before it in its choice, after the call before, and last its own unless it is carried.
    */
   keep?(callId: string, sealed: readonly Sealed[]): void
 }

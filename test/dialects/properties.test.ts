@@ -227,6 +227,14 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
     )
   })
 
+  test('an answer that is nested as no answer is, is none', () => {
+    const nested = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}${' '.repeat(5_000)}`
+    const body = (levels: number) => Buffer.from(`{"x":${nested(levels)},${JSON.stringify(answer).slice(1)}`)
+    expect(protocols[dialect].readAnswer(body(10))).toBeDefined()
+    expect(protocols[dialect].readAnswer(body(1_000))).toBeUndefined()
+    expect(protocols[dialect].readFrame(body(1_000).toString()).kind).toBe('garbage')
+  })
+
   const size = 64 * 1024
   const noises: Readonly<Record<string, () => Buffer>> = {
     'random bytes': () => Buffer.from(crypto.getRandomValues(new Uint8Array(size))),

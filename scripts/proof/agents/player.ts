@@ -27,13 +27,15 @@ export interface Played {
   readonly notes: string[]
   /** What should not have been. */
   readonly faults: string[]
+  /** Whether it gave opaque state with its calls, to be brought back with their results. */
+  sealed: boolean
   /** Whether it came to its last words. */
   ended: boolean
 }
 
 /** The player of one run; the file is absolute, as most agents want their paths. */
 export function playerOf(file: string): { script: Script; played: Played } {
-  const played: Played = { notes: [], faults: [], ended: false }
+  const played: Played = { notes: [], faults: [], sealed: false, ended: false }
   const script = scripted(request => turnOf(request, file, played).steps(request))
   // Cut without regard to events and characters.
   return { script: chunkSizes(97)(script), played }
@@ -50,7 +52,7 @@ function turnOf(request: ReceivedRequest, file: string, played: Played): Script 
   const { tools, results } = toldIn(dialect.name, request)
   const shell = toolFor(tools, 'shell')
   if (!shell) return aside(asked, played)
-  if (asked.stateKept === false) played.notes.push('no opaque state of the reasoning came back')
+  if (played.sealed && asked.stateKept === false) played.faults.push('the state of the reasoning did not come back')
   const change = toolFor(tools, 'edit') ?? shell
   return workOn({ asked, file, played, results, tools: { shell, change, read: toolFor(tools, 'read') ?? shell } })
 }
@@ -76,6 +78,7 @@ function workOn({ asked, file, played, results, tools }: Work): Script {
     const { off, text, state } = asked.thinking
     // As the models of the fake upstream do: as much of it as the dialect was asked to show.
     const reasoning = { text: text ? 'Look before you write.' : '', ...(!state && { state: null }) }
+    played.sealed ||= !off && state
     return speak(asked, [words], { toolCalls: calls, ...(!off && { reasoning }) })
   }
   const expectIn = (found: readonly string[], part: string): void => {

@@ -92,14 +92,14 @@ export const agents: readonly Agent[] = [
     version: '1.18.33',
     speaks: 'openai-chat',
     program: [`opencode-${platform}/bin/opencode`],
-    env: () => ({ OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
-    files: ({ url, key, model }) => ({
+    env: ({ key }) => ({ WEIR_KEY: key, OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_MODELS_FETCH: '1' }),
+    files: ({ url, model }) => ({
       '.config/opencode/opencode.json': JSON.stringify({
         provider: {
           weir: {
             npm: '@ai-sdk/openai-compatible',
             name: 'Weir',
-            options: { baseURL: `${url}/v1`, apiKey: key },
+            options: { baseURL: `${url}/v1`, apiKey: '{env:WEIR_KEY}' },
             models: { [model]: { name: model } },
           },
         },

@@ -14,7 +14,6 @@ export interface Heard {
 export interface Tap {
   readonly url: string
   heard(): readonly Heard[]
-  dump(): string
   stop(): void
 }
 
@@ -45,7 +44,6 @@ export async function startTap(target: string): Promise<Tap> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     heard: () => lines.flatMap(heardOn),
-    dump: () => lines.map(line => `${line.up}\n${line.down}`).join('\n=====\n'),
     stop() {
       server.close()
       for (const socket of sockets) socket.destroy()

@@ -19,7 +19,7 @@ const CONFIG = 'generationConfig'
 export function readConversation(call: Call): Conversation {
   const json = camelFields(call.json)
   const config = camelFields(optional(json, CONFIG, 'object') ?? {}, CONFIG)
-  const reader = new ContentsReader(readDetail(config.mediaResolution))
+  const reader = new ContentsReader(readDetail(config.mediaResolution), call.recall)
   const { unread } = reader
   for (const field of unreadFields(json, requestTable)) unread.add(field)
   // One of Google's SDKs sends it with every call.

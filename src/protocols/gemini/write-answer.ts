@@ -20,6 +20,7 @@ import { BAD_CALL, writeFinish } from './finish.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { parseObject } from './numbers.ts'
 import { UNSIGNED } from './packed.ts'
+import { Thoughts } from './thoughts.ts'
 import { writeUsage } from './usage.ts'
 
 interface Growing {
@@ -40,6 +41,8 @@ interface Choice {
   readonly waiting: Waiting[]
   readonly citations: Placed[]
   told: number
+  /** Of the thoughts since the last call. */
+  readonly thoughts: Thoughts
   finish: Finish | undefined
   hasCall: boolean
   hasBadCall: boolean
@@ -187,7 +190,7 @@ class AnswerWriter {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
     const none = { told: 0, finish: undefined, hasCall: false, hasBadCall: false }
-    const choice: Choice = { number, waiting: [], citations: [], ...none }
+    const choice: Choice = { number, waiting: [], citations: [], thoughts: new Thoughts(), ...none }
     this.#choices.set(number, choice)
     return choice
   }
@@ -256,6 +259,7 @@ class AnswerWriter {
     if (growing.logprobs.length > 0) growing.logprobs = []
     const isThought = opening.part === 'reasoning'
     const sealed = isClosed ? growing.sealed : undefined
+    if (isThought) growing.choice.thoughts.add(text, isClosed, sealed)
     if (sealed !== undefined) {
       return [{ text, ...(isThought && { thought: true }), thoughtSignature: packSealed(sealed) }]
     }
@@ -272,6 +276,8 @@ class AnswerWriter {
       this.#to.losses.add('tool_arguments')
       return []
     }
+    const thoughts = choice.thoughts.take()
+    if (thoughts.length > 0) this.#to.keep?.(opening.id, thoughts)
     const functionCall = { id: opening.id, name: opening.name, args }
     // Google wants the first call of a step signed, also when it is of another model: the next turn may be Google's.
     const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED) : packSealed(sealed)
