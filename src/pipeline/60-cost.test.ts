@@ -64,6 +64,27 @@ test('a provider that was asked to search, answered, and does not say how often,
   expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
+test('a dialect that tells of searches is believed where it tells of none, unless its report is not whole', () => {
+  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const spoken = { tellsSearches: true }
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken })
+  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
+  noteUsage(meter, { input: 1, output: 3 })
+  const isSearch = ({ what }: { readonly what: string }): boolean => what === 'search'
+  expect(cost(exchange, completed).lines.filter(isSearch)).toEqual([])
+  noteFrame(meter, { kind: 'content', outputBytes: 400, finishes: 0 }, 1)
+  expect(cost(exchange, { outcome: 'client_left', status: 499 }).lines.filter(isSearch)).toHaveLength(1)
+})
+
+test('a search that an event of a stream has told of is not forgotten by the next', () => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  noteUsage(meter, { input: 10, output: 3, searches: 2 })
+  noteUsage(meter, { input: 10, output: 5 })
+  expect(cost(exchange, completed).usage).toEqual({ input: 10, output: 5, searches: 2 })
+  noteUsage(meter, { input: 10, output: 5, searches: 3 })
+  expect(cost(exchange, completed).usage).toMatchObject({ searches: 3 })
+})
+
 test('a call that found no route, or is free, costs nothing', () => {
   for (const route of [undefined, { price: undefined }]) {
     const found: unknown = cost(exchangeOf(route).exchange, completed)

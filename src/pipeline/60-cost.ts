@@ -21,13 +21,14 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged.usage, exchange), exchange)
+  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
 }
 
-/** Few dialects tell how often a provider searched. One that was asked to, and answered, searched at least once. */
-function withSearch(usage: Usage, { call }: Exchange): Usage {
-  const asked = (call?.searchesMax ?? 0) > 0
+/** Where a dialect does not tell how often a provider searched: one that was asked to, and answered, did so once. */
+function withSearch({ usage, source }: ChargedUsage, { call, route }: Exchange): Usage {
+  const isTold = source === 'reported' && route?.spoken?.tellsSearches
+  const asked = (call?.searchesMax ?? 0) > 0 && !isTold
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 

@@ -26,6 +26,8 @@ export interface Protocol extends ErrorDialect {
   readonly passesBytes?: boolean
   /** The upstream decides whether it streams, whatever was asked for. */
   readonly mayNotStream?: boolean
+  /** Its reports of usage count what the provider searched: where one names no search, there was none. */
+  readonly tellsSearches?: boolean
   /** Headers of the caller that go to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
   /** Headers that every upstream of this dialect wants; those that pass win. */

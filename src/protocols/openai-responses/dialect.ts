@@ -23,6 +23,7 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     name: flavour.name,
     // Its last event is the end.
     lastEvent: '',
+    tellsSearches: true,
     passes,
     readCall: body => readCall(body, flavour),
     writeCall,
