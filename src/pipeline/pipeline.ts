@@ -16,7 +16,7 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import type { Background } from './background.ts'
-import type { Caller, Exchange } from './exchange.ts'
+import type { Caller, Exchange, Route } from './exchange.ts'
 import type { Following } from './following.ts'
 import { keptAt } from './following.ts'
 import type { LookBack } from './idempotency.ts'
@@ -109,11 +109,17 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const previous = stages.following.find(call, exchange.permit)
 
       timings.enter('Route')
-      const { serviceClass, searchesMax } = call
-      const asked = { name, protocol, serviceClass, searches: searchesMax > 0, units: call.units }
-      exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
+      const { permit } = exchange
+      const routed = ({ serviceClass, searchesMax, units, unpriced }: Call): Route =>
+        stages.route(permit, {
+          ...{ name, protocol, serviceClass, searches: searchesMax > 0, units, unpriced },
+          keptAt: keptAt(previous),
+        })
+      exchange.route = routed(call)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
       if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
+      // What it follows may ask for more than it does itself.
+      if (exchange.call !== call) exchange.route = routed(exchange.call)
 
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)

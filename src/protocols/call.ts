@@ -24,6 +24,8 @@ export interface Call {
   readonly inputBytes: number
   /** How often the provider may search while it answers. */
   readonly searchesMax: number
+  /** A tool of the provider's that it lets the model use, and whose price no report tells. */
+  readonly unpriced?: string
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean

@@ -8,7 +8,7 @@ import type { FormPart } from '../http/multipart.ts'
 import { boundaryOf, readForm } from '../http/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
-import { at, invalid, missing, requireModel } from './checks.ts'
+import { at, invalid, missing, otherModels, refuseFields, requireModel } from './checks.ts'
 import { isObject, readJsonObject } from './json-object.ts'
 import type { Asked } from './protocol.ts'
 import { spliced } from './splice.ts'
@@ -40,7 +40,8 @@ interface Said {
 
 /** `readFields` are those besides the model that routing and billing rest on. */
 export function readJsonCall(dialect: string, body: Buffer, readFields: readonly string[]): Call {
-  const { json, fields } = readJsonObject(body, ['model', ...readFields])
+  const { json, fields } = readJsonObject(body, ['model', ...otherModels, ...readFields])
+  refuseFields(json, otherModels)
   return sideCall(dialect, body, { json, fields, model: requireModel(json) })
 }
 
