@@ -12,7 +12,7 @@ import { spliced } from '../splice.ts'
 import { readEndUser, readTags } from '../tags.ts'
 import type { Flavour } from './flavour.ts'
 import { openaiChat } from './flavour.ts'
-import { fetchingFields, weighInput } from './input.ts'
+import { fetchingFields, hidingFields, weighInput } from './input.ts'
 import { withoutState } from './reasoning-state.ts'
 
 /** An upstream may heed either; the hold must bound both. */
@@ -24,6 +24,7 @@ const READ_FIELDS: readonly string[] = [
   ...otherModels,
   ...CAP_FIELDS,
   ...fetchingFields,
+  ...hidingFields,
 ]
 
 /** What differs between the dialects that are chat at heart. */
