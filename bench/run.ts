@@ -1,5 +1,5 @@
-// npm run bench [-- --quick] [-- --only plain|threads|stream|slow|start|ledger|idle]: measures Weir beside a bare nginx
-// and a bare Bun proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
+// npm run bench [-- --quick] [-- --only <one of the measures below>]: measures Weir beside a bare nginx and a bare Bun
+// proxy. A whole run writes RESULTS.md; a quick or partial one only prints.
 
 import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -9,10 +9,13 @@ import { measureIdle } from './measures/idle.ts'
 import { measureLedger } from './measures/ledger.ts'
 import type { Measure, Section } from './measures/measure.ts'
 import { measurePlain } from './measures/plain.ts'
+import { measurePrompt } from './measures/prompt.ts'
 import { measureSlow } from './measures/slow.ts'
 import { measureStart } from './measures/start.ts'
 import { measureStream } from './measures/stream.ts'
 import { measureThreads } from './measures/threads.ts'
+import { measureTranslatedSlow } from './measures/translated-slow.ts'
+import { measureTranslated } from './measures/translated.ts'
 import { describeMachine, writeReport } from './report.ts'
 import { makeWeirHome } from './subjects/weir-home.ts'
 import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
@@ -21,8 +24,11 @@ import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
 const measures: Readonly<Record<string, Measure>> = {
   plain: measurePlain,
   threads: measureThreads,
+  prompt: measurePrompt,
   stream: measureStream,
+  translated: measureTranslated,
   slow: measureSlow,
+  'translated-slow': measureTranslatedSlow,
   start: measureStart,
   ledger: measureLedger,
   idle: measureIdle,

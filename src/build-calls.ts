@@ -2,8 +2,10 @@
 
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
+import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
@@ -17,19 +19,24 @@ import { buildForward } from './pipeline/50-forward.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
-import { buildBackground } from './pipeline/background.ts'
-import { buildCompacting } from './pipeline/compacting.ts'
-import { buildFollowing } from './pipeline/following.ts'
+import { buildCounting } from './pipeline/counts/counting.ts'
+import { buildBackground } from './pipeline/responses/background.ts'
+import { buildCompacting } from './pipeline/responses/compacting.ts'
+import { buildFollowing } from './pipeline/responses/following.ts'
+import { FileService } from './pipeline/files.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
+import { buildLearning } from './pipeline/counts/learning.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
-import { buildResponsesAsking } from './pipeline/responses-asking.ts'
-import { keepingSettle } from './pipeline/response-keeping.ts'
+import { buildResponsesAsking } from './pipeline/responses/asking.ts'
+import { keepingSettle } from './pipeline/responses/keeping.ts'
 import { buildSettling } from './pipeline/settling.ts'
+import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
-import { buildUpstreamAsking } from './pipeline/upstream-asking.ts'
+import { buildUpstreamAsking } from './pipeline/responses/upstream-asking.ts'
+import { buildAskUpstream } from './pipeline/whole-answer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -53,11 +60,16 @@ export function buildCalls(parts: CallParts) {
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
   const following = buildFollowing({ responses: vault.responses, compacting })
+  const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
+  const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
+  const askUpstream = buildAskUpstream(upstreams.send, deadlines)
+  const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
   const stages = {
     authenticate,
-    limitRate: buildLimitRate({ limiter: new RateLimiter<number>(), nowMs }),
+    limitRate,
+    files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ catalogue, prices, dateMs }),
     following,
@@ -68,6 +80,7 @@ export function buildCalls(parts: CallParts) {
       times: world.attemptTimes,
       reasoning: vault.reasoning,
       resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),
+      onForward: exchange => learning.begin(exchange),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
@@ -77,10 +90,36 @@ export function buildCalls(parts: CallParts) {
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const runCall = buildPipeline({ stages, answering, background, leaving, underWay, nowMs, dateMs })
+  const runCall = buildPipeline({
+    ...{ stages, answering, background, underWay, nowMs, dateMs },
+    leaving: {
+      left: exchange => leaving.left(exchange),
+      over(exchange) {
+        leaving.over(exchange)
+        learning.end(exchange)
+      },
+    },
+  })
+  const countCall = buildCounting({
+    ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
+    ...{ factors: vault.factors, following, learning },
+    onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
+  })
   const responses = buildResponsesAsking({
     ...{ responses: vault.responses, background, following, compacting, dateMs },
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
   })
-  return { settling, counter, upstreams, authenticate, runCall, responses }
+  const tasks = new TaskService({
+    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
+    priceOf: version => priceOf(store, version),
+  })
+  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+}
+
+/** What was admitted under it is billed by it, however long ago that was. */
+function priceOf({ reader }: Store, version: number): Price {
+  const row = reader.price(version)
+  if (row === undefined) throw new Error(`there is no version ${version} of the prices`)
+  return readRow(row.model, version, row.price)
 }

@@ -2,49 +2,18 @@
 // of its prefix decides who may learn that, and in which dialect.
 
 import type { LedgerState } from './billing/auditor.ts'
-import type { TokenHolder } from './identity/token.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { PublicData } from './management/public-data.ts'
-import type { ResponsesAsking, StateAsk } from './pipeline/responses-asking.ts'
+import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
+import { countEndpoints } from './count-endpoints.ts'
+import type { CountCall } from './pipeline/counts/counting.ts'
+import { listDialect, modelEndpoints } from './model-endpoints.ts'
+import type { ResponsesAsking } from './pipeline/responses/asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
+import type { FileService } from './pipeline/files.ts'
+import type { TaskService } from './pipeline/tasks/tasks.ts'
 import { protocols } from './protocols/list.ts'
-import type { Protocol } from './protocols/protocol.ts'
 import { sideEndpoints } from './side-endpoints.ts'
-
-/** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
-export type Auth = 'key' | 'token' | 'nobody'
-
-export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Whole, or ending in `/*` for everything below. */
-  readonly path: string
-  /** What a path below must end with, for dialects whose paths end in a verb. */
-  readonly ending?: string
-  /** Below it stands one name, without a slash. */
-  readonly named?: boolean
-  readonly auth: Auth
-  /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
-  readonly call?: Protocol
-  readonly answer?: Answer
-}
-
-/** Undefined for something that is not there: a 404 in the dialect of the prefix. */
-export type Answer = (ask: Ask) => Answered | Promise<Answered>
-
-type Answered = Reply | Response | undefined
-
-export interface Ask extends StateAsk {
-  /** The body, a JSON text within the bounds of one. */
-  readBody(): Promise<Buffer>
-  /** Who has the management token, or the API key; only where the endpoint asks for one. */
-  readonly holder?: TokenHolder
-}
-
-export interface Reply {
-  readonly status?: number
-  readonly body: string
-  readonly contentType?: string
-}
 
 export interface Family {
   readonly prefix: string
@@ -52,13 +21,15 @@ export interface Family {
   readonly verbs?: boolean
   readonly auth: Auth
   readonly dialect: ErrorDialectName
+  /** Its answers, and so its errors, are in the dialect of whoever asks. */
+  readonly negotiates?: boolean
   /** Whether browsers of other origins may call it. */
   readonly cors: boolean
 }
 
 /** The longest prefix that fits decides. */
 export const families: readonly Family[] = [
-  { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', cors: true },
+  { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', negotiates: true, cors: true },
   { prefix: '/v1/messages', auth: 'key', dialect: 'anthropic-messages', cors: true },
   { prefix: '/v1/responses', auth: 'key', dialect: 'openai-responses', cors: true },
   { prefix: '/v1', auth: 'key', dialect: 'openai-chat', cors: true },
@@ -73,17 +44,19 @@ export const families: readonly Family[] = [
 ]
 
 export interface EndpointParts {
+  readonly countCall: CountCall
   readonly publicData: PublicData
   readonly reportKey: ReportKey
   readonly responses: ResponsesAsking
+  readonly tasks: TaskService
+  readonly files: FileService
   isReady(): boolean
   ledgerState(): LedgerState
 }
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
-  const { publicData, reportKey, isReady, ledgerState } = parts
+  const { publicData, reportKey, countCall, isReady, ledgerState } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
-  const model: Answer = ({ path }) => found(publicData.modelById(path.replace(/^.*?\/models\//, '')))
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
@@ -93,13 +66,13 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
+    ...countEndpoints(countCall),
     ...responsesEndpoints(parts.responses),
 
+    ...ownedEndpoints(parts),
+
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
-    { method: 'GET', path: '/v1/models', auth: 'nobody', answer: data(() => publicData.modelList) },
-    { method: 'GET', path: '/v1/models/*', auth: 'nobody', answer: model },
-    { method: 'GET', path: '/v1beta/openai/models', auth: 'nobody', answer: data(() => publicData.modelList) },
-    { method: 'GET', path: '/v1beta/openai/models/*', auth: 'nobody', answer: model },
+    ...modelEndpoints(publicData),
     { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },
     { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(() => publicData.providers) },
     { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },
@@ -110,6 +83,21 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
     { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(isReady(), ledgerState()) },
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
+  ]
+}
+
+/** What lies at an upstream and is one account's. */
+function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
+  const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
+  return [
+    { method: 'POST', path: task, auth: 'key', answer: ask => tasks.create(ask) },
+    { method: 'GET', path: task, auth: 'key', answer: ask => tasks.list(ask) },
+    { method: 'GET', path: `${task}/*`, auth: 'key', answer: ask => tasks.get(ask) },
+    { method: 'DELETE', path: `${task}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
+    { method: 'POST', path: file, auth: 'key', answer: ask => files.upload(ask) },
+    { method: 'GET', path: file, auth: 'key', answer: ask => files.list(ask) },
+    { method: 'GET', path: `${file}/*`, auth: 'key', answer: ask => files.get(ask) },
+    { method: 'DELETE', path: `${file}/*`, auth: 'key', answer: ask => files.delete(ask) },
   ]
 }
 
@@ -141,6 +129,11 @@ const readiness = (ready: boolean, ledger: LedgerState): Reply => ({
   status: ready ? 200 : 503,
   body: JSON.stringify({ status: ready ? 'ready' : 'not ready', ledger }),
 })
+
+/** In which dialect it speaks to whoever asks. */
+export function dialectOf({ dialect, negotiates }: Family, asked: Pick<Ask, 'header' | 'query'>): ErrorDialectName {
+  return (negotiates ? listDialect(asked) : undefined) ?? dialect
+}
 
 const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/
 

@@ -9,8 +9,9 @@ import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
-import type { Ask, Endpoint, Family } from './endpoints.ts'
-import { familyOf } from './endpoints.ts'
+import type { Answered, Ask, Endpoint } from './endpoint.ts'
+import type { Family } from './endpoints.ts'
+import { dialectOf, familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
 import { callerAddress } from './http/address.ts'
 import type { BodyBounds, BodyType } from './http/body.ts'
@@ -21,6 +22,7 @@ import { errorHeaders } from './pipeline/answer-headers.ts'
 import type { Authenticate } from './pipeline/10-authenticate.ts'
 import type { Ingress, RunCall } from './pipeline/pipeline.ts'
 import { Timings } from './pipeline/timings.ts'
+import type { ErrorDialectName } from './protocols/list.ts'
 import { errorDialects } from './protocols/list.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 
@@ -64,19 +66,10 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (unfit !== undefined) throw unfit
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
-    const reply = await endpoint.answer?.({
-      path: arrival.path,
-      query: name => arriving.query(name),
-      header: name => arriving.header(name),
-      requestId: visit.requestId,
-      queries: name => arrival.queries(name),
-      lingers: () => arrival.done(),
-      readBody: () => arriving.readBody('json'),
-      ...admitted,
-    })
+    const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
     if (reply instanceof Response) return withHeaders(reply, visit.headers)
-    const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers }
+    const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers, ...reply.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
 
@@ -90,7 +83,10 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       const allowed = preflight(arrival.headers, { ...cors, ...visit.headers })
       if (allowed !== undefined) return allowed
     }
-    const response = await answerIn(family, arrival, visit).catch(fault => turnAway(fault, family, { visit, parts }))
+    const response = await answerIn(family, arrival, visit).catch(fault => {
+      const dialect = dialectOf(family, new Arriving(arrival, parts, visit))
+      return turnAway(fault, dialect, { visit, parts })
+    })
     return cors === undefined ? response : withHeaders(response, cors)
   }
 }
@@ -99,6 +95,38 @@ function withHeaders(response: Response, headers: Readonly<Record<string, string
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
   return response
 }
+
+interface Admitting {
+  readonly arrival: Arrival
+  readonly arriving: Arriving
+  readonly visit: Visit
+  readonly admitted: Admitted
+}
+
+async function answerOf({ answer }: Endpoint, { arrival, arriving, visit, admitted }: Admitting): Promise<Answered> {
+  let isRead = false
+  const ask: Ask = {
+    callId: visit.callId,
+    path: arrival.path,
+    query: name => arriving.query(name),
+    header: name => arriving.header(name),
+    requestId: visit.requestId,
+    queries: name => arrival.queries(name),
+    lingers: () => arrival.done(),
+    readBody(type = 'json') {
+      isRead = true
+      return arriving.readBody(type)
+    },
+    ...admitted,
+  }
+  try {
+    return await answer?.(ask)
+  } finally {
+    if (isRead) arriving.done()
+  }
+}
+
+type Admitted = Pick<Ask, 'holder' | 'caller'>
 
 function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
   const root = above.slice(0, -1)
@@ -124,7 +152,7 @@ async function admit(
   auth: Endpoint['auth'],
   arrival: Arrival,
   { parts, visit, isCall }: Admission,
-): Promise<Pick<Ask, 'holder' | 'caller'>> {
+): Promise<Admitted> {
   if (auth === 'nobody') return {}
   if (auth === 'token') return { holder: await admitHolder(arrival, parts) }
   const timings = new Timings(parts.nowMs)
@@ -199,7 +227,9 @@ class Arriving implements Ingress {
 }
 
 function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
-  if (candidates.length === 0) return new Refusal('path_unknown', arrival.path)
+  // A verb of Google's that we do not have is no model that it could be read as.
+  const isVerb = arrival.method === 'POST' && /:[A-Za-z]+$/.test(arrival.path)
+  if (candidates.length === 0 || isVerb) return new Refusal('path_unknown', arrival.path)
   const allow = candidates.map(candidate => candidate.method).join(', ')
   return new Refusal('method_not_allowed', arrival.path, { headers: { allow } })
 }
@@ -218,11 +248,13 @@ function headBytes({ request, headers }: Arrival): number {
   return bytes
 }
 
-function turnAway(fault: unknown, family: Family, { visit, parts }: Pick<Admission, 'visit' | 'parts'>): Response {
+type Turning = Pick<Admission, 'visit' | 'parts'>
+
+function turnAway(fault: unknown, dialect: ErrorDialectName, { visit, parts }: Turning): Response {
   const meant = fault instanceof Refusal
   if (!meant) parts.log.error('answer failed', { request: visit.requestId, fault: describeFault(fault) })
   const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[family.dialect].writeError(speakRefusal(refusal, visit.requestId))
+  const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, visit.requestId))
   const headers = { 'content-type': 'application/json', ...visit.headers, ...errorHeaders(refusal) }
   return new Response(body, { status, headers })
 }

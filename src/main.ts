@@ -6,10 +6,12 @@ import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
 import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
+import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
 import type { LedgerState } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
+import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
@@ -106,11 +108,7 @@ interface GatewayParts {
 
 function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
-  const ledger = buildLedger({
-    writer: store.writer,
-    onShortfall: (callId, amount) =>
-      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
-  })
+  const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
   const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
@@ -119,13 +117,13 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, counter, upstreams, responses, ...calls } = buildCalls(parts)
+  const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, reportKey, responses, isReady, ledgerState }),
+    endpoints: buildEndpoints({ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     trustedProxies: config.trustedProxies,
@@ -140,16 +138,19 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.auditor.start()
+  tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  const endRest = (): void =>
+  const endRest = (): void => {
     underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the window is over') })
+    tasks.hurry()
+  }
   async function drain(): Promise<void> {
     draining = true
     log.info('draining', { underWay: underWay.size })
     const timer = setTimeout(endRest, config.drainMs)
     server.stop()
-    await underWay.whenIdle()
+    await Promise.all([underWay.whenIdle(), tasks.close()])
     clearTimeout(timer)
     await server.kill()
     await settling.close()
@@ -174,6 +175,13 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     },
   }
 }
+
+const openLedger = ({ writer }: Store, log: Log): Ledger =>
+  buildLedger({
+    writer,
+    onShortfall: (callId, amount) =>
+      log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
+  })
 
 const buildControl = (operator: Store['operator']): Handle => async (command, input) => {
   const run = Object.hasOwn(operator, command) ? operator[command] : undefined

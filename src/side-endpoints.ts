@@ -21,10 +21,16 @@ const calls: readonly (readonly [path: string, call: Protocol])[] = [
   ['/api/v3/embeddings', side['ark-embeddings']],
   ['/api/v3/embeddings/multimodal', side['ark-multimodal-embeddings']],
   ['/api/v3/images/generations', side['ark-images']],
-  ['/api/v3/tokenization', side['ark-tokenization']],
   ['/api/v3/bots/chat/completions', side['ark-bots']],
   ['/api/v3/context/create', side['ark-context-create']],
   ['/api/v3/context/chat/completions', side['ark-context-chat']],
 ]
 
-export const sideEndpoints = calls.map(([path, call]) => ({ method: 'POST', path, auth: 'key', call }) as const)
+const post = { method: 'POST', auth: 'key' } as const
+
+const embeds = ['/v1beta/*', '/v1/*'].flatMap(path => [
+  { ...post, path, ending: ':embedContent', call: side['gemini-embed'] },
+  { ...post, path, ending: ':batchEmbedContents', call: side['gemini-batch-embed'] },
+])
+
+export const sideEndpoints = [...calls.map(([path, call]) => ({ ...post, path, call })), ...embeds]

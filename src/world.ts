@@ -16,9 +16,13 @@ export interface World {
   readonly media?: GuardedFetchOptions
   /** Else as the settings say. */
   readonly silence?: Silence
+  /** How often it is looked for tasks that are due. */
+  readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
+  /** From 0 to 1, for waits that must not fall together. */
+  chance(): number
   writeLog(line: string): void
   /** The ledger's thread is gone: nothing can be promised any more. */
   onLedgerLost(detail: string): void
@@ -27,8 +31,10 @@ export interface World {
 export const realWorld: World = {
   clock: systemClock,
   attemptTimes: defaultAttemptTimes,
+  tasksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
   answeredSeconds: 30,
+  chance: Math.random,
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),
 }

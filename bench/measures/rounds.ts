@@ -8,7 +8,7 @@ import { startSubject, subjectNames } from '../subjects/subject.ts'
 import { cpuSeconds, memoryNow } from '../system/proc.ts'
 import { figure, median, percentile } from './figures.ts'
 
-const ROUNDS = 3
+export const ROUNDS = 3
 
 export interface Plan {
   readonly connections: number

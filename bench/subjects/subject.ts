@@ -38,7 +38,7 @@ export async function startSubject(name: SubjectName, setting: Setting): Promise
 export function launch(name: SubjectName, { bench, home, upstream }: Setting, port: number): Child {
   const url = `http://127.0.0.1:${upstream.port}`
   if (name === 'weir') {
-    const env = { ...home.env, PORT: String(port), OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'upstream' }
+    const env = { ...home.env, ...providersAt(url), PORT: String(port) }
     return bench.start({ name, core: SUBJECT_CORE, command: [join(root, 'bin', 'weir'), 'serve'], env })
   }
   if (name === 'bun-proxy') {
@@ -49,6 +49,14 @@ export function launch(name: SubjectName, { bench, home, upstream }: Setting, po
   return bench.start({ name, core: SUBJECT_CORE, command, env: {} })
 }
 
+/** One provider for each dialect, all at the same upstream, which knows them by their paths. */
+const providersAt = (url: string): Readonly<Record<string, string>> => ({
+  ...{ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'upstream' },
+  ...{ GROQ_BASE_URL: `${url}/v1`, GROQ_API_KEY: 'upstream' },
+  ...{ ANTHROPIC_BASE_URL: `${url}/v1`, ANTHROPIC_API_KEY: 'upstream' },
+  ...{ GEMINI_BASE_URL: `${url}/v1beta`, GEMINI_API_KEY: 'upstream' },
+})
+
 const proxyConfig = (port: number, upstreamPort: number): string => `
   upstream fast {
     server 127.0.0.1:${upstreamPort};
@@ -58,6 +66,7 @@ const proxyConfig = (port: number, upstreamPort: number): string => `
   }
   server {
     listen 127.0.0.1:${port} backlog=4096;
+    client_max_body_size 0;
     location / {
       proxy_pass http://fast;
       proxy_http_version 1.1;

@@ -1,24 +1,44 @@
-// A fast upstream that streams: `stream.ts <port> <chunks> <gap in ms>`. Every chunk is written and flushed alone, the
-// gap apart. Plain sockets, because it shares a core with the load generator. GET anything: connections accepted.
+// A fast upstream: `stream.ts <port> <chunks> <gap in ms>`. A call that wants a stream gets one in the dialect of its
+// path, every chunk written and flushed alone, the gap apart; any other gets the plain answer at once. Plain sockets,
+// because it shares a core with the load generator. GET anything: connections accepted.
 
-import { closingEvents, streamEvents } from './answers.ts'
+import { plainAnswer } from './answers.ts'
+import type { UpstreamDialect } from './dialects.ts'
+import { dialectOf, streamAnswer, upstreamDialects } from './dialects.ts'
 
 const [port, chunks, gapMs] = process.argv.slice(2).map(Number) as [number, number, number]
 
-const framed = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+const framed = (text: string): string => (text === '' ? '' : `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`)
 
 const HEAD = Buffer.from(
   'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\nTransfer-Encoding: chunked\r\n\r\n',
 )
-const EVENTS = streamEvents(chunks).map(event => Buffer.from(framed(event)))
-const CLOSING = Buffer.from(`${framed(closingEvents(false))}0\r\n\r\n`)
-const CLOSING_WITH_USAGE = Buffer.from(`${framed(closingEvents(true))}0\r\n\r\n`)
+
+interface Streamed {
+  readonly events: readonly Buffer[]
+  readonly closing: Buffer
+  readonly closingWithUsage: Buffer
+}
+
+const streams = Object.fromEntries(upstreamDialects.map(dialect => {
+  const { events, closing, closingWithUsage } = streamAnswer(dialect, chunks)
+  const [end, endWithUsage] = [closing, closingWithUsage].map(text => Buffer.from(`${framed(text)}0\r\n\r\n`))
+  const framedEvents = events.map(one => Buffer.from(framed(one)))
+  return [dialect, { events: framedEvents, closing: end, closingWithUsage: endWithUsage }]
+})) as unknown as Readonly<Record<UpstreamDialect, Streamed>>
 
 interface Peer {
-  held: Buffer
+  held: Buffer[]
+  bytes: number
   timer?: ReturnType<typeof setInterval>
 }
 type Socket = Bun.Socket<Peer>
+
+interface Request {
+  readonly method: string
+  readonly path: string
+  readonly body: Buffer
+}
 
 let accepted = 0
 
@@ -28,42 +48,60 @@ Bun.listen<Peer>({
   socket: {
     open(socket) {
       accepted++
-      socket.data = { held: Buffer.alloc(0) }
+      socket.data = { held: [], bytes: 0 }
     },
     data(socket, bytes) {
-      socket.data.held = Buffer.concat([socket.data.held, bytes])
-      const body = takeRequest(socket.data)
-      if (body === 'get') write(socket, countAnswer())
-      else if (body !== undefined) stream(socket, body)
+      socket.data.held.push(Buffer.from(bytes))
+      socket.data.bytes += bytes.length
+      const request = takeRequest(socket.data)
+      if (request === undefined) return
+      if (request.method === 'GET') write(socket, wholeAnswer(String(accepted)))
+      else answer(socket, request)
     },
     close: socket => clearInterval(socket.data.timer),
   },
 })
 
-const countAnswer = (): string =>
-  `HTTP/1.1 200 OK\r\nContent-Length: ${String(accepted).length}\r\n\r\n${accepted}`
+const wholeAnswer = (body: string): string =>
+  'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n' +
+  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
-/** The body of a request that is there whole. One at a time: nobody pipelines here. */
-function takeRequest(peer: Peer): string | undefined {
-  const end = peer.held.indexOf('\r\n\r\n')
-  if (end < 0) return undefined
-  const head = peer.held.toString('latin1', 0, end)
+/** A request that is there whole. One at a time: nobody pipelines here. */
+function takeRequest(peer: Peer): Request | undefined {
+  const [first] = peer.held as [Buffer]
+  const end = first.indexOf('\r\n\r\n')
+  if (end < 0) {
+    peer.held = [Buffer.concat(peer.held)] // a head in pieces
+    if (peer.held[0]!.length === first.length) return undefined
+    return takeRequest(peer)
+  }
+  const head = first.toString('latin1', 0, end)
   const length = Number(/^content-length: *(\d+)/im.exec(head)?.[1] ?? 0)
-  if (peer.held.length < end + 4 + length) return undefined
-  const body = head.startsWith('GET ') ? 'get' : peer.held.toString('utf8', end + 4, end + 4 + length)
-  peer.held = Buffer.alloc(0)
-  return body
+  if (peer.bytes < end + 4 + length) return undefined
+  const body = Buffer.concat(peer.held).subarray(end + 4, end + 4 + length)
+  peer.held = []
+  peer.bytes = 0
+  const [method, path] = head.split(' ', 2) as [string, string]
+  return { method, path, body }
 }
 
-function stream(socket: Socket, body: string): void {
-  const asked = JSON.parse(body) as { stream_options?: { include_usage?: boolean } }
+function answer(socket: Socket, { path, body }: Request): void {
+  const asked = JSON.parse(body.toString('utf8')) as Asked
+  const dialect = dialectOf(path)
+  if (asked.stream !== true && dialect !== 'gemini') return write(socket, wholeAnswer(plainAnswer))
+  const { events, closing, closingWithUsage } = streams[dialect]
   write(socket, HEAD)
   let next = 0
   socket.data.timer = setInterval(() => {
-    if (next < EVENTS.length) return write(socket, EVENTS[next++]!)
+    if (next < events.length) return write(socket, events[next++]!)
     clearInterval(socket.data.timer)
-    write(socket, asked.stream_options?.include_usage === true ? CLOSING_WITH_USAGE : CLOSING)
+    write(socket, asked.stream_options?.include_usage === true ? closingWithUsage : closing)
   }, gapMs)
+}
+
+interface Asked {
+  readonly stream?: boolean
+  readonly stream_options?: { readonly include_usage?: boolean }
 }
 
 /** A peer that does not take a few bytes at once is broken: it is cut off, and the load generator will say so. */

@@ -16,6 +16,13 @@ interface Side {
 
 const pictures = ['openai-images', 'openai-image-edits']
 
+/** What some cost depends on sound, size or what they are shown, which no price of ours can tell. */
+const films = [
+  ...['doubao-seedance-1-0-lite-i2v-250428', 'doubao-seedance-1-0-lite-t2v-250428', 'doubao-seedance-1-0-pro-250528'],
+  ...['doubao-seedance-1-0-pro-fast-251015', 'doubao-seedance-1-5-pro-251215', 'doubao-seedance-2-0-260128'],
+  'doubao-seedance-2-0-fast-260128',
+]
+
 const sides: Readonly<Record<string, Side>> = {
   openai: {
     from: 'openai',
@@ -29,6 +36,7 @@ const sides: Readonly<Record<string, Side>> = {
     ],
     free: ['omni-moderation-latest'],
   },
+  google: { from: 'google', models: [[['gemini-batch-embed', 'gemini-embed'], ['gemini-embedding-001']]] },
   groq: { from: 'groq', models: [[['openai-transcription'], ['whisper-large-v3', 'whisper-large-v3-turbo']]] },
   mistral: { from: 'mistral', models: [[['openai-embeddings'], ['mistral-embed']]] },
   // Without a price, so that an operator who knows one can set it.
@@ -37,6 +45,7 @@ const sides: Readonly<Record<string, Side>> = {
       [['ark-embeddings'], ['doubao-embedding-large-text-250515']],
       [['ark-multimodal-embeddings'], ['doubao-embedding-vision-250615']],
       [['ark-images'], ['doubao-seedream-4-0-250828']],
+      [['ark-tasks'], films],
     ],
   },
 }

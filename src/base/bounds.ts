@@ -88,9 +88,23 @@ export const bounds = {
   /** From its beginning; one that is not over stays. */
   taskMsMax: 30 * 24 * 3_600_000,
   tasksDueMax: 100,
+  /** How long an upstream may take to begin one, and to say how it is. */
+  taskBeginMsMax: 60_000,
+  taskLookMsMax: 20_000,
+  /** Asked for at once, of all accounts. */
+  taskLooksMax: 16,
+  /** An upstream that has never heard of a task this long after its beginning has forgotten it. */
+  taskForgottenMsMin: 24 * 3_600_000,
+  /** One that has not ended by then never will. */
+  taskUnderWayMsMax: 7 * 24 * 3_600_000,
   tasksListedMax: 500,
   keptFilesMax: 10_000,
+  keptFilesListedMax: 1_000,
   keptFileMsMax: 30 * 24 * 3_600_000,
+  /** For a provider's own count; then it is counted here. */
+  countAskedMsMax: 5_000,
+  /** Of a call that a factor is learned from. */
+  countLearnedBytesMax: 256 * 1024,
   countFactorsMax: 10_000,
   /** Counts that a factor is learned from, before the old ones fade. */
   countSamplesMax: 10_000,
@@ -100,6 +114,9 @@ export const bounds = {
   mediaUrlCharsMax: 8 * 1024,
   mediaRedirectsMax: 3,
   mediaFetchesMax: 64,
+  /** Of one call. */
+  mediaPerCallMax: 32,
+  mediaPerCallBytesMax: 64 * 1024 * 1024,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ObjectScan } from './json.ts'
-import { hasLoneSurrogate, scanObject } from './json.ts'
+import { hasLoneSurrogate, parseShallow, scanObject } from './json.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
 const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
@@ -166,5 +166,23 @@ describe('hasLoneSurrogate', () => {
     ['{"\\ud800":1}', true],
   ])('%s: %p', (text, lone) => {
     expect(hasLoneSurrogate(bytes(text))).toBe(lone)
+  })
+})
+
+describe('parseShallow', () => {
+  const deep = (open: string, levels: number, close: string): string => open.repeat(levels) + close.repeat(levels)
+
+  test('parses what JSON.parse parses', () => {
+    fc.assert(fc.property(fc.json(), text => expect(parseShallow(text, 256)).toEqual(JSON.parse(text))))
+    const brackets = JSON.stringify({ text: '[{"'.repeat(5_000), more: '\\'.repeat(4_000) })
+    expect(parseShallow(brackets, 256)).toEqual(JSON.parse(brackets))
+  })
+
+  test('throws for what is deep, before it costs anything', () => {
+    expect(() => parseShallow(deep('[', 70_000, ']'), 256)).toThrow('too deeply')
+    expect(() => parseShallow('{"a":'.repeat(70_000), 256)).toThrow('too deeply')
+    expect(() => parseShallow(`${' '.repeat(5_000)}${deep('[', 257, ']')}`, 256)).toThrow('too deeply')
+    expect(parseShallow(`${' '.repeat(5_000)}${deep('[', 256, ']')}`, 256)).toBeDefined()
+    expect(() => parseShallow('"'.padEnd(9_000, 'x'), 256)).toThrow(SyntaxError)
   })
 })

@@ -123,8 +123,12 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
   }
 }
 
+/** How each half of a pair begins where it is escaped. */
+const HALVES = [Buffer.from('\\ud'), Buffer.from('\\uD')] as const
+
 /** Whether the text holds an escaped half of a surrogate pair without its other half. */
 export function hasLoneSurrogate(bytes: Buffer): boolean {
+  if (!HALVES.some(half => bytes.includes(half))) return false // nearly always, and no other escape is looked at
   for (let at = bytes.indexOf(BACKSLASH); at >= 0; at = bytes.indexOf(BACKSLASH, at)) {
     const unit = escapedUnit(bytes, at)
     if (unit >= 0xd800 && unit <= 0xdbff) {
@@ -144,4 +148,36 @@ function escapedUnit(bytes: Buffer, at: number): number {
   if (bytes[at] !== BACKSLASH || bytes[at + 1] !== 0x75) return -1
   const unit = Number.parseInt(bytes.toString('latin1', at + 2, at + 6), 16)
   return Number.isNaN(unit) ? -1 : unit
+}
+
+/** Shorter texts cannot be deep enough to cost anything. */
+const SHALLOW_CHARS = 4_096
+
+/** Parses what we did not ask to be shallow: an upstream's answer. Throws what JSON.parse throws. */
+export function parseShallow(text: string, depthMax: number): unknown {
+  if (text.length > SHALLOW_CHARS && isDeeper(text, depthMax)) throw new SyntaxError('nested too deeply')
+  return JSON.parse(text)
+}
+
+function isDeeper(text: string, depthMax: number): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at)
+    if (char === QUOTE) at = quoteEnd(text, at)
+    else if (char === BRACE_CLOSE || char === BRACKET_CLOSE) depth--
+    else if ((char === BRACE_OPEN || char === BRACKET_OPEN) && ++depth > depthMax) return true
+  }
+  return false
+}
+
+/** Where a string that opens at `open` closes; the end of the text if it does not. */
+function quoteEnd(text: string, open: number): number {
+  for (let from = open + 1; ; ) {
+    const quote = text.indexOf('"', from)
+    if (quote < 0) return text.length
+    let slashes = 0
+    while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++
+    if (slashes % 2 === 0) return quote
+    from = quote + 1
+  }
 }

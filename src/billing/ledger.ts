@@ -9,6 +9,8 @@ import type { Writer } from '../store/writer.ts'
 
 export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'> {
   readonly amount: Nanos
+  /** Of a call, unless told: a task's outlives a crash. */
+  readonly kind?: HoldInput['kind']
   /** The part that a count of tokens could make smaller; none if they are counted. */
   readonly coarse?: Nanos
 }
@@ -42,9 +44,9 @@ export interface LedgerParts {
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ amount, coarse = noMoney, ...rest }) {
+    async hold({ amount, coarse = noMoney, kind = 'call', ...rest }) {
       const wants = `${coarse * COARSE_SHARE}` as const
-      const result = await writer.run('hold', { ...rest, kind: 'call', amount: moneyText(amount), wants })
+      const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants })
       if (result.done === 'account_unknown') throw new Error(`call ${rest.callId}: no account ${rest.accountId}`)
       return result
     },

@@ -102,7 +102,8 @@ export async function openPriceBook({ shipped, rows, writer, author }: PriceBook
   return buildPriceBook(shipped, [...rows, ...fresh])
 }
 
-function readRow(model: string, version: number, text: string): Price {
+/** What a row says. Throws where nobody can read it. */
+export function readRow(model: string, version: number, text: string): Price {
   const fail = (problem: string): never => {
     throw new Error(`version ${version} of the prices, for ${model}: ${problem}`)
   }

@@ -165,12 +165,14 @@ export function affordableOutput(size: CallSize, priced: PricedOrFree, available
 }
 
 function fixedLines(size: CallSize, top: Top): readonly Line[] {
-  return [
+  const lines: Line[] = [
     { count: size.inputTokensMax, rate: size.textOnly ? top.text : top.input },
     { count: 1, rate: eachAsRate(top.perRequest) },
     { count: size.searchesMax, rate: eachAsRate(top.perSearch) },
-    ...units.map(unit => ({ count: size.units?.[unit] ?? 0, rate: eachAsRate(top[unitFees[unit]]) })),
   ]
+  if (size.units === undefined) return lines // as of most calls, and money is slow to multiply
+  for (const unit of units) lines.push({ count: size.units[unit] ?? 0, rate: eachAsRate(top[unitFees[unit]]) })
+  return lines
 }
 
 const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, top: Top): Line => ({

@@ -47,6 +47,8 @@ const rows: readonly Row[] = [
   ['gateway_fault', '-', 'gateway_fault', 'none', 'none'],
   ['gateway_fault', '>', 'gateway_fault', 'none', 'none'],
   ['gateway_fault', '<', 'gateway_fault', 'none', 'none'],
+  ['task_ended', '>', 'task_ended', 'none', 'none'],
+  ['task_lost', '>', 'task_lost', 'none', 'none'],
   ['replayed', '-', 'replayed', 'none', 'none'],
   ['replayed', '<', 'replayed', 'none', 'none'],
 ]
@@ -72,6 +74,11 @@ test.each(rows)('%s, seen %s: %s charges %s with usage and %s without', (...row)
 test('a completed answer is charged as reported, or estimated under a rule of its own', () => {
   expect(chargedUsage(seenAs('completed', '<', reported))).toEqual(expected('completed', 'reported'))
   expect(chargedUsage(seenAs('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
+})
+
+test('a result of a task is charged as reported, or by its size under a rule of its own', () => {
+  expect(chargedUsage(seenAs('task_succeeded', '<', reported))).toEqual(expected('task_reported', 'reported'))
+  expect(chargedUsage(seenAs('task_succeeded', '<', undefined))).toEqual(expected('task_unreported', 'estimated'))
 })
 
 test('a report that came before the first word, or knows of none, does not make the words free', () => {

@@ -15,6 +15,9 @@ export const outcomes = {
   drained: 'The call was cut by a shutdown that could not wait for it.',
   gateway_fault: 'The gateway made a mistake, or could not write to its ledger.',
   replayed: 'The answer of an earlier call with the same idempotency key was given again.',
+  task_succeeded: 'A task that an upstream worked on has given its result.',
+  task_ended: 'A task ended without a result: it failed, was cancelled, or expired.',
+  task_lost: 'Nobody can tell any more how a task ended: its upstream has forgotten it, or it took too long.',
   gateway_crash: 'The gateway died during the call; the next start settles it.',
 } as const satisfies Record<string, string>
 
@@ -139,6 +142,12 @@ const rows = [
     'We cut it, so we do not estimate what it may have been worth.'],
   ['gateway_fault', 'gateway_fault', 'always', 'nothing', 'Our mistakes are ours to pay.'],
   ['replayed', 'replayed', 'always', 'nothing', 'The call that made the answer has been charged.'],
+  ['task_reported', 'task_succeeded', 'reported', 'reported', 'The provider knows best what it made.'],
+  ['task_unreported', 'task_succeeded', 'unreported', 'estimated',
+    'A result that was given is paid for: by its size and length, and never for more than was held.'],
+  ['task_ended', 'task_ended', 'always', 'nothing', 'Without a result there is nothing to pay for.'],
+  ['task_lost', 'task_lost', 'always', 'nothing',
+    'Its caller was never given a result. An upstream that merely does not answer is asked again, for seven days.'],
   ['crash_delivered', 'gateway_crash', 'checkpointed', 'checkpoint',
     'Never more than was delivered: a long stream leaves a checkpoint of that every few seconds.'],
   ['crash_undelivered', 'gateway_crash', 'always', 'nothing',

@@ -74,6 +74,8 @@ export type SpokenUsage = Counts | RawJson
 export interface ToolCall {
   readonly name: string
   readonly arguments: string
+  /** As a stream cuts the arguments, where it may; in one piece unless told. */
+  readonly cuts?: readonly string[]
   /** Made from the request unless told. */
   readonly id?: string
   /** Its place among the calls of the answer; as it stands in the list unless told. */
@@ -182,6 +184,8 @@ export const createdS = Date.UTC(2026, 0, 1) / 1000
 export const base36 = (ordinal: number): string => ordinal.toString(36).padStart(6, '0')
 
 export const textOf = (choice: Choice): string => [...choice.pieces].join('')
+
+export const argumentPieces = (call: ToolCall): readonly string[] => call.cuts ?? [call.arguments]
 
 /** The pieces that say something; beside tool calls an empty text is none. */
 export function* spokenPieces(choice: Choice): Iterable<string> {

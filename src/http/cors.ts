@@ -8,6 +8,8 @@ const EXPOSED = [
   'X-Pipeline-Adapter',
   'X-Pipeline-Breakdown',
   'X-Weir-Cap',
+  'X-Weir-Count',
+  'X-Weir-Loss',
   'X-Weir-Replayed',
   'x-request-id',
   'request-id',

@@ -55,6 +55,14 @@ describe('a request', () => {
     ])
   })
 
+  test.each(['GET', 'DELETE', 'POST'] as const)('may be a %s without a body', async method => {
+    await start((socket, all) => void (all.endsWith('\r\n\r\n') && socket.write(hello)))
+    const request = { method, url: `${peer.url}/v1/responses/resp_1?a=b`, headers: {}, body: Buffer.alloc(0) }
+    expect(await wholeOf(await client.send(request, new Stop<Error>()))).toBe('hello')
+    const words = [`${method} /v1/responses/resp_1?a=b HTTP/1.1`, `Host: 127.0.0.1:${peer.port}`]
+    expect(peer.received).toEqual([[...words, 'Connection: keep-alive', 'Content-Length: 0', '', ''].join('\r\n')])
+  })
+
   test.each([
     ['a value with a line end', { a: 'b\r\nc: d' }],
     ['a value with a bare LF', { a: 'b\nc: d' }],

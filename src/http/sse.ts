@@ -41,7 +41,8 @@ export class SseSplitter {
       if (after < 0) break
       if (end === line) {
         this.#checkSize(after - start)
-        frames.push(bytes.subarray(start, after))
+        // Mostly one event is one chunk, and a view costs more than finding its end did.
+        frames.push(start === 0 && after === bytes.length ? bytes : bytes.subarray(start, after))
         start = after
       }
       line = from = after

@@ -3,6 +3,9 @@
 import type { Price } from '../base/price.ts'
 import { caseText, rateTexts } from '../base/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
+import { protocolNamed } from '../protocols/list.ts'
+import type { ListedModel } from '../protocols/listed-model.ts'
+import { unknownDate } from '../protocols/listed-model.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -13,6 +16,8 @@ export interface PublicData {
   readonly settings: string
   /** GET /v1/models, in a shape that readers of OpenAI's and of Anthropic's list both accept. */
   readonly modelList: string
+  /** The same, for lists of other shapes. */
+  readonly listed: readonly ListedModel[]
   /** GET /v1/models/{id}; undefined for a model that cannot be called. */
   modelById(id: string): string | undefined
 }
@@ -51,6 +56,9 @@ export function buildPublicData(parts: PublicParts): PublicData {
     get modelList() {
       return now().modelList
     },
+    get listed() {
+      return now().listed
+    },
     modelById: id => now().modelById(id),
     providers: made.providers,
     settings: made.settings,
@@ -60,7 +68,8 @@ export function buildPublicData(parts: PublicParts): PublicData {
 function makePublicData(parts: PublicParts): PublicData {
   const { catalogue, site } = parts
   const offers = [...catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
-  const cards = new Map(offers.map(offer => [offer.id, modelCard(offer)]))
+  const listed = offers.map(listedModel)
+  const cards = new Map(listed.map(model => [model.id, modelCard(model)]))
   const ids = [...cards.keys()]
   return {
     models: JSON.stringify({ data: offers.map(publicModel) }),
@@ -74,6 +83,7 @@ function makePublicData(parts: PublicParts): PublicData {
       first_id: ids[0] ?? null,
       last_id: ids.at(-1) ?? null,
     }),
+    listed,
     modelById: id => (cards.has(id) ? JSON.stringify(cards.get(id)) : undefined),
   }
 }
@@ -89,15 +99,32 @@ function offersOf(provider: Provider, { catalogue, prices }: PublicParts): reado
   })
 }
 
-function modelCard({ id, provider, model }: Offer): object {
+function listedModel({ id, provider, model }: Offer): ListedModel {
+  const traits = model.traits ?? provider.traits
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  const talks = served.some(name => protocolNamed(name)?.codec !== undefined)
+  const { contextTokens, outputTokensMax } = model
+  return {
+    id,
+    name: model.name ?? model.id,
+    provider: provider.id,
+    ...(contextTokens !== undefined && { contextTokens }),
+    ...(outputTokensMax !== undefined && { outputTokensMax }),
+    ...(Object.keys(traits).length > 0 && { traits }),
+    ...(!talks && { sideOnly: served }),
+  }
+}
+
+function modelCard({ id, name, provider, sideOnly }: ListedModel): object {
   return {
     id,
     object: 'model',
-    created: 0, // a release date that is not known is the epoch, in both dialects
-    owned_by: provider.id,
+    created: unknownDate.seconds,
+    owned_by: provider,
     type: 'model',
-    display_name: model.name ?? model.id,
-    created_at: '1970-01-01T00:00:00Z',
+    display_name: name,
+    created_at: unknownDate.text,
+    ...(sideOnly && { speaks: sideOnly }),
   }
 }
 

@@ -79,6 +79,13 @@ test('a search needs a price, which may be nothing', () => {
   expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)
 })
 
+test('a translated call does without a search whose price is not known', () => {
+  const common = { protocol: protocols['openai-responses'], serviceClass: undefined, searches: true }
+  const ask = (model: string): Route => route(permit, { name: { provider: 'paid', model }, ...common })
+  expect(ask('plain').withoutSearch).toBe(true)
+  expect(ask('searching').withoutSearch).toBeUndefined()
+})
+
 test('a provider that is free is, whatever its models cost elsewhere', () => {
   expect(routeTo('own', 'local', 'priority').price).toBeUndefined()
   expect(routeTo('own', 'open').price).toBeUndefined()

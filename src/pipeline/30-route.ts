@@ -45,17 +45,13 @@ export type RouteCall = (permit: Permit, asked: Asked) => Route
 export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
   function priceOf(provider: Provider, model: Model, asked: Asked & { readonly isNative: boolean }): CurrentOrFree {
-    const { protocol, serviceClass, searches, units, unpriced, isNative } = asked
+    const { protocol, serviceClass, units, unpriced, isNative } = asked
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(`${provider.id}/${model.id}`)
     if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('price_unknown', `${provider.id}/${model.id}`, { param: 'service_tier', hint })
-    }
-    if (searches && !hasSearch(current.price)) {
-      const hint = 'It is not known what a search by it costs.'
-      throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
     }
     // No other dialect has it, so that elsewhere it is left out.
     if (unpriced !== undefined && isNative) {
@@ -71,22 +67,26 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
 
   return function route(permit, asked) {
     const { name, protocol } = asked
-    const provider = catalogue.providers.get(name.provider)
-    if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
-    const model = findModel(provider, name.model)
-    if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
+    const { provider, model } = findModel(catalogue, name)
     const spoken = dialectFor(provider, model, protocol)
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
     const channels = catalogue.channelsOf(provider.id)
     if (channels.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
     const current = priceOf(provider, model, { ...asked, isNative: spoken === protocol })
+    const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
+    // What a caller wrote in the upstream's own dialect is not ours to change.
+    if (withoutSearch && spoken === protocol) {
+      const hint = 'It is not known what a search by it costs.'
+      throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
+    }
     const { perMille } = permit.caller
     const price: PricedOrFree =
       current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
     const keeps = provider.can.keepsResponses && spoken === protocol
     const keeper = keeps ? channels.find(({ id }) => id === asked.keptAt?.channel) : undefined
     const pinned = keeper && { channels: [keeper], follows: asked.keptAt!.upstreamId }
-    return { permit, provider, model, price, spoken, channels, ...pinned } as Route
+    const route = { permit, provider, model, price, spoken, channels, ...pinned }
+    return (withoutSearch ? { ...route, withoutSearch } : route) as Route
   }
 }
 
@@ -94,13 +94,28 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
 function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
-  if (protocol.codec === undefined) return undefined
-  const name = served.find(name => provider.speaks[name] !== undefined && protocolNamed(name)?.codec !== undefined)
-  return name === undefined ? undefined : protocolNamed(name)
+  const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
+  return others.find(other => canMeet(protocol, other))
+}
+
+/** Talk is translated into talk, and vectors into vectors. */
+function canMeet({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
+  if (codec !== undefined) return other?.codec !== undefined
+  return vectors !== undefined && other?.vectors !== undefined
 }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>
 
-function findModel(provider: Provider, id: string): Model | undefined {
-  return provider.models.get(id) ?? (provider.openModels ? { id } : undefined)
+/** Throws for one that does not exist. */
+export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): Found {
+  const provider = providers.get(name.provider)
+  if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
+  const model = provider.models.get(name.model) ?? (provider.openModels ? { id: name.model } : undefined)
+  if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
+  return { provider, model }
+}
+
+interface Found {
+  readonly provider: Provider
+  readonly model: Model
 }

@@ -95,7 +95,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const clamped = await tryHold({ ...finer, outputTokensMax: cap }, cap)
       if (clamped !== undefined) return clamped
     }
-    const hint = call.uncapped ? '' : hintOf(finer, route, last)
+    const hint = call.uncapped ? '' : hintOf(finer, last, { price: route.price, capName: exchange.protocol.capName })
     throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? unheld(exchange, last)
   }
 
@@ -156,9 +156,14 @@ const hasRoom = (held: Held): held is Short => 'available' in held
 const couldFit = (size: CallSize, route: Route, held: Short): boolean =>
   affordableOutput({ ...size, inputTokensMax: 0 }, route.price, readMoney(held.available)) > 0
 
-function hintOf(size: CallSize, route: Route, held: Held): string {
-  const cap = hasRoom(held) ? affordableOutput(size, route.price, readMoney(held.available)) : 0
-  return cap > 0 ? `With max_tokens of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
+interface Hinted {
+  readonly price: Route['price']
+  readonly capName: string | undefined
+}
+
+function hintOf(size: CallSize, held: Held, { price, capName = 'max_tokens' }: Hinted): string {
+  const cap = hasRoom(held) ? affordableOutput(size, price, readMoney(held.available)) : 0
+  return cap > 0 ? `With ${capName} of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
 }
 
 const unheld = ({ requestId }: Exchange, { done }: Held): Error => new Error(`${requestId}: not held: ${done}`)

@@ -7,7 +7,6 @@ import type { OutgoingRequest } from '../http/outgoing.ts'
 import type { Call } from '../protocols/call.ts'
 import { packSealed, unpackSealed } from '../protocols/sealed.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
-import type { SpokenAt } from '../upstreams/provider.ts'
 import { applyQuirks } from '../upstreams/quirks.ts'
 import { signRequest } from '../upstreams/signing.ts'
 import type { Reasoning } from '../vault/reasoning.ts'
@@ -16,11 +15,14 @@ import type { ResolveMedia } from './media.ts'
 import { AttemptFailed } from './opening.ts'
 import type { Meeting, Translation } from './translation.ts'
 import { originOf, translationFor, writeTranslated } from './translation.ts'
+import type { VectorTranslation, WrittenVectors } from './vectors.ts'
+import { writeVectorAsk } from './vectors.ts'
 
 export interface Adapted {
   readonly request: OutgoingRequest
   /** Undefined where both sides speak the same dialect. */
   readonly translation: Translation | undefined
+  readonly vectors?: VectorTranslation
 }
 
 export interface AdaptParts {
@@ -30,6 +32,8 @@ export interface AdaptParts {
 
 /** At once where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Adapted> {
+  const asked = writeVectorAsk(meeting)
+  if (asked !== undefined) return adaptVectors(meeting, asked)
   const { accountId } = meeting.hold.route.permit.caller
   const translation = translationFor(meeting, (id, sealed) =>
     parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
@@ -38,6 +42,10 @@ export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Ad
   const request = requestTo(meeting, writeNative(meeting), meeting.exchange.passed)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
+}
+
+async function adaptVectors(meeting: Meeting, { body, vectors }: WrittenVectors): Promise<Adapted> {
+  return { request: await requestTo(meeting, body), translation: undefined, vectors }
 }
 
 async function adaptOther(parts: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {
@@ -72,8 +80,9 @@ const unsignable = ({ id }: Channel) => (fault: unknown): never => {
 
 function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {
   const { call, route } = hold
+  const spokenAt = route.provider.speaks[route.spoken.name]!
   return {
-    url: channel.baseUrl + pathOf(route.provider.speaks[route.spoken.name]!, route.model.id, call.stream),
+    url: channel.baseUrl + pathFor(call.stream ? spokenAt.stream : spokenAt.plain, route.model.id),
     headers: {
       'content-type': 'application/json',
       'accept': call.stream ? 'text/event-stream' : 'application/json',
@@ -98,6 +107,6 @@ function writeNative({ hold: { call, route, cap }, channel }: Meeting): Uint8Arr
 }
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */
-function pathOf({ plain, stream }: SpokenAt, model: string, streamed: boolean): string {
-  return (streamed ? stream : plain).replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
+export function pathFor(path: string, model: string): string {
+  return path.replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
 }

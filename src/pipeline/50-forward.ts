@@ -12,8 +12,11 @@ import type { Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
+import { releaseSaid } from './translation.ts'
 
 export interface ForwardParts extends AttemptParts {
+  /** Sees every call before it goes upstream, while its words are there. */
+  onForward(exchange: Exchange): void
   onAttemptFailed(channelId: string, detail: string): void
 }
 
@@ -22,6 +25,7 @@ export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
 export function buildForward(parts: ForwardParts): Forward {
   return async function forward(hold, exchange) {
     const { timings, attempts } = exchange
+    parts.onForward(exchange)
     let last: AttemptFailed | undefined
     for (;;) {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
@@ -36,6 +40,7 @@ export function buildForward(parts: ForwardParts): Forward {
         note('answered')
         exchange.firstMs = timings.nowMs()
         releaseBody(hold.call)
+        releaseSaid(exchange)
         return opened
       } catch (fault) {
         note(fault instanceof AttemptFailed ? fault.verdict : 'broken')

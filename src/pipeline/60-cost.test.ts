@@ -16,7 +16,8 @@ const priced: Priced = { price, version: 7, perMille: 1_500n, serviceClass: 'pri
 
 function exchangeOf(route: object | undefined) {
   const meter = { ...freshMeter(), forwarded: true, outputBytes: 40, content: true }
-  return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route } as unknown as Exchange, meter }
+  const found = route && { spoken: {}, ...route }
+  return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route: found } as unknown as Exchange, meter }
 }
 
 const completed = { outcome: 'completed', status: 200 } as const
@@ -64,16 +65,23 @@ test('a provider that was asked to search, answered, and does not say how often,
   expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
-test('a dialect that tells of searches is believed where it tells of none, unless its report is not whole', () => {
+test('where a usage tells the searches, none that is told is none', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const spoken = { tellsSearches: true }
   const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
-  noteUsage(meter, { input: 1, output: 3 })
-  const isSearch = ({ what }: { readonly what: string }): boolean => what === 'search'
-  expect(cost(exchange, completed).lines.filter(isSearch)).toEqual([])
-  noteFrame(meter, { kind: 'content', outputBytes: 400, finishes: 0 }, 1)
-  expect(cost(exchange, { outcome: 'client_left', status: 499 }).lines.filter(isSearch)).toHaveLength(1)
+  expect(cost(exchange, completed)).toMatchObject({ source: 'estimated', usage: { searches: 1 } })
+  noteUsage(meter, { input: 0, output: 3 })
+  expect(cost(exchange, completed).usage.searches).toBeUndefined()
+})
+
+test('a search that was lost in translation was not made', () => {
+  const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
+  const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
+  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 }, translation })
+  noteUsage(meter, { input: 0, output: 3 })
+  expect(cost(exchange, completed).usage.searches).toBeUndefined()
 })
 
 test('a search that an event of a stream has told of is not forgotten by the next', () => {

@@ -26,10 +26,11 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
 }
 
-/** Where a dialect does not tell how often a provider searched: one that was asked to, and answered, did so once. */
-function withSearch({ usage, source }: ChargedUsage, { call, route }: Exchange): Usage {
-  const isTold = source === 'reported' && route?.spoken?.tellsSearches
-  const asked = (call?.searchesMax ?? 0) > 0 && !isTold
+/** Not every dialect tells how often a provider searched. Asked to, it searched at least once if it answered. */
+function withSearch({ usage, source }: ChargedUsage, { call, route, translation }: Exchange): Usage {
+  if (source === 'reported' && route?.spoken.tellsSearches) return usage
+  const isLost = translation?.source.notes.losses.codes.includes('web_search') ?? false
+  const asked = (call?.searchesMax ?? 0) > 0 && !isLost
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 

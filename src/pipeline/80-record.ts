@@ -5,7 +5,9 @@ import { inputTokens, outputTokens } from '../base/usage.ts'
 import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
+import { bodyHash } from './body-hash.ts'
 import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
+import { lossesOf } from './exchange.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -17,6 +19,8 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
   const { timings, attempts } = exchange
   return {
     ...draftOf(exchange),
+    cameHash: exchange.cameHash ?? hashOfUnsent(exchange),
+    wentHash: exchange.wentHash ?? null,
     ...usageOf(cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
@@ -41,8 +45,8 @@ const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what,
 
 /** What is known of a call before it is forwarded. */
 export function draftOf(exchange: Exchange): RecordDraft {
-  const { protocol, route, call, tags, translation } = exchange
-  const losses = translation?.source.notes.losses.codes ?? []
+  const { protocol, route, call, tags } = exchange
+  const losses = lossesOf(exchange)
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
@@ -52,10 +56,11 @@ export function draftOf(exchange: Exchange): RecordDraft {
     endUser: call?.endUser ?? null,
     tags: tags ?? null,
     loss: losses.length === 0 ? null : losses.join(),
-    cameHash: exchange.cameHash ?? null,
-    wentHash: exchange.wentHash ?? null,
   }
 }
+
+/** Of a call that was never forwarded; the others were hashed then. */
+const hashOfUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : bodyHash(call.body))
 
 export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): RecordUsage {
   return {

@@ -5,6 +5,7 @@ import type { Refusal } from '../base/errors.ts'
 import { errorRows } from '../base/errors.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Exchange } from './exchange.ts'
+import { lossesOf } from './exchange.ts'
 
 /** The head of every answer of a call. */
 export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
@@ -15,7 +16,7 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   }
   if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
-  const told = exchange.translation?.source.notes.losses.codes ?? []
+  const told = lossesOf(exchange)
   const losses = exchange.unkept ? [...told, 'store'] : told
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)

@@ -8,6 +8,7 @@ import type { Send } from '../http/outgoing.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
 import { bodyHash } from './body-hash.ts'
+import type { Exchange } from './exchange.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed, openAnswer } from './opening.ts'
 import type { Meeting } from './translation.ts'
@@ -41,15 +42,17 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   const { meter } = exchange
   const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
-  const { request, translation } = await adapted(parts, { hold, exchange, channel })
+  const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
-  exchange.wentHash = bodyHash(request.body)
+  exchange.vectors = vectors
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   try {
-    const incoming = await parts.send({ ...request, onSend }, watch.stop)
+    const sent = parts.send({ ...request, onSend }, watch.stop)
+    noteBodies(exchange, hold.call.body, request.body)
+    const incoming = await sent
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
@@ -62,6 +65,12 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
   } finally {
     timings.add('fwd', adaptSinceMs)
   }
+}
+
+/** While the upstream reads: hashing a megabyte takes as long as parsing it. */
+function noteBodies(exchange: Exchange, came: Uint8Array, went: Uint8Array): void {
+  exchange.cameHash ??= bodyHash(came)
+  exchange.wentHash = bodyHash(went)
 }
 
 /** What cannot be put into the upstream's dialect is the caller's to change: no other channel is tried. */

@@ -22,6 +22,9 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
   upstream_too_slow: 'upstream_failed',
 }
 
+/** What a refusal means for the bill, where nobody left and nothing was cut. */
+export const outcomeOf = (code: ErrorCode): Outcome => outcomes[code] ?? 'refused'
+
 /** What the caller is told: why the call was stopped, else what was thrown; our fault, if we did not mean it. */
 export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
   const stopped = exchange.stop.reason?.refusal
@@ -35,7 +38,7 @@ const leftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
   const { reason } = exchange.stop
   if (reason === callerLeft) return leftEnding
-  return { outcome: reason?.outcome ?? outcomes[refusal.code] ?? 'refused', status, error: refusal.code }
+  return { outcome: reason?.outcome ?? outcomeOf(refusal.code), status, error: refusal.code }
 }
 
 /** A refusal is an ordinary day; anything else is ours to mend. */

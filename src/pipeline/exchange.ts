@@ -17,12 +17,13 @@ import type { Tried } from '../routing/attempts.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 import type { Claim } from './idempotency.ts'
-import type { KeptCall } from './kept-call.ts'
+import type { KeptCall } from './responses/kept-call.ts'
 import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
-import type { Renaming } from './renaming.ts'
+import type { Renaming } from './responses/renaming.ts'
 import type { Timings } from './timings.ts'
 import type { Translation } from './translation.ts'
+import type { VectorTranslation } from './vectors.ts'
 
 /** Proves who calls. Made in 10-authenticate. */
 export type Caller = Brand<
@@ -59,6 +60,8 @@ export type Route = Brand<
     readonly channels: readonly Channel[]
     /** What the call follows, by its name at the only channel that has it. */
     readonly follows?: string
+    /** The caller offers a search whose price nobody knows, and does without it: it was never the caller's point. */
+    readonly withoutSearch?: boolean
   },
   'Route'
 >
@@ -121,10 +124,12 @@ export interface Exchange {
   framing?: Framing | undefined
   /** The caller would rather be refused than lose something in translation. */
   strict?: boolean
-  /** What the call means, once a translation has asked. */
-  said?: Conversation
+  /** What the call means, once a translation has asked and until an answer is there. */
+  said?: Conversation | undefined
   /** Of the attempt under way, where its upstream speaks another dialect. */
   translation?: Translation | undefined
+  /** The same of embeddings. */
+  vectors?: VectorTranslation | undefined
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
   /** It came with an idempotency key. */
@@ -142,6 +147,8 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
+  /** What we count of its input, for a call that is learned from. */
+  counted?: Promise<number | undefined>
   /** When the first content, or a whole plain answer, was in hand. */
   firstMs?: number
   /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
@@ -159,6 +166,11 @@ export interface StopReason {
   readonly outcome: Outcome
   /** Nothing for a caller that is gone. */
   readonly refusal?: Refusal
+}
+
+/** What the translation of the attempt under way could not carry. */
+export function lossesOf({ translation, vectors }: Exchange): readonly string[] {
+  return (translation?.source.notes.losses ?? vectors?.losses)?.codes ?? []
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }

@@ -1,5 +1,7 @@
 // What lies at the addresses that a conversation names, for an upstream whose dialect must hold it itself.
 
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
 import type { FetchMedia } from '../http/guarded-fetch.ts'
 import type { Conversation, Part } from '../protocols/conversation.ts'
@@ -13,20 +15,51 @@ export type ResolveMedia = (said: Conversation, codec: Codec, stop: Stop<StopRea
 const none: Media = new Map()
 const over = new Error('the call is over')
 
+/** Of one call at a time: by so many of the largest the bound on all of them can be overshot. */
+const LANES = 4
+
 export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
-  return async function resolveMedia(said, codec, stop) {
-    if (codec.mustHold === undefined) return none
-    const urls = new Set<string>()
-    for (const { parts } of said.turns) for (const part of parts) addUrls(part, codec.mustHold, urls)
-    if (urls.size === 0) return none
-    const fetching = new Stop<Error>()
-    stop.onStop(() => fetching.stop(over))
-    const found = [...urls].map(async url => {
-      const { mime, bytes } = await fetchMedia(url, fetching)
-      return [url, { mime, base64: bytes.toString('base64') }] as const
-    })
-    return new Map(await stop.during(Promise.all(found)))
+  /** Each that is fetched counts against what all may hold together. */
+  async function fetchAll(urls: Set<string>, fetching: Stop<Error>): Promise<Media> {
+    const found = new Map<string, { readonly mime: string; readonly base64: string }>()
+    const waiting = urls.values()
+    let bytesLeft: number = bounds.mediaPerCallBytesMax
+    async function lane(): Promise<void> {
+      for (const url of waiting) {
+        const { mime, bytes } = await fetchMedia(url, fetching)
+        bytesLeft -= bytes.length
+        if (bytesLeft < 0) throw tooMuch(`all of it is larger than ${bounds.mediaPerCallBytesMax} bytes`)
+        found.set(url, { mime, base64: bytes.toString('base64') })
+      }
+    }
+    await Promise.all(Array.from({ length: LANES }, lane))
+    return found
   }
+
+  return async function resolveMedia(said, codec, stop) {
+    const urls = addressesIn(said, codec)
+    if (urls.size === 0) return none
+    if (urls.size > bounds.mediaPerCallMax) throw tooMuch(`there are more than ${bounds.mediaPerCallMax} addresses`)
+    const fetching = new Stop<Error>()
+    const end = (): void => fetching.stop(over)
+    stop.onStop(end)
+    try {
+      return await stop.during(fetchAll(urls, fetching))
+    } finally {
+      stop.forget(end)
+      end() // where one fails, nobody needs the others
+    }
+  }
+}
+
+const tooMuch = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
+
+/** Those whose contents must stand in a request of this dialect. */
+export function addressesIn({ turns }: Conversation, { mustHold }: Codec): Set<string> {
+  const urls = new Set<string>()
+  if (mustHold === undefined) return urls
+  for (const { parts } of turns) for (const part of parts) addUrls(part, mustHold, urls)
+  return urls
 }
 
 function addUrls(part: Part, mustHold: NonNullable<Codec['mustHold']>, urls: Set<string>): void {

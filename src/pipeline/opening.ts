@@ -142,7 +142,8 @@ interface Whole {
 
 /** As its caller is to get it. */
 function wholeAnswer({ exchange, stream }: Opening, { json: read, body, contentType }: Whole): OpenedPlain {
-  const { translation, renaming } = exchange
+  const { translation, vectors, renaming } = exchange
+  if (vectors !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: vectors.writeAnswer(body) }
   if (translation === undefined) return { kind: 'plain', contentType, body: renaming?.whole(read) ?? body }
   const json = read ?? (JSON.parse(body.toString('utf8')) as unknown)
   if (stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
@@ -204,8 +205,9 @@ async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Prom
 }
 
 /** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
-export function wordsFor({ translation }: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
-  return translation === undefined ? { status, message, ...names } : { status, message }
+export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
+  const isSame = exchange.translation === undefined && exchange.vectors === undefined
+  return isSame ? { status, message, ...names } : { status, message }
 }
 
 /** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */

@@ -15,18 +15,20 @@ import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
-import type { Background } from './background.ts'
+import type { Background } from './responses/background.ts'
 import type { Caller, Exchange, Route } from './exchange.ts'
-import type { Following } from './following.ts'
-import { keptAt } from './following.ts'
+import type { FileService } from './files.ts'
+import type { Following } from './responses/following.ts'
+import { keptAt } from './responses/following.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
+import { checkModalities } from './modalities.ts'
+import { passedHeaders } from './passed-headers.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
-import { bodyHash } from './body-hash.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
 export const stageOrder = [
@@ -47,6 +49,7 @@ export interface Stages {
   readonly lookBack: LookBack
   readonly route: RouteCall
   readonly following: Following
+  readonly files: Pick<FileService, 'near'>
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -71,7 +74,7 @@ export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
   readonly background: Background
-  readonly leaving: Leaving
+  readonly leaving: Pick<Leaving, 'left' | 'over'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   nowMs(): number
@@ -117,10 +120,13 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         })
       exchange.route = routed(call)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
+      exchange.route = stages.files.near(exchange.route, call)
       if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
       // What it follows may ask for more than it does itself.
-      if (exchange.call !== call) exchange.route = routed(exchange.call)
+      if (exchange.call !== call) exchange.route = stages.files.near(routed(exchange.call), exchange.call)
+      if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
+      checkModalities(exchange.call, protocol, exchange.route)
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)
@@ -170,24 +176,12 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }:
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller, claim, body)
-  exchange.cameHash = bodyHash(body)
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder
-}
-
-/** Visible characters only, and no more than a head may have. */
-function passedHeaders({ passes }: Protocol, ingress: Ingress): Record<string, string> | undefined {
-  if (passes === undefined) return undefined
-  const passed: Record<string, string> = {}
-  for (const name of passes) {
-    const value = ingress.header(name)
-    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) passed[name] = value
-  }
-  return passed
 }
 
 interface Asked {

@@ -107,7 +107,7 @@ async function relayUntilTerminal(
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
     const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
-    holdBack(held, closing, eventBytesMax(exchange.protocol))
+    if (closing.length > 0) holdBack(held, closing, eventBytesMax(exchange.protocol))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
     exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)

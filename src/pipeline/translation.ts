@@ -12,6 +12,7 @@ import { Losses } from '../protocols/losses.ts'
 import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Exchange, Hold } from './exchange.ts'
+import { refuseLosses } from './vectors.ts'
 
 export interface Translation {
   /** The upstream's side. */
@@ -91,7 +92,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   const { provider, model } = hold.route
   const { losses } = source.notes
   losses.addAll(said.unread)
-  const body = from.writeConversation(said, {
+  const body = from.writeConversation(hold.route.withoutSearch ? withoutSearch(said, losses) : said, {
     model: model.id,
     traits: model.traits ?? provider.traits,
     outputTokensMax: hold.size.outputTokensMax,
@@ -102,10 +103,24 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
     media,
     notes: source.notes,
   })
-  if (exchange.strict && losses.codes.length > 0) {
-    throw new Refusal('translation_loses', losses.codes.join(), { hint: `It would lose: ${losses.codes.join(', ')}.` })
-  }
+  refuseLosses(exchange.strict, losses)
   return body
+}
+
+/** Agents offer a search with every call, also where nobody could say what one costs. */
+function withoutSearch({ toolChoice, ...said }: Conversation, losses: Losses): Conversation {
+  const tools = said.tools.filter(tool => tool.kind !== 'search')
+  if (tools.length < said.tools.length) losses.add('web_search')
+  if (tools.length > 0) return { ...said, tools, ...(toolChoice && { toolChoice }) }
+  if (toolChoice?.mode === 'required') losses.add('tool_choice')
+  return { ...said, tools }
+}
+
+/** With the caller's bytes goes what was read from them. Writers that are open have taken what they need. */
+export function releaseSaid(exchange: Exchange): void {
+  if (exchange.translation === undefined) return
+  exchange.said = undefined
+  exchange.translation.ask.json = unsaid
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {
@@ -185,3 +200,4 @@ export function tellWhole(translation: Translation, json: unknown): Buffer {
 }
 
 const nothing = Buffer.alloc(0)
+const unsaid: Readonly<Record<string, unknown>> = {}

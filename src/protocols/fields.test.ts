@@ -4,8 +4,8 @@ import { expect, test } from 'bun:test'
 import { unreadFields } from './fields.ts'
 
 test('a field that says nothing is not lost', () => {
-  const json = { read: 1, moot: 2, lost: 3, unknown: {}, none: null, empty: [], list: [0], undefined }
+  const json = { read: 1, moot: 2, lost: 3, unknown: {}, none: null, empty: [], undefined }
   const table = { read: 'read', moot: 'moot', lost: 'lost' } as const
-  expect(unreadFields(json, table)).toEqual(['lost', 'unknown', 'list'])
-  expect(unreadFields(json, table, 'at')).toEqual(['at.lost', 'at.unknown', 'at.list'])
+  expect(unreadFields(json, table)).toEqual(['lost', 'unknown', 'empty'])
+  expect(unreadFields(json, table, 'at')).toEqual(['at.lost', 'at.unknown', 'at.empty'])
 })

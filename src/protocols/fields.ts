@@ -6,12 +6,11 @@
  */
 export type FieldTable = Readonly<Record<string, 'read' | 'moot' | 'lost'>>
 
-/** The paths of the fields that are there and not carried. Null is absent, and so is an empty list. */
+/** The paths of the fields that are there and not carried. Null is absent. */
 export function unreadFields(json: Readonly<Record<string, unknown>>, table: FieldTable, path = ''): string[] {
   const unread: string[] = []
   for (const name in json) {
-    const value = json[name]
-    if (value === null || value === undefined || (Array.isArray(value) && value.length === 0)) continue
+    if (json[name] === null || json[name] === undefined) continue
     const fate = Object.hasOwn(table, name) ? table[name] : 'lost'
     if (fate === 'lost') unread.push(path === '' ? name : `${path}.${name}`)
   }

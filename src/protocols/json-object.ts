@@ -4,7 +4,7 @@
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { FieldSpan } from '../base/json.ts'
-import { hasLoneSurrogate, scanObject } from '../base/json.ts'
+import { hasLoneSurrogate, parseShallow, scanObject } from '../base/json.ts'
 
 export const scanBounds = { depthMax: bounds.jsonDepthMax, valuesMax: bounds.jsonValuesMax }
 
@@ -52,6 +52,9 @@ function parse(body: Buffer): unknown {
     throw new Refusal('json_invalid', 'JSON.parse')
   }
 }
+
+/** What an upstream says, parsed. Throws for what is no JSON, or as deep as no answer is. */
+export const parseAnswer = (text: string): unknown => parseShallow(text, bounds.jsonDepthMax)
 
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -9,6 +9,7 @@ import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Conversation, MediaPart, Source } from './conversation.ts'
 import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
+import type { VectorCodec } from './vectors.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
 export interface Protocol extends ErrorDialect {
@@ -18,6 +19,8 @@ export interface Protocol extends ErrorDialect {
   readonly takes?: 'json' | 'multipart' | 'nothing'
   /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */
   readonly quiet?: boolean
+  /** A whole usage tells how often the provider searched, and says nothing where it did not. */
+  readonly tellsSearches?: boolean
   /** Nobody pays for its calls, whatever the model costs. */
   readonly free?: boolean
   /** One event may hold a picture. */
@@ -26,8 +29,8 @@ export interface Protocol extends ErrorDialect {
   readonly passesBytes?: boolean
   /** The upstream decides whether it streams, whatever was asked for. */
   readonly mayNotStream?: boolean
-  /** Its reports of usage count what the provider searched: where one names no search, there was none. */
-  readonly tellsSearches?: boolean
+  /** The caller's own name of a cap on the output; `max_tokens` unless told. */
+  readonly capName?: string
   /** Headers of the caller that go to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
   /** Headers that every upstream of this dialect wants; those that pass win. */
@@ -47,6 +50,8 @@ export interface Protocol extends ErrorDialect {
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
   /** How its meaning is read and written; absent for one that is only ever passed on. */
   readonly codec?: Codec
+  /** The same, of what makes vectors of texts. */
+  readonly vectors?: VectorCodec
 }
 
 /** How the data of events travel without being events. It has state: one for each stream. */
@@ -130,12 +135,12 @@ export interface AnswerAsk {
   readonly createdS: number
   readonly wantsUsage: boolean
   readonly choices: number
-  /** The caller's own request, for dialects whose answers repeat it. */
-  readonly json: Readonly<Record<string, unknown>>
+  /** The caller's own request, for dialects whose answers repeat it; gone once a writer is open and has content. */
+  json: Readonly<Record<string, unknown>>
   readonly losses: Losses
   /**
-   * Keeps reasoning state for a caller whose dialect cannot carry it: once for each call of a tool that has any, the
-   * state of the thoughts before it in its choice, after the call before, and last its own.
+   * Keeps reasoning state for a caller who cannot carry it, or forgets it: once for each call of a tool that has any,
+   * the state of the thoughts before it in its choice, after the call before, and last its own unless it is carried.
    */
   keep?(callId: string, sealed: readonly Sealed[]): void
 }

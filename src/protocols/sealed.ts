@@ -14,14 +14,16 @@ export interface Sealed {
   readonly value: string
   /** The item that it belonged to, where items have names. */
   readonly id?: string
+  /** The thoughts that it is of, where it is kept for a caller that brings back neither. */
+  readonly text?: string
 }
 
 /** How every packed state begins: base64 of `weir1{`. No provider's own state does. */
 export const packedMark = 'd2VpcjF7'
 
 /** In the alphabet of base64, because some SDKs decode the field that it travels in. */
-export function packSealed({ origin, form, value, id }: Sealed): string {
-  return Buffer.from(`weir1${JSON.stringify({ o: origin, f: form, v: value, i: id })}`).toString('base64')
+export function packSealed({ origin, form, value, id, text }: Sealed): string {
+  return Buffer.from(`weir1${JSON.stringify({ o: origin, f: form, v: value, i: id, t: text })}`).toString('base64')
 }
 
 const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'thought', 'shown']
@@ -31,13 +33,14 @@ export function unpackSealed(text: unknown): Sealed | undefined {
   if (typeof text !== 'string' || !text.startsWith(packedMark)) return undefined
   try {
     const packed = JSON.parse(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
-    const { o: origin, f: form, v: value, i: id } = packed
+    const { o: origin, f: form, v: value, i: id, t: said } = packed
     if (!forms.includes(form) || typeof value !== 'string') return undefined
     return {
       form: form as Sealed['form'],
       value,
       ...(typeof origin === 'string' && { origin }),
       ...(typeof id === 'string' && { id }),
+      ...(typeof said === 'string' && { text: said }),
     }
   } catch {
     return undefined
@@ -49,4 +52,5 @@ interface Packed {
   readonly f?: unknown
   readonly v?: unknown
   readonly i?: unknown
+  readonly t?: unknown
 }

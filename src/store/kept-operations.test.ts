@@ -170,7 +170,7 @@ test('reasoning state and files: the newest counts, for their account, for their
 describe('a task', () => {
   const task = (callId: number, more: Partial<Input<'createTask'>> = {}): Input<'createTask'> => ({
     ...{ callId, accountId: alice, id: `cgt-${callId}`, keyId: 1, provider: 'p', model: 'm', channel: 'p#1' },
-    ...{ createdMs: nowMs, dueMs: nowMs + 100, expiresMs: nowMs + 1_000, ...more },
+    ...{ admitted: '{}', createdMs: nowMs, dueMs: nowMs + 100, expiresMs: nowMs + 1_000, ...more },
   })
   const change = (callId: number, more: Partial<Input<'changeTask'>>) =>
     books.run.changeTask({ callId, status: 'running', dueMs: nowMs + 5, updatedMs: nowMs, sealed: null, ...more }).done

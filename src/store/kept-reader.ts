@@ -12,6 +12,12 @@ export interface ResponseRow extends ResponseFacts {
   readonly sealed: Uint8Array | null
 }
 
+export interface FileRow {
+  readonly id: string
+  /** That it lies at. */
+  readonly channel: string
+}
+
 export interface TaskRow extends TaskFacts {
   readonly upstreamId: string | null
   readonly status: TaskStatus
@@ -26,6 +32,8 @@ export interface TaskFilter {
   readonly status?: TaskStatus | undefined
   readonly model?: string | undefined
   readonly ids?: readonly string[] | undefined
+  /** As it was asked for; one that asked for none has `default`. */
+  readonly serviceTier?: string | undefined
   readonly limit: number
   readonly offset: number
 }
@@ -36,16 +44,20 @@ type Value = string | number | null
 const TASK = 'SELECT * FROM task WHERE '
 // One whose creation nobody has answered for yet is nobody's to see.
 const LISTED = `account_id = ?1 AND upstream_id IS NOT NULL AND (?2 IS NULL OR status = ?2)
-  AND (?3 IS NULL OR model = ?3) AND (?4 IS NULL OR id IN (SELECT value FROM json_each(?4)))`
+  AND (?3 IS NULL OR model = ?3) AND (?4 IS NULL OR id IN (SELECT value FROM json_each(?4)))
+  AND (?5 IS NULL OR coalesce(admitted ->> '$.tier', 'default') = ?5)`
 
 export class KeptReader {
   readonly #response
   readonly #reasoning
   readonly #file
+  readonly #files
   readonly #task
   readonly #listTasks
   readonly #countTasks
   readonly #dueTasks
+  readonly #unbegunTasks
+  readonly #taskOfCall
   readonly #factors
 
   constructor(db: Database) {
@@ -54,10 +66,15 @@ export class KeptReader {
     this.#response = query('SELECT * FROM kept_response WHERE '.concat(owned))
     this.#reasoning = query('SELECT sealed FROM kept_reasoning WHERE '.concat(owned))
     this.#file = query('SELECT channel FROM kept_file WHERE '.concat(owned))
+    this.#files = query(
+      'SELECT id, channel FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2 ORDER BY seq DESC LIMIT ?3',
+    )
     this.#task = query(TASK.concat('account_id = ?1 AND id = ?2'))
-    this.#listTasks = query(TASK.concat(LISTED, ' ORDER BY call_id DESC LIMIT ?5 OFFSET ?6'))
+    this.#listTasks = query(TASK.concat(LISTED, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
     this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(LISTED))
     this.#dueTasks = query(TASK.concat('due_ms <= ?1 ORDER BY due_ms LIMIT ?2'))
+    this.#unbegunTasks = query(TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL LIMIT ?1'))
+    this.#taskOfCall = query(TASK.concat('call_id = ?1 AND account_id = ?2'))
     this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
   }
 
@@ -75,14 +92,20 @@ export class KeptReader {
     return this.#file.get(accountId, id, nowMs)?.channel as string | undefined
   }
 
+  /** Of one account, the newest first. */
+  files(accountId: number, nowMs: number, limit: number): readonly FileRow[] {
+    return this.#files.all(accountId, nowMs, limit) as unknown as FileRow[]
+  }
+
   task({ accountId, id }: KeptId): TaskRow | undefined {
     const row = this.#task.get(accountId, id)
     return row === null ? undefined : taskOf(row)
   }
 
   /** Newest first, and how many there are in all. */
-  tasks(accountId: number, { status, model, ids, limit, offset }: TaskFilter): [readonly TaskRow[], number] {
-    const named = [accountId, status ?? null, model ?? null, ids === undefined ? null : JSON.stringify(ids)]
+  tasks(accountId: number, filter: TaskFilter): [readonly TaskRow[], number] {
+    const { status = null, model = null, ids, serviceTier = null, limit, offset } = filter
+    const named = [accountId, status, model, ids === undefined ? null : JSON.stringify(ids), serviceTier]
     const rows = this.#listTasks.all(...named, limit, offset)
     return [rows.map(taskOf), Number(this.#countTasks.get(...named)!.n)]
   }
@@ -90,6 +113,16 @@ export class KeptReader {
   /** Of all accounts, the longest due first. */
   dueTasks(nowMs: number, limit: number): readonly TaskRow[] {
     return this.#dueTasks.all(nowMs, limit).map(taskOf)
+  }
+
+  /** Those that no upstream is known to have begun, of all accounts. */
+  unbegunTasks(limit: number): readonly TaskRow[] {
+    return this.#unbegunTasks.all(limit).map(taskOf)
+  }
+
+  taskOfCall(callId: number, accountId: number): TaskRow | undefined {
+    const row = this.#taskOfCall.get(callId, accountId)
+    return row === null ? undefined : taskOf(row)
   }
 
   /** All of them. For the start. */
@@ -127,6 +160,7 @@ function taskOf(row: Raw): TaskRow {
     provider: row.provider as string,
     model: row.model as string,
     channel: row.channel as string,
+    admitted: row.admitted as string,
     upstreamId: row.upstream_id as string | null,
     status: row.status as TaskStatus,
     createdMs: Number(row.created_ms),

@@ -32,6 +32,8 @@ export interface TaskFacts extends KeptId {
   readonly provider: string
   readonly model: string
   readonly channel: string
+  /** JSON: what its bill rests on, and what its record will say. None of its caller's words. */
+  readonly admitted: string
   readonly createdMs: number
 }
 
@@ -43,6 +45,10 @@ export interface TaskChange {
   readonly updatedMs: number
   readonly polledMs?: number | null
   readonly upstreamId?: string | null
+  /** The name by which its caller asks for it from now on. */
+  readonly id?: string | null
+  /** Where it was begun, if not where it was to be. */
+  readonly channel?: string | null
 }
 
 /** Bytes that a seal has closed, as base64. */

@@ -129,6 +129,13 @@ export class Reader {
     return (rows as (PriceInsert & { version: bigint })[]).map(row => ({ ...row, version: Number(row.version) }))
   }
 
+  /** Of a version, which never changes. */
+  price(version: number): PriceVersion | undefined {
+    const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
+    const row = found.get(version)
+    return row === null ? undefined : { ...(row as PriceInsert), version }
+  }
+
   /** A real query, for the readiness check. */
   ping(): void {
     this.#findSetting.get('')

@@ -20,8 +20,9 @@ export class TaskRows {
 
   constructor(db: Database) {
     this.#insert = db.query(
-      `INSERT INTO task (call_id, account_id, id, key_id, provider, model, channel, status, created_ms, updated_ms,
-         due_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'queued', ?8, ?8, ?9, ?10) ON CONFLICT DO NOTHING`,
+      `INSERT INTO task (call_id, account_id, id, key_id, provider, model, channel, admitted, status, created_ms,
+         updated_ms, due_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, ?11)
+       ON CONFLICT DO NOTHING`,
     )
     this.#countOpen = db.query('SELECT count(*) AS n FROM task WHERE account_id = ?1 AND due_ms IS NOT NULL')
     this.#trim = db.query(
@@ -30,7 +31,8 @@ export class TaskRows {
     )
     this.#change = db.query(
       `UPDATE task SET status = ?2, due_ms = ?3, updated_ms = ?4, polled_ms = coalesce(?5, polled_ms),
-         upstream_id = coalesce(?6, upstream_id), sealed = coalesce(?7, sealed)
+         upstream_id = coalesce(?6, upstream_id), sealed = coalesce(?7, sealed), id = coalesce(?8, id),
+         channel = coalesce(?9, channel)
        WHERE call_id = ?1 AND due_ms IS NOT NULL`,
     )
     this.#isThere = db.query('SELECT 1 FROM task WHERE call_id = ?1')
@@ -43,18 +45,19 @@ export class TaskRows {
   }
 
   create(input: Input<'createTask'>): Result<'createTask'> {
-    const { callId, accountId, id, keyId, provider, model, channel, createdMs, dueMs, expiresMs } = input
+    const { callId, accountId, id, keyId, provider, model, channel, admitted, createdMs, dueMs, expiresMs } = input
     const { n } = this.#countOpen.get(accountId) as { n: bigint }
     if (n >= bounds.tasksOpenMax) return { done: 'too_many' }
-    const about = [provider, model, channel, createdMs, dueMs, expiresMs] as const
+    const about = [provider, model, channel, admitted, createdMs, dueMs, expiresMs] as const
     if (this.#insert.run(callId, accountId, id, keyId, ...about).changes === 0) return { done: 'exists' }
     this.#trim.run(accountId, bounds.tasksKeptMax)
     return { done: 'created' }
   }
 
   change(change: TaskChange, sealed: Buffer | null): Result<'changeTask'> {
-    const { callId, status, dueMs, updatedMs, polledMs = null, upstreamId = null } = change
-    const changes = this.#change.run(callId, status, dueMs, updatedMs, polledMs, upstreamId, sealed).changes
+    const { callId, status, dueMs, updatedMs, polledMs = null, upstreamId = null, id = null, channel = null } = change
+    const told = [status, dueMs, updatedMs, polledMs, upstreamId, sealed, id, channel]
+    const { changes } = this.#change.run(callId, ...told)
     if (changes === 1) return { done: 'changed' }
     return { done: this.#isThere.get(callId) === null ? 'unknown' : 'over' }
   }

@@ -14,7 +14,7 @@ const providers = files.map(readProvider)
 
 /** A dialect of calls that are not chats. */
 const isSide = (dialect: string): boolean =>
-  /-(completions|embeddings|images|image-edits|speech|transcription|moderations)$/.test(dialect)
+  /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
 test('every provider file parses and is named after its id', () => {
   expect(files.length).toBeGreaterThanOrEqual(24)
@@ -224,6 +224,8 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
   ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],
   ['a base URL with an open brace', { baseUrl: 'https://{GOOD.test' }, '"baseUrl"'],
+  ['a count in a dialect that is not spoken', { counts: { gemini: '/count' } }, '"gemini"'],
+  ['a count at no path', { counts: { 'openai-chat': 'count' } }, '"counts.openai-chat"'],
   ['a flag that is a text', { openModels: 'true' }, '"openModels"'],
   ['a flag that is a number', { free: 1 }, '"free"'],
   ['a capability that is a text', { can: { streamUsage: 'false' } }, '"can.streamUsage"'],

@@ -56,6 +56,8 @@ export interface Provider {
   readonly baseUrlEnv: string
   /** The dialects it speaks, those that it speaks best first, each with the paths to post to. */
   readonly speaks: Readonly<Record<string, SpokenAt>>
+  /** Where it counts the tokens of requests in those dialects, without answering them. Default nowhere. */
+  readonly counts: Readonly<Record<string, string>>
   /** How each of them is signed. */
   readonly sign: Readonly<Record<string, string>>
   /** What it does otherwise than its dialects. Default none. */
@@ -79,8 +81,8 @@ export class ProviderFileError extends Error {}
 type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
-  ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'sign', 'quirks', 'can'],
-  ...['traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
+  ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
+  ...['can', 'traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits']
 
@@ -133,6 +135,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     keyEnv: string('keyEnv'),
     baseUrlEnv: string('baseUrlEnv'),
     speaks,
+    counts: parseCounts(json.counts ?? {}, Object.keys(speaks), fail),
     sign: parseSign(json.sign, Object.keys(speaks), fail),
     quirks: parseQuirks(json.quirks ?? [], fail),
     can: parseCan(json.can ?? {}, fail),
@@ -202,6 +205,12 @@ function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, Spoken
       return [dialect, { plain: paths[0] as string, stream: paths[1] as string }]
     }),
   )
+}
+
+function parseCounts(value: unknown, dialects: readonly string[], fail: Fail): Readonly<Record<string, string>> {
+  const counts = record(value, { what: '"counts"', known: dialects }, fail)
+  for (const dialect of Object.keys(counts)) if (!isPath(counts[dialect])) fail(`"counts.${dialect}" must be a path`)
+  return counts as Record<string, string>
 }
 
 const isPath = (path: unknown): boolean =>

@@ -27,6 +27,10 @@ export interface Tasks {
   delete(owner: KeptId): Promise<'dropped' | 'under_way' | 'unknown'>
   /** Some of those to look at now, of all accounts, the longest due first. */
   due(nowMs: number): readonly Task[]
+  /** Some of those that no upstream is known to have begun. */
+  unbegun(): readonly Task[]
+  /** That which a call began. */
+  ofCall(callId: number, accountId: number): Task | undefined
 }
 
 export function openTasks(parts: VaultParts): Tasks {
@@ -63,6 +67,11 @@ export function openTasks(parts: VaultParts): Tasks {
     },
     async delete({ accountId, id }) {
       return isId(id) ? (await writer.run('dropTask', { accountId, id })).done : 'unknown'
+    },
+    unbegun: () => reader.kept.unbegunTasks(bounds.tasksDueMax).map(read),
+    ofCall(callId, accountId) {
+      const row = reader.kept.taskOfCall(callId, accountId)
+      return row === undefined ? undefined : read(row)
     },
     due: nowMs => reader.kept.dueTasks(nowMs, bounds.tasksDueMax).map(read),
   }

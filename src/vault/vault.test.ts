@@ -228,7 +228,7 @@ describe('reasoning state', () => {
 describe('a task', () => {
   const task: TaskFacts = {
     ...{ callId: 7_000, accountId: alice, id: 'cgt-1', keyId: 21, provider: 'p', model: 'm', channel: 'p#1' },
-    createdMs: 5,
+    ...{ admitted: '{}', createdMs: 5 },
   }
   const said = Buffer.from('{"status":"running","content":"a secret word"}')
 

@@ -3,6 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { KeptId } from '../store/kept.ts'
+import type { FileRow } from '../store/kept-reader.ts'
 import type { VaultParts } from './envelope.ts'
 import { isId } from './envelope.ts'
 import type { Factors } from './factors.ts'
@@ -19,6 +20,8 @@ export interface Files {
   own(owner: KeptId, channel: string): Promise<'kept' | 'too_large'>
   /** The channel that it lies at; undefined when it is not this account's. */
   owns(owner: KeptId): string | undefined
+  /** The newest first. */
+  list(accountId: number): readonly FileRow[]
   /** Whether it was this account's. */
   disown(owner: KeptId): Promise<boolean>
 }
@@ -53,6 +56,7 @@ function openFiles({ writer, reader, dateMs }: VaultParts): Files {
       return (await writer.run('keepFile', { accountId, id, channel, expiresMs })).done
     },
     owns: owner => (isId(owner.id) ? reader.kept.file(owner, dateMs()) : undefined),
+    list: accountId => reader.kept.files(accountId, dateMs(), bounds.keptFilesListedMax),
     async disown({ accountId, id }) {
       return isId(id) && (await writer.run('dropFile', { accountId, id })).done === 'dropped'
     },

@@ -173,8 +173,26 @@ const failures: readonly (readonly [script: () => Script, status: number, says: 
   [() => fail(429), overloaded, ''],
 ]
 
+/** What the gateway refuses by itself. */
+async function ownRefusals(ground: Ground): Promise<void> {
+  const { client, harness } = ground
+  const by = (key: string, wish?: Partial<Wish>): Promise<Fault> =>
+    faultIn({ ...ground, session: client.connect(harness.url, key) }, 'plain', wish)
+  const key = await harness.key()
+  const large = [ground.session.user('x'.repeat(300_000))]
+  expectFault(client, await by(`wk-${'x'.repeat(36)}`), { status: 401, says: 'not valid' })
+  expectFault(client, await by(await harness.key({ credit: '0' })), { status: 402, says: 'balance' })
+  expectFault(client, await by(key, { model: modelOf(ground.upstream, 'nothing') }), { status: 404, says: 'no such' })
+  expectFault(client, await by(key, { turns: large }), { status: 413, says: 'too' })
+  const limited = await harness.key({ qpm: 1 })
+  const session = client.connect(harness.url, limited)
+  await session.ask('plain', { model: modelOf(ground.upstream), turns: [session.user(hi)] })
+  expectFault(client, await by(limited), { status: 429, says: '' })
+}
+
 async function errors(ground: Ground): Promise<void> {
   const { client, harness } = ground
+  await ownRefusals(ground)
   for (const way of ways) {
     for (const [script, status, says] of failures) {
       harness.upstream.plan(script())

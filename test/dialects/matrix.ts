@@ -7,6 +7,7 @@ import type { Client } from './clients/client.ts'
 import type { FeatureName } from './features.ts'
 import { features } from './features.ts'
 import type { Dialect } from './upstreams.ts'
+import { startDialects } from './upstreams.ts'
 
 export interface Cell {
   readonly client: Client
@@ -19,6 +20,13 @@ export interface Outcome extends Cell {
   readonly losses: readonly string[]
   readonly fault?: unknown
 }
+
+/** Bodies are bounded low enough for a test to pass the bound. */
+export const startMatrix = (): Promise<Harness> =>
+  startDialects({
+    env: { WEIR_DRAIN_SECONDS: '0', LOG_LEVEL: 'error' },
+    world: { bodyBounds: { bytesMax: 200_000, msMax: 5_000 } },
+  })
 
 export const cellName = ({ client, upstream, feature }: Cell): string => `${client.name} on ${upstream}: ${feature}`
 

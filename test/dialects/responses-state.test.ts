@@ -1,8 +1,12 @@
 // The state of the Responses dialect, with the official SDKs, on upstreams that keep it and on those that do not.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
+import { answer, fail, pausedStream } from '../../src/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -27,16 +31,17 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const clientOf = (key: string, Sdk = OpenAI): OpenAI =>
-  new Sdk({ apiKey: key, baseURL: `${harness.url}/v1`, maxRetries: 0 })
+const clientAt = ({ url }: Harness, key: string, Sdk = OpenAI): OpenAI =>
+  new Sdk({ apiKey: key, baseURL: `${url}/v1`, maxRetries: 0 })
+const clientOf = (key: string, Sdk = OpenAI): OpenAI => clientAt(harness, key, Sdk)
 const client = async (Sdk = OpenAI): Promise<OpenAI> => clientOf(await harness.key(), Sdk)
 
 const statusOf = (asking: Promise<unknown>): Promise<unknown> =>
   asking.then(() => 200, (fault: { status?: number; code?: string }) => [fault.status, fault.code])
 
 /** What the upstream was last asked to answer. */
-const lastAsked = (): Record<string, unknown> => {
-  const asked = harness.upstream.requests.findLast(request => request.method === 'POST')!
+const lastAsked = ({ upstream } = harness): Record<string, unknown> => {
+  const asked = upstream.requests.findLast(request => request.method === 'POST')!
   return JSON.parse(Buffer.from(asked.body).toString()) as Record<string, unknown>
 }
 
@@ -196,4 +201,115 @@ test('a conversation that is compacted is whole again wherever it is sent', asyn
 test('a conversation of an upstream cannot be named', async () => {
   const asked = (await client()).responses.create({ model: 'openai/gpt-4o-mini', input: 'x', conversation: 'conv_1' })
   expect(await statusOf(asked)).toEqual([400, 'field_invalid'])
+})
+
+test('what an upstream has of a conversation is paid for by a caller that leaves, too', async () => {
+  const openai = await client()
+  const model = 'openai/gpt-4o-mini'
+  const never = Promise.withResolvers<void>()
+  harness.upstream.plan(answer('x', { usage: { input: 1_000, output: 10 } }), pausedStream(['a', 'b'], never.promise))
+  const { id } = await openai.responses.create({ model, input: 'long ago' })
+  const following = { model, input: 'x', previous_response_id: id, stream: true } as const
+  for await (const event of await openai.responses.create(following)) {
+    if (event.type === 'response.output_text.delta') break
+  }
+  await harness.idle()
+  const { outcome, input_tokens } = harness.records().at(-1)!
+  expect(outcome).toBe('client_left')
+  expect(input_tokens).toBeGreaterThan(1_010)
+  never.resolve()
+})
+
+describe('P33: with several credentials', () => {
+  const model = 'openai/gpt-4o-mini'
+  const signed = ({ upstream }: Harness): string[] =>
+    upstream.requests.map(({ headers }) => headers.get('authorization')!.slice('Bearer '.length))
+
+  test('a response is asked for, and followed, only with the one that made it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-pins-'))
+    const two = await startDialects({ folder, upstreamKeys: 'sk-one,sk-two' })
+    const key = await two.key()
+    const openai = clientAt(two, key)
+    two.upstream.plan(fail(500))
+    const first = await openai.responses.create({ model, input: 'one' })
+    const second = await openai.responses.create({ model, input: 'two', previous_response_id: first.id })
+    await openai.responses.retrieve(second.id)
+    await openai.responses.inputItems.list(second.id)
+    await openai.responses.create({ model, input: 'by itself' })
+    expect(signed(two)).toEqual(['sk-one', 'sk-two', 'sk-two', 'sk-two', 'sk-two', 'sk-one'])
+    two.upstream.plan(fail(500))
+    const third = openai.responses.create({ model, input: 'two', previous_response_id: first.id })
+    expect(await statusOf(third)).toEqual([502, 'upstream_unusable'])
+    await two.stop()
+
+    const one = await startDialects({ folder, upstreamKeys: 'sk-one' })
+    const later = clientAt(one, key)
+    expect((await later.responses.retrieve(second.id)).output_text).toBe('two')
+    const fourth = await later.responses.create({ model, input: 'three', previous_response_id: second.id })
+    expect(fourth.usage!.input_tokens).toBe(5)
+    expect((lastAsked(one).input as unknown[]).length).toBe(5)
+    await later.responses.delete(second.id)
+    expect(await statusOf(later.responses.retrieve(second.id))).toEqual([404, 'response_unknown'])
+    await one.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+})
+
+test('what has had its time is not there', async () => {
+  let laterMs = 0
+  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + laterMs }
+  const short = await startDialects({ world: { clock }, env: { WEIR_RESPONSES_DAYS: '2' } })
+  const openai = clientAt(short, await short.key())
+  const old = await Promise.all(Object.values(models).map(model => openai.responses.create({ model, input: 'x' })))
+  laterMs = 2 * 24 * 3_600_000 + 1
+  for (const { id } of old) {
+    expect(await statusOf(openai.responses.retrieve(id))).toEqual([404, 'response_unknown'])
+    const follow = { model: models.chat, input: 'x', previous_response_id: id }
+    expect(await statusOf(openai.responses.create(follow))).toEqual([404, 'response_unknown'])
+  }
+  await short.stop()
+})
+
+describe('what is too large to be kept', () => {
+  const huge = 'word '.repeat(1_800_000)
+
+  test('is answered all the same, and the answer says so', async () => {
+    const openai = await client()
+    const asked = { model: modelOf('openai-chat', 'lorem'), input: huge }
+    const { data, response } = await openai.responses.create(asked).withResponse()
+    expect(data.output_text).toStartWith('Lorem')
+    expect(response.headers.get('x-weir-loss')).toBe('store')
+    expect(await statusOf(openai.responses.retrieve(data.id))).toEqual([404, 'response_unknown'])
+    const alone = openai.responses.create({ ...asked, background: true })
+    expect(await statusOf(alone)).toEqual([413, 'request_too_large'])
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('is left to an upstream that keeps it', async () => {
+    const openai = await client()
+    const { id } = await openai.responses.create({ model: 'openai/gpt-4.1-mini', input: huge, max_output_tokens: 16 })
+    const follow = (model: string) => openai.responses.create({ model, input: 'x', previous_response_id: id })
+    expect(await statusOf(follow(models.chat))).toEqual([400, 'response_unfit'])
+  })
+})
+
+test('errors are in the words of their dialect, and what is only looked at tells no stages', async () => {
+  const key = await harness.key()
+  const headers = { authorization: `Bearer ${key}` }
+  const ark = await fetch(`${harness.url}/api/v3/responses/resp_nobody`, { headers })
+  expect([ark.status, await ark.json()]).toMatchObject([404, { error: { type: 'NotFound' } }])
+  const { id } = await clientOf(key).responses.create({ model: models.chat, input: 'x' })
+  for (const path of [id, `${id}/input_items`, `${id}?stream=true`]) {
+    const looked = await fetch(`${harness.url}/v1/responses/${path}`, { headers })
+    expect(looked.status).toBe(200)
+    expect([...looked.headers.keys()].filter(name => name.startsWith('x-pipeline'))).toEqual([])
+    expect(looked.headers.get('x-request-id')).toStartWith('req_')
+  }
+  for (const query of ['?limit=0', '?limit=101', '?limit=x', '?order=up', '?after=nothing']) {
+    const listed = await fetch(`${harness.url}/v1/responses/${id}/input_items${query}`, { headers })
+    expect([query, listed.status]).toEqual([query, 400])
+  }
+  const put = await fetch(`${harness.url}/v1/responses/${id}`, { method: 'POST', headers })
+  expect([put.status, put.headers.get('allow')]).toEqual([405, 'GET, DELETE'])
 })

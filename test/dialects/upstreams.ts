@@ -32,7 +32,12 @@ const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }))
 
-export async function startDialects(options: HarnessOptions = {}): Promise<Harness> {
+export interface DialectsOptions extends HarnessOptions {
+  /** In the place of the fake upstream's own ones, as a provider file tells them. */
+  readonly models?: readonly object[]
+}
+
+export async function startDialects(options: DialectsOptions = {}): Promise<Harness> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-dialects-'))
   const env: Record<string, string> = { WEIR_PROVIDERS: folder }
   for (const dialect of dialects) {
@@ -45,7 +50,7 @@ export async function startDialects(options: HarnessOptions = {}): Promise<Harne
       baseUrlEnv: `UP_${name}_URL`,
       speaks: { [dialect]: spoken[dialect].paths },
       sign: 'bearer',
-      models,
+      models: options.models ?? models,
     }
     writeFileSync(join(folder, `${provider.id}.json`), JSON.stringify(provider))
     env[provider.keyEnv] = `sk-${dialect}`

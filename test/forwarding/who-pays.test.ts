@@ -16,8 +16,9 @@ import type { Caller } from './caller.ts'
 import { model, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from './wire.ts'
 
-/** A crash is made to happen by the crash tests, a replay by those of idempotency, a ledger's silence in endings. */
-const elsewhere = ['gateway_fault', 'replayed', ...Object.values(crashRules)]
+/** Crashes, replays, a silent ledger and tasks are made to happen in tests of their own. */
+const taskRules = ['task_reported', 'task_unreported', 'task_ended', 'task_lost']
+const elsewhere = ['gateway_fault', 'replayed', ...taskRules, ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
 const bodyOf = (stream: boolean): string => JSON.stringify({ model, messages: hello, stream })

@@ -202,7 +202,7 @@ describe('elsewhere there are none', () => {
     }
   })
 
-  test.each(['/v1/nothing', '/v1beta/nothing', '/api/v3/nothing', '/v1/messages/count_tokens'])(
+  test.each(['/v1/nothing', '/v1beta/nothing', '/api/v3/nothing', '/v1/messages/nothing'])(
     '%s: none with a key, Auth alone without one',
     async path => {
       const known = await raw(ask('POST', path, bearer(key), '{}'))

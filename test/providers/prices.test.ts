@@ -42,7 +42,7 @@ function cost(path: string, usage: Usage, { at = `${PRICES_AS_OF}T12:00Z`, servi
 
 /** A dialect of calls that are not chats. */
 const isSide = (dialect: string): boolean =>
-  /-(completions|embeddings|images|image-edits|speech|transcription|moderations)$/.test(dialect)
+  /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
 test('gpt-5.4 costs twice as much from 272,000 input tokens on, cached ones included', () => {
   expect(writtenPrice('openai', 'gpt-5.4')).toEqual({

@@ -114,7 +114,7 @@ test('the same model takes the same, whoever serves it', () => {
   }
 })
 
-const side = /-(completions|embeddings|images|image-edits|speech|transcription|moderations)$/
+const side = /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations|tasks)$/
 
 test('every model of the five vendors is said something of', () => {
   for (const id of ['anthropic', 'bedrock', 'openai', 'google', 'vertex', 'vertex-anthropic', 'ark']) {

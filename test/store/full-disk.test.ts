@@ -37,7 +37,7 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   const response = { ...kept, upstreamId: null, previousId: null, createdMs: 1, expiresMs: 9e12, sealed: 'AAAA' }
   await writer.run('keepResponse', response)
   const task = { callId: 9_000, accountId: 11, id: 't', keyId: 1_011, provider: 'p', model: 'm', channel: 'c' }
-  await writer.run('createTask', { ...task, createdMs: 1, dueMs: 1, expiresMs: 9e12 })
+  await writer.run('createTask', { ...task, admitted: '{}', createdMs: 1, dueMs: 1, expiresMs: 9e12 })
   // Fat drafts, so that few are needed.
   const tags = 'x'.repeat(3_000)
   const draft = { ...holdOf(0, 11, '0').draft, tags }

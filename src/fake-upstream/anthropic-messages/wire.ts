@@ -1,6 +1,6 @@
 // Writes the Anthropic messages dialect: whole answers, events and errors.
 
-import { base36, countsJson, spokenPieces, statusOf, textOf, withRaw } from '../dialect.ts'
+import { argumentPieces, base36, countsJson, spokenPieces, statusOf, textOf, withRaw } from '../dialect.ts'
 import type { Choice, Counts, Dialect, Finish, Frame, Reasoning, Reply, SaidError, SpokenUsage } from '../dialect.ts'
 import { issue } from '../issued.ts'
 import { findMessagesProblem } from './problem.ts'
@@ -108,7 +108,7 @@ function* blocksOf(reply: Reply): Iterable<Block> {
     yield {
       index: next + (call.index ?? place),
       empty: { type: 'tool_use', id, name, input: {} },
-      deltas: () => ['', given].map(json => ({ type: 'input_json_delta', partial_json: json })),
+      deltas: () => ['', ...argumentPieces(call)].map(json => ({ type: 'input_json_delta', partial_json: json })),
       whole: () => ({ type: 'tool_use', id, name, input: inputOf(given), caller: { type: 'direct' } }),
     }
   }

@@ -1,6 +1,6 @@
 // Writes the OpenAI chat dialect: whole answers, stream chunks and errors.
 
-import { base36, countsJson, createdS, spokenPieces, textOf, withRaw } from '../dialect.ts'
+import { argumentPieces, base36, countsJson, createdS, spokenPieces, textOf, withRaw } from '../dialect.ts'
 import type { Choice, Dialect, Frame, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
 import { findChatProblem, readChatRequest } from './request.ts'
 
@@ -111,10 +111,11 @@ function* deltasOf(reply: Reply, choice: Choice, flavour: Flavour): Iterable<Del
   }
   for (const content of spokenPieces(choice)) yield { content }
   if (choice.refusal !== undefined) yield { refusal: choice.refusal }
-  for (const [place, { id, name, arguments: given, index = place }] of (choice.toolCalls ?? []).entries()) {
+  for (const [place, call] of (choice.toolCalls ?? []).entries()) {
+    const { id, name, index = place } = call
     const opened = { id: id ?? callId(reply, choice, place), type: 'function', function: { name, arguments: '' } }
     yield { tool_calls: [{ index, ...opened }] }
-    yield { tool_calls: [{ index, function: { arguments: given } }] }
+    for (const piece of argumentPieces(call)) yield { tool_calls: [{ index, function: { arguments: piece } }] }
   }
 }
 

@@ -1,6 +1,6 @@
 // Writes the events of the OpenAI responses dialect, in the order in which the provider sends them.
 
-import { spokenPieces, textOf } from '../dialect.ts'
+import { argumentPieces, spokenPieces, textOf } from '../dialect.ts'
 import type { Frame, Reply } from '../dialect.ts'
 import { callItem, hasMessage, messageItem, onlyChoice, reasoningItem, refusalPart, responseJson } from './response.ts'
 import { statusOfReply, textPart } from './response.ts'
@@ -34,7 +34,9 @@ function* itemEvents(reply: Reply): Iterable<Event> {
     const [opened, closed] = ['in_progress', 'completed'].map(status => callItem(reply, { place, call }, status))
     const at = { item_id: opened!.id, output_index }
     yield ['open', 'response.output_item.added', { output_index, item: opened }]
-    yield ['piece', 'response.function_call_arguments.delta', { ...at, delta: call.arguments }]
+    for (const delta of argumentPieces(call)) {
+      yield ['piece', 'response.function_call_arguments.delta', { ...at, delta }]
+    }
     const given = { name: call.name, arguments: call.arguments }
     yield ['finish', 'response.function_call_arguments.done', { ...at, ...given }]
     yield ['finish', 'response.output_item.done', { output_index, item: closed }]

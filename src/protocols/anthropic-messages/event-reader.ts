@@ -116,6 +116,7 @@ export class MessageEventReader implements EventReader {
       const named = { ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) }
       this.#events.push({ kind: 'start', ...named })
     }
+    if (usage === undefined) return
     const serviceClass = readServedClass(usage)
     if (serviceClass !== undefined) this.#events.push({ kind: 'class', serviceClass })
     this.#noteUsage(usage)

@@ -39,8 +39,12 @@ const sealedAt = (opening: Opening): Sealed | undefined => (opening.part === 'ca
 
 const sse = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
 
+const DELTA_HEAD = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
+
 export class MessageEventWriter implements EventWriter {
   readonly #to: AnswerAsk
+  /** What holds the place of thoughts before a call. */
+  readonly #missing: Json | undefined
   /** Opened and not yet written to their end, in the order of opening; the first one is written as it grows. */
   readonly #parts = new Map<number, Part | Whole>()
   #heldBytes = 0
@@ -58,6 +62,7 @@ export class MessageEventWriter implements EventWriter {
 
   constructor(to: AnswerAsk) {
     this.#to = to
+    this.#missing = blocks.missingThought(to)
   }
 
   write(event: AnswerEvent): string {
@@ -206,17 +211,16 @@ export class MessageEventWriter implements EventWriter {
       return
     }
     this.#startBlock(part)
-    if (opening.part === 'reasoning') this.#delta({ type: 'thinking_delta', thinking: text })
-    else if (opening.part !== 'call') this.#delta({ type: 'text_delta', text })
+    if (opening.part === 'reasoning') this.#textDelta('"thinking_delta","thinking"', text)
+    else if (opening.part !== 'call') this.#textDelta('"text_delta","text"', text)
     else {
       part.input = text
-      this.#delta({ type: 'input_json_delta', partial_json: text })
+      this.#textDelta('"input_json_delta","partial_json"', text)
     }
   }
 
   #startCall(part: Part): void {
-    const missing = this.#thought ? undefined : blocks.missingThought(this.#to)
-    if (missing !== undefined) this.#block(missing)
+    if (!this.#thought && this.#missing !== undefined) this.#block(this.#missing)
     this.#startBlock(part)
   }
 
@@ -257,6 +261,12 @@ export class MessageEventWriter implements EventWriter {
 
   #delta(delta: Json): void {
     this.#tell({ type: 'content_block_delta', index: this.#blocks, delta })
+  }
+
+  /** As `#delta` writes it, for what there are hundreds of: only the text is turned into JSON. */
+  #textDelta(typeAndField: string, text: string): void {
+    const delta = `{"type":${typeAndField}:${JSON.stringify(text)}}`
+    this.#text += `${DELTA_HEAD}${this.#blocks},"delta":${delta}}\n\n`
   }
 
   #blockStop(): void {

@@ -3,7 +3,7 @@
 import type { Usage } from '../../base/usage.ts'
 import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseAnswer } from '../json-object.ts'
 import { readError, textBytes, writtenBytes } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
@@ -16,7 +16,7 @@ export function readFrame(data: string | undefined, earlier?: Usage): FrameReadi
   if (data === undefined || data === '[DONE]') return aside
   let event: unknown
   try {
-    event = JSON.parse(data)
+    event = parseAnswer(data)
   } catch {
     return garbage
   }

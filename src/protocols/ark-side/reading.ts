@@ -6,6 +6,7 @@ import { invalid, missing, optional } from '../checks.ts'
 import { writeError } from '../ark/errors.ts'
 import { isObject } from '../json-object.ts'
 import { readUsage } from '../openai-chat/usage.ts'
+import { vectorCodec } from '../openai-side/vectors.ts'
 import type { Protocol } from '../protocol.ts'
 import { answerReader, noFrames, readJsonCall, writeModel } from '../side-call.ts'
 import { readInputUsage } from '../side-usage.ts'
@@ -18,6 +19,7 @@ const PART_BYTES = 4_000
 export const embeddings: Protocol = {
   ...base,
   name: 'ark-embeddings',
+  vectors: vectorCodec,
   readCall(body) {
     const call = readJsonCall('ark-embeddings', body, ['input'])
     const { input } = call.json
@@ -62,6 +64,23 @@ export const tokenization: Protocol = {
     return call
   },
   readAnswer: answerReader(({ data }) => (Array.isArray(data) ? { outputBytes: 0 } : undefined)),
+}
+
+const TEXTS_MAX = 256
+
+/** Throws a Refusal for what is no list of texts. */
+export function textsOf({ json: { text } }: Call): readonly string[] {
+  const texts: readonly unknown[] = Array.isArray(text) ? text : [text]
+  const isUsable = texts.length > 0 && texts.length <= TEXTS_MAX && texts.every(one => typeof one === 'string')
+  if (!isUsable) throw invalid('text', `must be a text, or a list of 1 to ${TEXTS_MAX}`)
+  return texts as readonly string[]
+}
+
+/** Numbers alone: which tokens they are, only the model's own vocabulary could tell. */
+export function writeTokenization(counts: readonly number[], { model }: Call): string {
+  const object = 'tokenization'
+  const data = counts.map((total_tokens, index) => ({ index, object, total_tokens, token_ids: [], offset_mapping: [] }))
+  return JSON.stringify({ object: 'list', model, data })
 }
 
 /** Keeps the beginning of a conversation upstream, which then has a name. */

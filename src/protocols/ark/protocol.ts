@@ -34,6 +34,8 @@ const PASSES = [
 export const ark = {
   name: 'ark',
   lastEvent: 'data: [DONE]\n\n',
+  // The other name bounds what is shown, and not what is paid for.
+  capName: 'max_completion_tokens',
   passes: PASSES,
   readCall: body => readChatCall(body, arkChat),
   writeCall: (call, target) => writeChatCall(call, target, arkChat),

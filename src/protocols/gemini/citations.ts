@@ -2,6 +2,7 @@
 
 import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
+import { HeldText } from '../held-text.ts'
 import { isObject } from '../json-object.ts'
 
 const CITATIONS_MAX = 256
@@ -10,20 +11,21 @@ const TEXT_CHARS_MAX = 16_384
 
 /** The text of one part, as far as it is kept. */
 export class CitedText {
-  #text = ''
+  readonly #text = new HeldText()
 
   add(text: string): void {
-    if (this.#text.length < TEXT_CHARS_MAX) this.#text += text.slice(0, TEXT_CHARS_MAX - this.#text.length)
+    const room = TEXT_CHARS_MAX - this.#text.length
+    if (room > 0) this.#text.add(text.length > room ? text.slice(0, room) : text)
   }
 
   /** UTF-16 code units before so many bytes of UTF-8, or undefined beyond what is kept. */
   unitsAt(bytes: number): number | undefined {
-    const all = Buffer.from(this.#text)
+    const all = Buffer.from(this.#text.whole())
     return bytes <= all.length ? all.toString('utf8', 0, bytes).length : undefined
   }
 
   bytesAt(units: number): number | undefined {
-    return units <= this.#text.length ? Buffer.byteLength(this.#text.slice(0, units)) : undefined
+    return units <= this.#text.length ? Buffer.byteLength(this.#text.whole().slice(0, units)) : undefined
   }
 }
 

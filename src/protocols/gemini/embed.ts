@@ -1,57 +1,80 @@
 // POST /v1beta/models/…:embedContent and :batchEmbedContents. Google's own client sends a batch even of one.
 
-import { Refusal } from '../../base/errors.ts'
 import { tokenCount } from '../../base/usage.ts'
+import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { invalid, missing, optional } from '../checks.ts'
 import { isObject, readJsonObject } from '../json-object.ts'
-import type { Asked } from '../protocol.ts'
+import type { Asked, Protocol } from '../protocol.ts'
+import { answerReader, noFrames, parseAnswer, sideCall } from '../side-call.ts'
+import { readInputUsage } from '../side-usage.ts'
+import type { VectorAsk, VectorCodec, Vectors } from '../vectors.ts'
+import { noVectors, requireNumbers } from '../vectors.ts'
+import { writeError } from './errors.ts'
 import { asList } from './input.ts'
 import { requirePath } from './request.ts'
-import { unwrapped } from './response.ts'
 import { camelFields } from './spelling.ts'
 
 const INPUTS_MAX = 2_048
 const READ_FIELDS = ['model', 'content', 'requests']
+const KNOWN = ['model', 'content', 'taskType', 'outputDimensionality', 'embedContentConfig']
 
-export interface EmbedCall {
-  /** As the caller named it. */
-  readonly model: string
-  readonly inputs: readonly string[]
-  readonly dimensions?: number
-  readonly taskType?: string
-  /** Whether the answer is a list, however many there are. */
-  readonly isBatch: boolean
-}
+type EmbedVerb = 'embedContent' | 'batchEmbedContents'
 
-export interface Embedded {
-  readonly vectors: readonly (readonly number[])[]
-  /** Of all inputs, where it is known. */
-  readonly tokens?: number
-}
+export const embedContent = embedProtocol('gemini-embed', 'embedContent')
+export const batchEmbedContents = embedProtocol('gemini-batch-embed', 'batchEmbedContents')
 
-/** Throws a Refusal. */
-export function readEmbedCall(body: Buffer, asked: Asked): EmbedCall {
-  const { model, verb } = requirePath(asked, ['embedContent', 'batchEmbedContents'])
-  const { json } = readJsonObject(body, READ_FIELDS)
-  const own = camelFields(json)
+function embedProtocol(name: string, verb: EmbedVerb): Protocol & { readonly vectors: VectorCodec } {
   const isBatch = verb === 'batchEmbedContents'
-  const requests = isBatch ? readRequests(own) : [own]
-  const wishes = requests.map((request, index) => readOne(request, isBatch ? `requests[${index}]` : ''))
-  const { dimensions, taskType } = wishes[0]!
-  if (wishes.some(wish => wish.dimensions !== dimensions || wish.taskType !== taskType)) {
-    throw invalid('requests', 'must be alike in all but their content')
-  }
   return {
-    model,
-    inputs: wishes.map(wish => wish.input),
-    ...(dimensions !== undefined && { dimensions }),
-    ...(taskType !== undefined && { taskType }),
-    isBatch,
+    name,
+    lastEvent: '',
+    quiet: true,
+    readCall: (body, asked) => readEmbedCall(body, asked, { name, verb }),
+    writeCall: writeEmbedCall,
+    readAnswer: answerReader(({ embedding, embeddings, usageMetadata }) => {
+      const found = embeddings ?? (embedding === undefined ? undefined : [embedding])
+      return Array.isArray(found) ? { outputBytes: found.length, usage: usageOf(usageMetadata) } : undefined
+    }),
+    readFrame: noFrames,
+    writeError,
+    vectors: {
+      readAsk: ({ json }) => readAsk(requestsOf(camelFields(json), isBatch), isBatch),
+      writeAsk: (ask, { model }) => writeAsk(ask, model, isBatch),
+      readVectors,
+      writeVectors: found => writeVectors(found, isBatch),
+    },
   }
 }
 
-function readRequests(json: Json): readonly Json[] {
+interface Named {
+  readonly name: string
+  readonly verb: EmbedVerb
+}
+
+/** What its texts come to is what is read; the rest of the body is not. Throws a Refusal. */
+function readEmbedCall(body: Buffer, asked: Asked, { name, verb }: Named): Call {
+  const { model } = requirePath(asked, [verb])
+  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const requests = requestsOf(camelFields(json), verb === 'batchEmbedContents')
+  const parts = requests.flatMap(({ content }) => (isObject(content) ? asList(content.parts) : []))
+  const texts = parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
+  const textOnly = texts.length === parts.length
+  const inputBytes = textOnly ? texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) : body.byteLength
+  // A context is that of one text, and each is read in its own.
+  return { ...sideCall(name, body, { json, fields, model }), textOnly, inputBytes, inputTokensMax: body.byteLength }
+}
+
+const usageOf = (metadata: unknown) =>
+  isObject(metadata) && metadata.promptTokenCount !== undefined
+    ? readInputUsage({ prompt_tokens: metadata.promptTokenCount })
+    : undefined
+
+function requestsOf(json: Json, isBatch: boolean): readonly Json[] {
+  if (!isBatch) {
+    if (json.content === undefined || json.content === null) throw missing('content')
+    return [json]
+  }
   const requests = optional(json, 'requests', 'list')
   if (requests === undefined) throw missing('requests')
   if (requests.length === 0 || requests.length > INPUTS_MAX) {
@@ -63,14 +86,39 @@ function readRequests(json: Json): readonly Json[] {
   })
 }
 
-interface EmbedWish {
+/** The model stands in the body again, and in each request of a batch. */
+function writeEmbedCall({ json }: Call, { model }: CallTarget): Uint8Array {
+  const named = `models/${model}`
+  const renamed = (request: unknown): unknown =>
+    isObject(request) && 'model' in request ? { ...request, model: named } : request
+  const { requests } = json
+  const body = Array.isArray(requests) ? { ...json, requests: requests.map(renamed) } : json
+  return Buffer.from(JSON.stringify(renamed(body)))
+}
+
+interface Wish {
   readonly input: string
   readonly dimensions: number | undefined
   readonly taskType: string | undefined
 }
 
-function readOne(request: Json, path: string): EmbedWish {
-  const field = path === '' ? 'content' : `${path}.content`
+/** One wish for all of them, as other dialects have it. */
+function readAsk(requests: readonly Json[], isBatch: boolean): VectorAsk {
+  const wishes = requests.map((request, index) => readOne(request, isBatch ? `requests[${index}].content` : 'content'))
+  const { dimensions, taskType } = wishes[0]!
+  if (wishes.some(wish => wish.dimensions !== dimensions || wish.taskType !== taskType)) {
+    throw invalid('requests', 'must be alike in all but their content')
+  }
+  const unread = new Set(requests.flatMap(request => Object.keys(request).filter(field => !KNOWN.includes(field))))
+  return {
+    inputs: wishes.map(wish => wish.input),
+    ...(dimensions !== undefined && { dimensions }),
+    ...(taskType !== undefined && { taskType }),
+    unread: [...unread],
+  }
+}
+
+function readOne(request: Json, field: string): Wish {
   const { content } = request
   if (content === undefined || content === null) throw missing(field)
   const config = camelFields(optional(request, 'embedContentConfig', 'object') ?? {})
@@ -84,46 +132,30 @@ function readOne(request: Json, path: string): EmbedWish {
   }
 }
 
-export function writeEmbedAnswer({ vectors, tokens }: Embedded, { isBatch }: Pick<EmbedCall, 'isBatch'>): string {
-  const usage = tokens === undefined ? {} : { usageMetadata: { promptTokenCount: tokens, totalTokenCount: tokens } }
-  if (isBatch) return JSON.stringify({ embeddings: vectors.map(values => ({ values })), ...usage })
-  return JSON.stringify({ embedding: { values: vectors[0] ?? [] }, ...usage })
-}
-
-/** For an upstream of this dialect, as a batch: of one input as of many. */
-export function writeEmbedCall({ inputs, dimensions, taskType }: Omit<EmbedCall, 'isBatch'>, model: string): string {
+function writeAsk({ inputs, dimensions, taskType }: VectorAsk, model: string, isBatch: boolean): string {
   const requests = inputs.map(text => ({
     model: `models/${model}`,
     content: { parts: [{ text }] },
     ...(taskType !== undefined && { taskType }),
     ...(dimensions !== undefined && { outputDimensionality: dimensions }),
   }))
-  return JSON.stringify({ requests })
+  if (isBatch) return JSON.stringify({ requests })
+  if (requests.length > 1) throw invalid('input', 'must be one text: this model reads no more at a time')
+  return JSON.stringify(requests[0])
 }
 
-/** Throws a Refusal for what is no answer to it. */
-export function readEmbedAnswer(body: Buffer): Embedded {
-  const answer = parsed(body)
-  const found = answer.embeddings ?? (answer.embedding === undefined ? undefined : [answer.embedding])
-  if (!Array.isArray(found)) throw unusable()
-  const vectors = (found as readonly unknown[]).map(embedding => {
-    const values = isObject(embedding) ? embedding.values : undefined
-    if (!Array.isArray(values) || values.some(value => typeof value !== 'number')) throw unusable()
-    return values as readonly number[]
-  })
-  const usage = answer.usageMetadata
+function writeVectors({ vectors, tokens }: Vectors, isBatch: boolean): string {
+  const usage = tokens === undefined ? {} : { usageMetadata: { promptTokenCount: tokens, totalTokenCount: tokens } }
+  if (isBatch) return JSON.stringify({ embeddings: vectors.map(values => ({ values })), ...usage })
+  return JSON.stringify({ embedding: { values: vectors[0] ?? [] }, ...usage })
+}
+
+function readVectors(body: Buffer): Vectors {
+  const answer = parseAnswer(body)
+  const found = answer?.embeddings ?? (answer?.embedding === undefined ? undefined : [answer.embedding])
+  if (!Array.isArray(found)) throw noVectors()
+  const vectors = (found as readonly unknown[]).map(one => requireNumbers(isObject(one) ? one.values : undefined))
+  const usage = answer?.usageMetadata
   const tokens = isObject(usage) ? tokenCount(usage.promptTokenCount) : undefined
   return { vectors, ...(tokens !== undefined && { tokens }) }
-}
-
-const unusable = (): Refusal => new Refusal('upstream_unusable', 'no embeddings')
-
-function parsed(body: Buffer): Json {
-  try {
-    const answer = unwrapped(JSON.parse(body.toString('utf8')))
-    if (isObject(answer)) return answer
-  } catch {
-    // It is told below what it is not.
-  }
-  throw unusable()
 }

@@ -9,12 +9,15 @@ export function openFraming(call: Call): Framing | undefined {
   return call.framing === 'array' ? openArray() : undefined
 }
 
+/** An empty object would make one of the other SDKs forget the turn. */
+const nothing = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
+
 /** Events, each on one line. What one of Google's SDKs does not take for an event it waits on for ever. */
 const bare: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
   element: data => `data: ${data.replaceAll('\n', ' ')}\n\n`,
   comment: '',
-  heartbeat: 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\n\n',
+  heartbeat: `data: ${JSON.stringify(nothing)}\n\n`,
   end: () => '',
   error: body => body,
 }

@@ -6,7 +6,7 @@ import type { Conversation } from '../conversation.ts'
 import { Losses } from '../losses.ts'
 import type { Asked, ConversationTarget } from '../protocol.ts'
 import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './count-tokens.ts'
-import { readEmbedAnswer, readEmbedCall, writeEmbedAnswer, writeEmbedCall } from './embed.ts'
+import { batchEmbedContents, embedContent } from './embed.ts'
 import { writeModel, writeModelList } from './models.ts'
 import { readConversation } from './read-request.ts'
 
@@ -69,15 +69,18 @@ describe('P23: a count is of the whole request', () => {
 describe('embeddings', () => {
   const content = { parts: [{ text: 'x' }, { text: 'y' }] }
   const one = (more: object = {}) => ({ model: 'models/a/b', content, ...more })
+  const read = (verb: string, body: object) => {
+    const protocol = verb === 'batchEmbedContents' ? batchEmbedContents : embedContent
+    return protocol.vectors.readAsk(protocol.readCall(bytes(body), asks(verb)))
+  }
 
   test('one, and a batch', () => {
-    const wish = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8 }
-    expect(readEmbedCall(bytes(one(wish)), asks('embedContent'))).toEqual({
-      ...{ model: 'a/b', inputs: ['x\ny'], dimensions: 8, taskType: 'RETRIEVAL_QUERY', isBatch: false },
+    const wish = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8, title: 't' }
+    expect(read('embedContent', one(wish))).toEqual({
+      ...{ inputs: ['x\ny'], dimensions: 8, taskType: 'RETRIEVAL_QUERY', unread: ['title'] },
     })
-    expect(readEmbedCall(bytes({ requests: [one(), one()] }), asks('batchEmbedContents'))).toEqual({
-      ...{ model: 'a/b', inputs: ['x\ny', 'x\ny'], isBatch: true },
-    })
+    const batch = { requests: [one(), one()] }
+    expect(read('batchEmbedContents', batch)).toEqual({ inputs: ['x\ny', 'x\ny'], unread: [] })
   })
 
   const bad: readonly (readonly [string, object])[] = [
@@ -92,30 +95,47 @@ describe('embeddings', () => {
     ['generateContent', one()],
   ]
   test.each(bad)('%s refuses %j', (verb, body) => {
-    expect(() => readEmbedCall(bytes(body), asks(verb))).toThrow(Refusal)
+    expect(() => read(verb, body)).toThrow(Refusal)
+  })
+
+  test('what another dialect could not be told passes in its own', () => {
+    const requests = [one(), one({ taskType: 'OTHER' }), { content: { parts: [{ inlineData: { data: 'AA' } }] } }]
+    const call = batchEmbedContents.readCall(bytes({ requests }), asks('batchEmbedContents'))
+    expect(call).toMatchObject({ model: 'a/b', textOnly: false })
+    const written = batchEmbedContents.writeCall(call, { model: 'up', askUsage: true, capField: 'max_tokens' })
+    const renamed = requests.map(request => ('model' in request ? { ...request, model: 'models/up' } : request))
+    expect(JSON.parse(Buffer.from(written).toString())).toEqual({ requests: renamed })
   })
 
   test('answers, both ways', () => {
-    const embedded = { vectors: [[1, 2], [3, 4]], tokens: 5 }
-    expect(readEmbedAnswer(Buffer.from(writeEmbedAnswer(embedded, { isBatch: true })))).toEqual(embedded)
-    expect(JSON.parse(writeEmbedAnswer({ vectors: [[1]] }, { isBatch: false }))).toEqual({ embedding: { values: [1] } })
-    expect(readEmbedAnswer(bytes({ embedding: { values: [1] } }))).toEqual({ vectors: [[1]] })
+    const call = batchEmbedContents.readCall(bytes({ requests: [one()] }), asks('batchEmbedContents'))
+    const { readVectors, writeVectors } = batchEmbedContents.vectors
+    const found = { vectors: [[1, 2], [3, 4]], tokens: 5 }
+    expect(readVectors(Buffer.from(writeVectors(found, call)))).toEqual(found)
+    expect(JSON.parse(embedContent.vectors.writeVectors({ vectors: [[1]] }, call))).toEqual({
+      embedding: { values: [1] },
+    })
+    expect(readVectors(bytes({ embedding: { values: [1] } }))).toEqual({ vectors: [[1]] })
     for (const json of [5, {}, { embeddings: 5 }, { embeddings: [{}] }, { embeddings: [{ values: ['x'] }] }]) {
-      expect(() => readEmbedAnswer(bytes(json))).toThrow(Refusal)
+      expect(() => readVectors(bytes(json))).toThrow(Refusal)
     }
   })
 
   test('a request for an upstream', () => {
-    expect(JSON.parse(writeEmbedCall({ model: 'a/b', inputs: ['x'], dimensions: 8 }, 'up'))).toEqual({
-      requests: [{ model: 'models/up', content: { parts: [{ text: 'x' }] }, outputDimensionality: 8 }],
-    })
+    const target = { model: 'up', losses: new Losses() }
+    const ask = { inputs: ['x'], dimensions: 8, unread: [] }
+    const request = { model: 'models/up', content: { parts: [{ text: 'x' }] }, outputDimensionality: 8 }
+    expect(JSON.parse(batchEmbedContents.vectors.writeAsk(ask, target))).toEqual({ requests: [request] })
+    expect(JSON.parse(embedContent.vectors.writeAsk(ask, target))).toEqual(request)
+    expect(() => embedContent.vectors.writeAsk({ ...ask, inputs: ['x', 'y'] }, target)).toThrow(Refusal)
   })
 })
 
 test('models', () => {
-  const model = { id: 'a/b', name: 'B', description: 'd', contextTokens: 10, outputTokensMax: 5, thinks: false }
+  const limits = { contextTokens: 10, outputTokensMax: 5 }
+  const model = { id: 'a/b', name: 'B', provider: 'a', ...limits, traits: { thinking: 'none' } } as const
   const listed = {
-    ...{ name: 'models/a/b', version: '001', displayName: 'B', description: 'd', inputTokenLimit: 10 },
+    ...{ name: 'models/a/b', version: '001', displayName: 'B', inputTokenLimit: 10 },
     ...{ outputTokenLimit: 5, thinking: false },
     supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
   }

@@ -3,15 +3,18 @@
 
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
-import { packedMark, unpackSealed } from '../sealed.ts'
+import { packedMark, packSealed, unpackSealed } from '../sealed.ts'
 import { asList } from './input.ts'
 import { camelFields } from './spelling.ts'
 
 /** What Google documents for a call whose signature is lost. */
 export const LOST_SIGNATURE = 'skip_thought_signature_validator'
 
+/** What a call is given that no provider signed; for Google it becomes the word above. */
+export const UNSIGNED = packSealed({ form: 'thought', value: '' })
+
 /** Other words that stand for a signature and are none. */
-export const noSignatures: readonly unknown[] = [LOST_SIGNATURE, 'context_engineering_is_the_way_to_go', '']
+export const noSignatures: readonly unknown[] = [LOST_SIGNATURE, 'context_engineering_is_the_way_to_go', '', UNSIGNED]
 
 /** `json` is in camelCase at its top. What was packed for this very origin is given back to it. */
 export function withoutPacked(json: Json, origin: string | undefined): Json {

@@ -1,6 +1,7 @@
 // The turns of a request. Google pairs a result with its call by the tool's name where neither has an id, so calls are
 // given ids here, the same ones for the same request: a provider's prompt cache must see the same text again.
 
+import type { Call } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { invalid, optional } from '../checks.ts'
 import type { MediaPart, Part, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
@@ -14,6 +15,7 @@ import { noSignatures } from './packed.ts'
 import { camelFields } from './spelling.ts'
 import type { PartKind } from './tables.ts'
 import { callTable, partKinds, partTable, resultTable } from './tables.ts'
+import { withThoughts } from './thoughts.ts'
 
 const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
   [undefined, 'user'],
@@ -43,8 +45,11 @@ export class ContentsReader {
   readonly #waiting = new Map<string, Set<string>>()
   #minted = 0
 
-  constructor(detail: Detail | undefined) {
+  readonly #recall: NonNullable<Call['recall']>
+
+  constructor(detail: Detail | undefined, recall: Call['recall']) {
     this.#detail = detail
+    this.#recall = id => recall?.(id) ?? []
   }
 
   readSystem(instruction: unknown): Turn | undefined {
@@ -59,7 +64,10 @@ export class ContentsReader {
 
   readContents(contents: readonly unknown[]): readonly Turn[] {
     for (const content of contents) if (isObject(content)) this.#noteIds(content)
-    return steps(contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)))
+    const turns = steps(contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)))
+    return turns.map(turn =>
+      turn.role === 'assistant' ? { ...turn, parts: withThoughts(turn.parts, this.#recall) } : turn,
+    )
   }
 
   /** So that no id that is made here is one that stands there. */

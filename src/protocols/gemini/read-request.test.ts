@@ -278,6 +278,8 @@ describe('what cannot be carried is known', () => {
 
   test('what is read and still means more than others know', () => {
     expect(config({ responseModalities: ['TEXT'] }).unread).toEqual([])
+    expect(read({ safetySettings: [] }).unread).toEqual([])
+    expect(read({ safetySettings: [{}] }).unread).toEqual(['safetySettings'])
     expect(config({ responseModalities: ['TEXT', 'IMAGE'] }).unread).toEqual(['generationConfig.responseModalities'])
     expect(config({ responseMimeType: 'text/x.enum' }).unread).toEqual(['generationConfig.responseMimeType'])
     const validated = { toolConfig: { functionCallingConfig: { mode: 'VALIDATED' } } }

@@ -19,9 +19,11 @@ const CONFIG = 'generationConfig'
 export function readConversation(call: Call): Conversation {
   const json = camelFields(call.json)
   const config = camelFields(optional(json, CONFIG, 'object') ?? {}, CONFIG)
-  const reader = new ContentsReader(readDetail(config.mediaResolution))
+  const reader = new ContentsReader(readDetail(config.mediaResolution), call.recall)
   const { unread } = reader
   for (const field of unreadFields(json, requestTable)) unread.add(field)
+  // One of Google's SDKs sends it with every call.
+  if (asList(json.safetySettings).length === 0) unread.delete('safetySettings')
   for (const field of unreadFields(config, configTable, CONFIG)) unread.add(field)
   const system = reader.readSystem(json.systemInstruction)
   const turns = reader.readContents(asList(json.contents))

@@ -43,14 +43,19 @@ describe('reads', () => {
     expect(read({}, asks(path, { alt: 'json' }))).toMatchObject({ stream: true, framing: 'array' })
   })
 
-  test('a stream for the SDK that fails on comments has none', () => {
+  test('a stream for an SDK that fails on comments has none', () => {
     const path = '/v1beta/models/a/b:streamGenerateContent'
     const by = (client: string): Asked => ({ ...asks(path, { alt: 'sse' }), header: () => client })
     const call = read({}, by('genai-js/0.24.1'))
     expect(call).toMatchObject({ stream: true, framing: 'bare' })
     expect(openFraming(call)?.comment).toBe('')
     expect(openFraming(call)?.element('{\n}')).toBe('data: { }\n\n')
-    expect(read({}, by('google-genai-sdk/2.32.0 gl-node/v24')).framing).toBeUndefined()
+    for (const client of ['google-genai-sdk/1.30.0 gl-node/v20.20.2', 'google-genai-sdk/1.40.0 gl-go/go1.24.0']) {
+      expect(read({}, by(client)).framing).toBe('bare')
+    }
+    for (const client of ['google-genai-sdk/2.32.0 gl-node/v24', 'google-genai-sdk/1.34.0 gl-node/web']) {
+      expect(read({}, by(client)).framing).toBeUndefined()
+    }
     expect(read({}, { ...plain, header: () => 'genai-js/0.24.1' }).framing).toBeUndefined()
   })
 

@@ -1,5 +1,5 @@
-// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we replace
-// in the body for an upstream.
+// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we
+// replace in the body for an upstream.
 
 import { Refusal } from '../../base/errors.ts'
 import { scanObject } from '../../base/json.ts'
@@ -37,8 +37,16 @@ export function readCall(body: Buffer, asked: Asked): Call {
   return stream && knowsNoComments(asked) ? { ...call, framing: 'bare' } : call
 }
 
-/** Google's former SDK for JavaScript, which fails on a stream with a comment in it. */
-const knowsNoComments = (asked: Asked): boolean => /\bgenai-js\//.test(asked.header('x-goog-api-client') ?? '')
+/**
+ * Most of Google's SDKs fail on a stream with a comment in it: the former ones, those for Go, and that for JavaScript
+ * before 1.34, which Gemini CLI has. Only the later one is known to leave comments out; who names no SDK reads events.
+ */
+function knowsNoComments(asked: Asked): boolean {
+  const client = asked.header('x-goog-api-client')
+  if (client === undefined) return false
+  const [, major = 0, minor = 0] = /\bgoogle-genai-sdk\/(\d+)\.(\d+)\S* gl-node\//.exec(client)?.map(Number) ?? []
+  return major < 1 || (major === 1 && minor < 34)
+}
 
 /** Throws a Refusal for what is another method, or none. */
 export function requirePath(asked: Asked, allowed: readonly Verb[]): { readonly model: string; readonly verb: Verb } {

@@ -3,13 +3,13 @@
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseAnswer } from '../json-object.ts'
 import { readUsage, withSearches } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let json: unknown
   try {
-    json = JSON.parse(body.toString('utf8'))
+    json = parseAnswer(body.toString('utf8'))
   } catch {
     return undefined
   }

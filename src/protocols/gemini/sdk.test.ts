@@ -14,7 +14,7 @@ import { Losses } from '../losses.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import { readCountCall, writeCount } from './count-tokens.ts'
 import { gemini } from './dialect.ts'
-import { readEmbedCall, writeEmbedAnswer } from './embed.ts'
+import { batchEmbedContents, embedContent } from './embed.ts'
 import { writeModel, writeModelList } from './models.ts'
 import { readModelPath, readPath } from './path.ts'
 
@@ -46,15 +46,19 @@ function serve(request: Request, body: Buffer): Response {
   const json = (text: string, status = 200): Response =>
     new Response(text, { status, headers: { 'content-type': 'application/json' } })
   if (request.method === 'GET') {
-    const models = [{ id: 'google/gemini-3', contextTokens: 1000, outputTokensMax: 100, thinks: true }]
-    return json(path.endsWith('/models') ? writeModelList(models, {}) : writeModel({ id: readModelPath(path) }))
+    const traits = { thinking: 'level' } as const
+    const model = { name: 'Gemini', provider: 'google', contextTokens: 1000, outputTokensMax: 100, traits }
+    const list = (): string => writeModelList([{ ...model, id: 'google/gemini-3' }], {})
+    return json(path.endsWith('/models') ? list() : writeModel({ ...model, id: readModelPath(path) }))
   }
   const asked = { path, query: (name: string) => url.searchParams.get(name), header: () => undefined }
   const verb = readPath(path)?.verb
   if (verb === 'countTokens') return json(writeCount({ tokens: readCountCall(body, asked).bodyBytes }))
   if (verb === 'embedContent' || verb === 'batchEmbedContents') {
-    const call = readEmbedCall(body, asked)
-    return json(writeEmbedAnswer({ vectors: call.inputs.map(text => [text.length, call.dimensions ?? 0]) }, call))
+    const protocol = verb === 'embedContent' ? embedContent : batchEmbedContents
+    const call = protocol.readCall(body, asked)
+    const { inputs, dimensions = 0 } = protocol.vectors.readAsk(call)
+    return json(protocol.vectors.writeVectors({ vectors: inputs.map(text => [text.length, dimensions]) }, call))
   }
   const call = gemini.readCall(body, asked)
   meant = gemini.codec.readConversation(call)

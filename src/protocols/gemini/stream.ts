@@ -2,7 +2,7 @@
 // the end of the bytes is the end.
 
 import type { FrameReading } from '../call.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseAnswer } from '../json-object.ts'
 import { blockReason, readChunk, readError, unwrapped } from './response.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -12,7 +12,7 @@ export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined) return aside
   let json: unknown
   try {
-    json = JSON.parse(data)
+    json = parseAnswer(data)
   } catch {
     return garbage
   }

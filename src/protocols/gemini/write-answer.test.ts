@@ -8,6 +8,8 @@ import { collectAnswer, eventsOf } from '../answer-collector.ts'
 import { Losses } from '../losses.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import { packSealed, unpackSealed } from '../sealed.ts'
+import { UNSIGNED, withoutPacked } from './packed.ts'
+import { readSeal } from './read-contents.ts'
 import { openArray } from './framing.ts'
 import { openReader } from './read-answer.ts'
 import { readAnswer } from './response.ts'
@@ -57,7 +59,7 @@ test('a whole answer', () => {
           parts: [
             { text: 'hm', thought: true, thoughtSignature: signature },
             { text: 'Hello' },
-            { functionCall: { id: 'c', name: 'f', args: { a: 12345678901234567890 } } },
+            { functionCall: { id: 'c', name: 'f', args: { a: 12345678901234567890 } }, thoughtSignature: UNSIGNED },
             { functionCall: { id: 'd', name: 'g', args: { input: 'free' } } },
           ],
         },
@@ -100,7 +102,7 @@ describe('a stream', () => {
       [{ text: 'h', thought: true }],
       [{ text: 'm', thought: true }],
       [{ text: '', thought: true, thoughtSignature: signature }],
-      [{ functionCall: { id: 'c', name: 'f', args: { a: 1 } } }],
+      [{ functionCall: { id: 'c', name: 'f', args: { a: 1 } }, thoughtSignature: UNSIGNED }],
       [{ text: 'yes' }],
     ])
     const [last, ...more] = chunksOf(writer.end())
@@ -220,8 +222,17 @@ test('a whole answer and its stream say the same, and carry every seal', () => {
       const seals = given.choices.flatMap(({ parts }) =>
         parts.filter(isTold).flatMap(part => ('sealed' in part && part.sealed ? [part.sealed] : [])),
       )
-      const found = [...whole.matchAll(/"thoughtSignature":"([^"]+)"/g)].map(match => unpackSealed(match[1])!)
+      const signatures = Array.from(whole.matchAll(/"thoughtSignature":"([^"]+)"/g), match => match[1])
+      const found = signatures.flatMap(text => (text === UNSIGNED ? [] : unpackSealed(text)!))
       expect(found).toEqual(seals)
     }),
   )
+})
+
+test('P25: a call that nobody signed is one that Google takes from its caller, and no state to anybody else', () => {
+  const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: UNSIGNED }]
+  const sent = withoutPacked({ contents: [{ role: 'model', parts }] }, 'here')
+  const signed = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' }]
+  expect(sent.contents).toEqual([{ role: 'model', parts: signed }])
+  expect(readSeal(UNSIGNED)).toBeUndefined()
 })

@@ -19,6 +19,8 @@ import { CitedText, citationsMax, writeCitations } from './citations.ts'
 import { BAD_CALL, writeFinish } from './finish.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { parseObject } from './numbers.ts'
+import { UNSIGNED } from './packed.ts'
+import { Thoughts } from './thoughts.ts'
 import { writeUsage } from './usage.ts'
 
 interface Growing {
@@ -39,7 +41,10 @@ interface Choice {
   readonly waiting: Waiting[]
   readonly citations: Placed[]
   told: number
+  /** Of the thoughts since the last call. */
+  readonly thoughts: Thoughts
   finish: Finish | undefined
+  hasCall: boolean
   hasBadCall: boolean
 }
 
@@ -50,15 +55,24 @@ interface Telling {
   readonly logprobs: TokenProb[]
 }
 
+/** What all chunks begin with. */
+const HEAD = 'data: {"candidates":['
+
 export function openWriter(to: AnswerAsk): EventWriter {
   const writer = new AnswerWriter(to)
-  const chunk = (candidates: readonly Json[]): string => frame(writer.body(candidates))
+  // What all chunks but the last end with is turned into JSON once.
+  const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(HEAD.length)
+  const told = (tellings: readonly Telling[]): string => {
+    let text = ''
+    for (const telling of tellings) text += `${HEAD}${JSON.stringify(candidateOf(telling))}${tail}\r\n\r\n`
+    return text
+  }
   return {
-    write: event => writer.take(event).map(telling => chunk([candidateOf(telling)])).join(''),
+    write: event => told(writer.take(event)),
     end: () => {
-      const rest = writer.rest().map(telling => chunk([candidateOf(telling)])).join('')
+      const rest = told(writer.rest())
       const endings = writer.choices().map(choice => ({ ...candidateOf(emptyTelling(choice)), ...endingOf(choice) }))
-      return rest + chunk(endings)
+      return rest + frame(writer.body(endings))
     },
   }
 }
@@ -94,11 +108,9 @@ function joined(parts: readonly Json[]): Json[] {
 }
 
 function candidateOf({ choice, parts, logprobs }: Telling): Json {
-  return {
-    content: parts.length === 0 ? { role: 'model' } : { role: 'model', parts },
-    index: choice.number,
-    ...(logprobs.length > 0 && { logprobsResult: writeLogprobs(logprobs) }),
-  }
+  const content = parts.length === 0 ? { role: 'model' } : { role: 'model', parts }
+  const index = choice.number
+  return logprobs.length === 0 ? { content, index } : { content, index, logprobsResult: writeLogprobs(logprobs) }
 }
 
 function endingOf({ finish = 'other', hasBadCall, citations }: Choice): Json {
@@ -177,7 +189,8 @@ class AnswerWriter {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const choice: Choice = { number, waiting: [], citations: [], told: 0, finish: undefined, hasBadCall: false }
+    const none = { told: 0, finish: undefined, hasCall: false, hasBadCall: false }
+    const choice: Choice = { number, waiting: [], citations: [], thoughts: new Thoughts(), ...none }
     this.#choices.set(number, choice)
     return choice
   }
@@ -202,7 +215,7 @@ class AnswerWriter {
     }
     if (event.kind === 'delta') {
       growing.text += event.text
-      for (const token of event.logprobs ?? []) growing.logprobs.push(token)
+      if (event.logprobs !== undefined) for (const token of event.logprobs) growing.logprobs.push(token)
       if (growing.opening.part === 'text') cited.add(event.text)
       this.#bound(event.text.length)
     } else {
@@ -243,11 +256,15 @@ class AnswerWriter {
     const { text, opening, isClosed } = growing
     this.#waitingChars -= text.length
     growing.text = ''
-    growing.logprobs = []
-    const thought = opening.part === 'reasoning' ? { thought: true } : {}
+    if (growing.logprobs.length > 0) growing.logprobs = []
+    const isThought = opening.part === 'reasoning'
     const sealed = isClosed ? growing.sealed : undefined
-    if (sealed !== undefined) return [{ text, ...thought, thoughtSignature: packSealed(sealed) }]
-    return text === '' ? [] : [{ text, ...thought }]
+    if (isThought) growing.choice.thoughts.add(text, isClosed, sealed)
+    if (sealed !== undefined) {
+      return [{ text, ...(isThought && { thought: true }), thoughtSignature: packSealed(sealed) }]
+    }
+    if (text === '') return []
+    return isThought ? [{ text, thought: true }] : [{ text }]
   }
 
   #tellCall({ text, opening, sealed, isClosed, choice }: Growing): Json[] {
@@ -259,8 +276,13 @@ class AnswerWriter {
       this.#to.losses.add('tool_arguments')
       return []
     }
+    const thoughts = choice.thoughts.take()
+    if (thoughts.length > 0) this.#to.keep?.(opening.id, thoughts)
     const functionCall = { id: opening.id, name: opening.name, args }
-    return [sealed === undefined ? { functionCall } : { functionCall, thoughtSignature: packSealed(sealed) }]
+    // Google wants the first call of a step signed, also when it is of another model: the next turn may be Google's.
+    const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED) : packSealed(sealed)
+    choice.hasCall = true
+    return [signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }]
   }
 
   #writeWhole(part: MediaPart | NativePart): Json | undefined {

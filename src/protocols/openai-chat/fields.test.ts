@@ -113,7 +113,7 @@ describe('every field is carried or said to be lost', () => {
         },
         {
           role: 'assistant',
-          reasoning_details: [{}],
+          reasoning_details: [],
           tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' }, new_of_call: 1 }],
         },
         { role: 'tool', tool_call_id: 'a', content: 'x', new_of_tool: 1 },

@@ -41,9 +41,10 @@ export class ChatEventReader implements EventReader {
     if (!isObject(json)) return []
     this.#start(json)
     const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
-    choices.forEach((choice, position) => {
+    for (let position = 0; position < choices.length; position++) {
+      const choice = choices[position]
       if (isObject(choice)) this.#choice(choice.index, position)?.read(choice)
-    })
+    }
     const { service_tier: serviceClass } = json
     if (typeof serviceClass === 'string' && serviceClass !== this.#serviceClass) {
       this.#serviceClass = serviceClass
@@ -76,6 +77,8 @@ export class ChatEventReader implements EventReader {
   #choice(index: unknown, position: number): ChoiceReader | undefined {
     const number = Number.isSafeInteger(index) ? (index as number) : position
     if (number < 0 || number >= CHOICES_MAX) return undefined
+    const known = this.#choices[number]
+    if (known !== undefined) return known
     const made = { list: this.#list, source: this.#source, ids: this.#ids }
     while (this.#choices.length <= number) this.#choices.push(new ChoiceReader(this.#choices.length, made))
     return this.#choices[number]
@@ -174,7 +177,8 @@ class ChoiceReader {
       this.#said = { kind, index: this.#list.open(this.#choice, { part: kind }) }
       if (kind === 'refusal') this.#isRefused = true
     }
-    this.#list.push({ kind: 'delta', index: this.#said!.index, text, ...(logprobs && { logprobs }) })
+    const { index } = this.#said!
+    this.#list.push(logprobs === undefined ? { kind: 'delta', index, text } : { kind: 'delta', index, text, logprobs })
   }
 
   /** Where no text is open there is nothing to cite for. */

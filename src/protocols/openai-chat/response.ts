@@ -2,6 +2,7 @@
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
+import { parseAnswer } from '../json-object.ts'
 import { readUsage } from './usage.ts'
 
 export interface ChatMessage {
@@ -30,7 +31,7 @@ export interface ChatAnswer {
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let answer: ChatAnswer
   try {
-    answer = JSON.parse(body.toString('utf8')) as ChatAnswer
+    answer = parseAnswer(body.toString('utf8')) as ChatAnswer
   } catch {
     return undefined
   }

@@ -1,6 +1,7 @@
 // One event of a streamed chat completion, read as it passes.
 
 import type { FrameReading } from '../call.ts'
+import { parseAnswer } from '../json-object.ts'
 import type { ChatAnswer } from './response.ts'
 import { readError, readServiceClass, writtenBytes } from './response.ts'
 import { readUsage } from './usage.ts'
@@ -14,7 +15,7 @@ export function readFrame(data: string | undefined): FrameReading {
   if (data === '[DONE]') return terminal
   let chunk: ChatAnswer
   try {
-    chunk = JSON.parse(data) as ChatAnswer
+    chunk = parseAnswer(data) as ChatAnswer
   } catch {
     return garbage
   }

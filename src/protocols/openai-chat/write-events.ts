@@ -137,10 +137,19 @@ export class ChatEventWriter implements EventWriter {
     return this.#chunk(choice, { role: 'assistant', content: '', ...refusal })
   }
 
-  #chunk(choice: ChoiceState, delta: object, logprobs = 'null'): string {
+  #chunk(choice: ChoiceState, delta: object): string {
+    return this.#chunkOf(choice, JSON.stringify(delta))
+  }
+
+  #chunkOf(choice: ChoiceState, delta: string, logprobs = 'null'): string {
     const begun = this.#begun(choice)
-    const said = `"index":${choice.index},"delta":${JSON.stringify(delta)},"logprobs":${logprobs},"finish_reason":null`
+    const said = `"index":${choice.index},"delta":${delta},"logprobs":${logprobs},"finish_reason":null`
     return `${begun}${this.#head}{${said}}${this.#tail}`
+  }
+
+  /** A chunk of one text, of which there are hundreds: nothing else is turned into JSON. */
+  #textChunk(choice: ChoiceState, field: 'content' | 'refusal' | 'reasoning_content', text: string): string {
+    return this.#chunkOf(choice, `{"${field}":${JSON.stringify(text)}}`)
   }
 
   #open(event: Of<'open'>): string {
@@ -200,15 +209,16 @@ export class ChatEventWriter implements EventWriter {
     switch (opening.part) {
       case 'text':
         choice.textLength += text.length
-        return this.#chunk(choice, { content: text }, logprobs && JSON.stringify(writeLogprobs(logprobs)))
+        if (logprobs === undefined) return this.#textChunk(choice, 'content', text)
+        return this.#chunkOf(choice, JSON.stringify({ content: text }), JSON.stringify(writeLogprobs(logprobs)))
       case 'refusal':
-        if (!this.#flavour.isFull) return this.#chunk(choice, { content: text })
+        if (!this.#flavour.isFull) return this.#textChunk(choice, 'content', text)
         choice.hasRefusal = true
-        return this.#chunk(choice, { refusal: text })
+        return this.#textChunk(choice, 'refusal', text)
       case 'reasoning': {
         const between = isFirst && choice.hasThoughts ? '\n\n' : ''
         choice.hasThoughts = true
-        return this.#chunk(choice, { reasoning_content: between + text })
+        return this.#textChunk(choice, 'reasoning_content', between + text)
       }
       case 'call':
         return this.#growCall(part, text)

@@ -24,6 +24,7 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     // Its last event is the end.
     lastEvent: '',
     tellsSearches: true,
+    capName: 'max_output_tokens',
     passes,
     readCall: body => readCall(body, flavour),
     writeCall,

@@ -1,12 +1,13 @@
 // Neutral events as the stream that a caller of this dialect reads. Its readers are strict: every item and part is
 // begun before it grows and is ended once, numbers only go up, and the last event says everything again.
 //
-// What was written is held for that last event: as pieces while a part grows, then once as the JSON of its item.
+// What was written is held for that last event: as text while a part grows, then once as the JSON of its item.
 
 import { Refusal } from '../../base/errors.ts'
 import type { AnswerEvent, CallOpening, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
+import { HeldText } from '../held-text.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import type { Flavour } from './flavour.ts'
@@ -34,14 +35,15 @@ interface Message extends Place {
 
 interface Part {
   readonly opening: Opening
-  readonly pieces: string[]
-  chars: number
+  readonly text: HeldText
   readonly annotations: Json[]
   readonly probs: Json[]
   /** Undefined until there is something to show. */
   place?: Place
   message?: Message
   contentIndex: number
+  /** As JSON, in each of its deltas. */
+  where?: string
 }
 
 export function openWriter(ask: AnswerAsk, flavour: Flavour): EventWriter {
@@ -164,7 +166,7 @@ class Writer implements EventWriter {
   #open(index: number, asked: Opening): void {
     if (this.#parts.has(index)) return
     const opening = asked.part === 'call' ? { ...asked, id: this.#items.callId(asked.id) } : asked
-    const part: Part = { opening, pieces: [], chars: 0, annotations: [], probs: [], contentIndex: 0 }
+    const part: Part = { opening, text: new HeldText(), annotations: [], probs: [], contentIndex: 0 }
     this.#parts.set(index, part)
     if (opening.part === 'refusal') this.#refused = true
     if (opening.part !== 'call') return
@@ -213,13 +215,19 @@ class Writer implements EventWriter {
     this.#hold(text.length)
     this.#begin(part)
     const { opening } = part
-    if (opening.part === 'reasoning' && part.pieces.length === 0) this.#beginParagraph(part, opening.raw === true)
-    part.pieces.push(text)
-    part.chars += text.length
-    if (opening.part !== 'text') return this.#emit(deltaType(opening), { ...where(part), delta: text })
+    if (opening.part === 'reasoning' && part.text.length === 0) this.#beginParagraph(part, opening.raw === true)
+    part.text.add(text)
     const written = writeProbs(probs)
     for (const prob of written) part.probs.push(prob)
-    this.#emit('response.output_text.delta', { ...where(part), delta: text, logprobs: written })
+    this.#emitDelta(part, text, opening.part === 'text' ? `,"logprobs":${JSON.stringify(written)}` : '')
+  }
+
+  /** As `#emit` writes it, for what there are hundreds of: only the text is turned into JSON. */
+  #emitDelta(part: Part, text: string, rest: string): void {
+    const type = deltaType(part.opening)
+    part.where ??= JSON.stringify(where(part)).slice(1, -1)
+    const numbered = `"type":"${type}","sequence_number":${this.#sequence++}`
+    this.#out += `event: ${type}\ndata: {${numbered},${part.where},"delta":${JSON.stringify(text)}${rest}}\n\n`
   }
 
   #hold(chars: number): void {
@@ -230,7 +238,7 @@ class Writer implements EventWriter {
   #cite(index: number, citation: Citation): void {
     const part = this.#parts.get(index)
     if (part?.opening.part !== 'text') return
-    const annotation = this.#items.annotation(citation, part.chars)
+    const annotation = this.#items.annotation(citation, part.text.length)
     if (annotation === undefined) return
     part.annotations.push(annotation)
     if (part.place !== undefined) this.#annotate(part, part.annotations.length - 1, annotation)
@@ -248,7 +256,7 @@ class Writer implements EventWriter {
     if (opening.part === 'call') return this.#closeCall(part, opening, sealed ?? opening.sealed)
     if (opening.part === 'reasoning' && sealed !== undefined) this.#begin(part)
     if (part.place === undefined) return
-    const text = part.pieces.join('')
+    const text = part.text.whole()
     if (opening.part === 'reasoning') this.#closeThought(part, { text, raw: opening.raw === true, sealed })
     else this.#closeSpoken(part, text)
   }
@@ -279,10 +287,10 @@ class Writer implements EventWriter {
 
   #closeCall(part: Part, opening: CallOpening, sealed: Sealed | undefined): void {
     const call = writtenCall(opening)
-    const written = part.pieces.join('')
+    const written = part.text.whole()
     const text = argumentsOf(written, call.custom)
     const place = part.place!
-    if (text !== written) this.#emit(deltaType(opening), { ...where(part), delta: text })
+    if (text !== written) this.#emitDelta(part, text, '')
     if (call.custom) this.#emit('response.custom_tool_call_input.done', { ...where(part), input: text })
     else this.#emit('response.function_call_arguments.done', { ...where(part), name: call.name, arguments: text })
     this.#itemDone(place, JSON.stringify(callItem(place.id, call, text)))

@@ -3,14 +3,14 @@
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseAnswer } from '../json-object.ts'
 import { readError } from '../openai-chat/response.ts'
 import { readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let answer: unknown
   try {
-    answer = JSON.parse(body.toString('utf8'))
+    answer = parseAnswer(body.toString('utf8'))
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 // One event of a streamed answer, read as it passes.
 
 import type { FrameReading } from '../call.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseAnswer } from '../json-object.ts'
 import { failureOf, readFailure, readServiceClass } from './response.ts'
 import { readUsage } from './usage.ts'
 
@@ -16,7 +16,7 @@ export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined || data === '[DONE]') return aside
   let event: unknown
   try {
-    event = JSON.parse(data)
+    event = parseAnswer(data)
   } catch {
     return garbage
   }

@@ -118,8 +118,10 @@ export function callItem(id: string, { callId, name, custom }: WrittenCall, writ
 export const signatureItem = (id: string, sealed: Sealed, callId: string): Json =>
   reasoningItem(id, { text: '', raw: false, sealed: { ...sealed, id: callId } })
 
+const noProbs: readonly Json[] = []
+
 export function writeProbs(probs: readonly TokenProb[] | undefined): readonly Json[] {
-  return (probs ?? []).map(prob => ({
+  return probs === undefined ? noProbs : probs.map(prob => ({
     ...writeProb(prob),
     top_logprobs: (prob.top ?? []).map(writeProb),
   }))

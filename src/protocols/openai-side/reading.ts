@@ -8,6 +8,7 @@ import { writeError } from '../openai-chat/errors.ts'
 import type { Protocol } from '../protocol.ts'
 import { answerReader, noFrames, readJsonCall, writeModel } from '../side-call.ts'
 import { readInputUsage } from '../side-usage.ts'
+import { vectorCodec } from './vectors.ts'
 
 /** Nothing is streamed, and nobody waits for words. */
 const base = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: noFrames, writeError } as const
@@ -16,6 +17,7 @@ const base = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: noF
 export const embeddings: Protocol = {
   ...base,
   name: 'openai-embeddings',
+  vectors: vectorCodec,
   readCall: body => withInput(readJsonCall('openai-embeddings', body, ['input'])),
   readAnswer: answerReader(({ data, usage }) =>
     Array.isArray(data) ? { outputBytes: data.length, usage: readInputUsage(usage) } : undefined,

@@ -62,7 +62,7 @@ CREATE INDEX kept_file_expiry ON kept_file (expires_ms);
 
 -- `call_id` is the call's that began it and has its hold. Written before that hold, so that no hold is without a task;
 -- without `upstream_id` it is not known that the upstream has begun. `due_ms` is when it is looked at next; none when
--- it is over and settled.
+-- it is over and settled. `admitted` is JSON: what its bill rests on, and its record.
 CREATE TABLE task (
   call_id     INTEGER PRIMARY KEY,
   account_id  INTEGER NOT NULL,
@@ -71,6 +71,7 @@ CREATE TABLE task (
   provider    TEXT NOT NULL,
   model       TEXT NOT NULL,
   channel     TEXT NOT NULL,
+  admitted    TEXT NOT NULL,
   upstream_id TEXT,
   status      TEXT NOT NULL CHECK (status IN ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired')),
   created_ms  INTEGER NOT NULL,
@@ -84,6 +85,7 @@ CREATE TABLE task (
 CREATE UNIQUE INDEX task_id ON task (account_id, id);
 CREATE INDEX task_account ON task (account_id);
 CREATE INDEX task_due ON task (due_ms) WHERE due_ms IS NOT NULL;
+CREATE INDEX task_unbegun ON task (call_id) WHERE due_ms IS NOT NULL AND upstream_id IS NULL;
 CREATE INDEX task_open ON task (account_id) WHERE due_ms IS NOT NULL;
 CREATE INDEX task_expiry ON task (expires_ms) WHERE due_ms IS NULL;
 

@@ -3,7 +3,7 @@
 import Anthropic from '@anthropic-ai/sdk'
 import Anthropic0 from 'anthropic-0'
 import type { Client, Reply, Session, Wish } from './client.ts'
-import { citySchema, echoSchema, messageOf, namedClass } from './client.ts'
+import { apiFault, citySchema, echoSchema, namedClass } from './client.ts'
 
 type Params = Anthropic.MessageCreateParamsNonStreaming
 
@@ -99,10 +99,7 @@ function connect({ messages }: Anthropic): Session {
       if (way === 'stream') return gather(await messages.create({ ...params, stream: true }, options), wish)
       return replyOf(await messages.stream(params, options).finalMessage())
     },
-    fault(error) {
-      const { status, requestID } = error as InstanceType<typeof Anthropic.APIError>
-      return { kind: (error as Error).constructor.name, status, message: messageOf(error), requestId: requestID ?? undefined }
-    },
+    fault: error => apiFault(error as InstanceType<typeof Anthropic.APIError>),
   }
 }
 

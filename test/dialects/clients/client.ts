@@ -105,3 +105,9 @@ const classes: Readonly<Record<number, string>> = {
 /** As the SDKs of OpenAI and Anthropic name their errors. */
 export const namedClass = (status: number): string =>
   classes[status] ?? (status >= 500 ? 'InternalServerError' : 'APIError')
+
+/** Of an error as the SDKs of OpenAI and Anthropic raise them. */
+export function apiFault(error: Error & { status?: number | undefined; requestID?: string | null | undefined }): Fault {
+  const { status, requestID } = error
+  return { kind: error.constructor.name, status, message: messageOf(error), requestId: requestID ?? undefined }
+}

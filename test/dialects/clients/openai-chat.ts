@@ -4,7 +4,7 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import type { Dialect } from '../upstreams.ts'
 import type { Client, Reply, SaidCall, Session, Wish } from './client.ts'
-import { citySchema, echoSchema, messageOf, namedClass, parsed } from './client.ts'
+import { apiFault, citySchema, echoSchema, namedClass, parsed } from './client.ts'
 
 type Params = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming
 /** With the fields that Ark and others add to it. */
@@ -102,10 +102,7 @@ function connect(client: OpenAI, place: Place): Session {
       if (way === 'stream') return gather(await completions.create(streamed, options), wish)
       return replyOf(await completions.stream(streamed, options).finalChatCompletion())
     },
-    fault(error) {
-      const { status, requestID } = error as InstanceType<typeof OpenAI.APIError>
-      return { kind: (error as Error).constructor.name, status, message: messageOf(error), requestId: requestID ?? undefined }
-    },
+    fault: error => apiFault(error as InstanceType<typeof OpenAI.APIError>),
   }
 }
 

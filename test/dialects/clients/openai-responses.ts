@@ -3,7 +3,7 @@
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import type { Client, Reply, Session, Wish } from './client.ts'
-import { citySchema, echoSchema, messageOf, namedClass, parsed } from './client.ts'
+import { apiFault, citySchema, echoSchema, namedClass, parsed } from './client.ts'
 
 type Params = OpenAI.Responses.ResponseCreateParamsNonStreaming
 type Response = OpenAI.Responses.Response
@@ -80,10 +80,7 @@ function connect({ responses }: OpenAI): Session {
       if (way === 'stream') return gather(await responses.create({ ...params, stream: true }, options), wish)
       return replyOf(await responses.stream({ ...params, stream: true }, options).finalResponse())
     },
-    fault(error) {
-      const { status, requestID } = error as InstanceType<typeof OpenAI.APIError>
-      return { kind: (error as Error).constructor.name, status, message: messageOf(error), requestId: requestID ?? undefined }
-    },
+    fault: error => apiFault(error as InstanceType<typeof OpenAI.APIError>),
   }
 }
 

@@ -114,7 +114,8 @@ async function streamed(model: LanguageModel, wish: Wish, vendor: Vendor): Promi
   const [reasoningText, toolCalls, finishReason] = await Promise.all([
     result.reasoningText, result.toolCalls, result.finishReason,
   ])
-  return replyOf({ text, reasoningText, toolCalls, finishReason, usage: await result.usage, response: await result.response })
+  const [usage, response] = [await result.usage, await result.response]
+  return replyOf({ text, reasoningText, toolCalls, finishReason, usage, response })
 }
 
 async function collected(model: LanguageModel, wish: Wish, vendor: Vendor): Promise<Reply> {

@@ -1,0 +1,60 @@
+// The streamed call between two dialects, beside one whose bytes only pass.
+
+import { streamCalls } from '../load/calls.ts'
+import { pairName, pairs, translatedCalls } from '../load/translated-calls.ts'
+import { startSubject } from '../subjects/subject.ts'
+import { startStreamUpstream } from '../upstreams/upstream.ts'
+import { figure, median } from './figures.ts'
+import type { Measure } from './measure.ts'
+import type { Plan, Round } from './rounds.ts'
+import { medianOf, ROUNDS, runRound } from './rounds.ts'
+
+const CHUNKS = 100
+const GAP_MS = 2
+const CONNECTIONS = 50
+
+const NATIVE = 'native chat'
+
+type CallsFor = Plan['callsFor']
+
+const kinds: Readonly<Record<string, CallsFor>> = {
+  [NATIVE]: keys => streamCalls(keys, CHUNKS),
+  ...Object.fromEntries(pairs.map(pair => [pairName(pair), (keys => translatedCalls(pair, keys, CHUNKS)) as CallsFor])),
+}
+
+export const measureTranslated: Measure = async measuring => {
+  const plan = { connections: CONNECTIONS, warmUp: CONNECTIONS * 2, count: measuring.quick ? 100 : 600, secondsMax: 60 }
+  const upstream = await startStreamUpstream(measuring.bench, { chunks: CHUNKS, gapMs: GAP_MS })
+  const subject = await startSubject('weir', { ...measuring, upstream })
+  const rounds: Record<string, Round[]> = {}
+  for (let round = 1; round <= ROUNDS; round++) {
+    for (const [kind, callsFor] of Object.entries(kinds)) {
+      const result = await runRound(subject, { upstream, plan: { ...plan, callsFor } })
+      ;(rounds[kind] ??= []).push(result)
+      measuring.say(`  round ${round}, ${kind}: ${figure(result.cpuMicros)} µs of CPU`)
+    }
+  }
+  await subject.stop()
+  await upstream.stop()
+  const ratioOf = (kind: string): number =>
+    median(rounds[kind]!.map(({ cpuMicros }, index) => cpuMicros / rounds[NATIVE]![index]!.cpuMicros))
+  const rows = Object.entries(rounds).map(([kind, of]) => [
+    kind,
+    figure(medianOf(of, 'cpuMicros')),
+    of.map(round => figure(round.cpuMicros)).join(' · '),
+    kind === NATIVE ? '' : `${figure(ratioOf(kind))}×`,
+    figure(medianOf(of, 'firstP50')),
+    figure(medianOf(of, 'totalP50')),
+  ])
+  return {
+    title: `${CHUNKS}-chunk stream, translated`,
+    about:
+      `Weir alone, ${plan.count} streams of each kind as above, ${CONNECTIONS} at once, after ${plan.warmUp} to warm ` +
+      `up; ${ROUNDS} rounds in turn, medians. “chat from messages” is a caller of Chat Completions whose model is ` +
+      'served in Anthropic Messages. All that was said is compared, and that the stream has its end.',
+    table: [['kind', 'CPU µs', 'all rounds', 'to native', 'first chunk p50 ms', 'whole p50 ms'], ...rows],
+    targets: pairs.map(pairName).map(kind => ({
+      ...{ what: `translated stream, ${kind}, against native`, most: 2, unit: '×', measured: ratioOf(kind) },
+    })),
+  }
+}

@@ -1,0 +1,105 @@
+// Plays the model behind an agent: it finds out what the agent can do from the tools that it offers, and works through
+// a small task with them, in whatever dialect the request came.
+//
+//   1. reads the file and lists the folder, both at once     3. runs a command over what it wrote
+//   2. changes the file                                      4. says a sentence
+
+import { answer, fail, streamed } from '../../../src/fake-upstream/answers.ts'
+import type { Asked, ToolCall } from '../../../src/fake-upstream/dialect.ts'
+import { dialectOf } from '../../../src/fake-upstream/dialects.ts'
+import type { ReceivedRequest } from '../../../src/fake-upstream/request.ts'
+import { scripted } from '../../../src/fake-upstream/script.ts'
+import type { Script } from '../../../src/fake-upstream/script.ts'
+import { chunkSizes } from '../../../src/fake-upstream/shapes.ts'
+import { toldIn } from './offered.ts'
+import { callOf, toolFor } from './toolbox.ts'
+import type { Toolbox } from './toolbox.ts'
+
+export const task = {
+  prompt: 'The status in notes.txt is still draft. Make it final, check the file, and tell me when it is done.',
+  before: 'title: the weir\nstatus: draft\nlines: three\n',
+  after: 'title: the weir\nstatus: final\nlines: three\n',
+  lastWords: ['Done: ', 'the status in notes.txt ', 'is now ', 'final.'],
+} as const
+
+export interface Played {
+  /** What the player saw and did, a line each. */
+  readonly notes: string[]
+  /** What should not have been. */
+  readonly faults: string[]
+  /** Whether it gave opaque state with its calls, to be brought back with their results. */
+  sealed: boolean
+  /** Whether it came to its last words. */
+  ended: boolean
+}
+
+/** The player of one run; the file is absolute, as most agents want their paths. */
+export function playerOf(file: string): { script: Script; played: Played } {
+  const played: Played = { notes: [], faults: [], sealed: false, ended: false }
+  const script = scripted(request => turnOf(request, file, played).steps(request))
+  // Cut without regard to events and characters.
+  return { script: chunkSizes(97)(script), played }
+}
+
+function turnOf(request: ReceivedRequest, file: string, played: Played): Script {
+  const dialect = dialectOf(request)
+  const problem = dialect.problem(request)
+  if (problem) {
+    played.faults.push(`${dialect.name} refuses: ${problem.message}`)
+    return fail(problem.status ?? 400, { error: problem })
+  }
+  const asked = dialect.read(request)
+  const { tools, results } = toldIn(dialect.name, request)
+  const shell = toolFor(tools, 'shell')
+  if (!shell) return aside(asked, played)
+  if (played.sealed && asked.stateKept === false) played.faults.push('the state of the reasoning did not come back')
+  const change = toolFor(tools, 'edit') ?? shell
+  return workOn({ asked, file, played, results, tools: { shell, change, read: toolFor(tools, 'read') ?? shell } })
+}
+
+/** Agents ask small things on the side: for a title, or which model to take. */
+function aside(asked: Asked, played: Played): Script {
+  played.notes.push(`an aside without tools: ${asked.json ? 'JSON' : 'text'}`)
+  return answer(asked.json ? '{"title":"Finish the notes","reasoning":"small","model_choice":"flash"}' : 'Finish notes')
+}
+
+interface Work {
+  readonly asked: Asked
+  readonly file: string
+  readonly played: Played
+  readonly results: readonly string[]
+  readonly tools: Toolbox
+}
+
+/** How far the work is, is told by the results alone: the player remembers nothing, like a model. */
+function workOn({ asked, file, played, results, tools }: Work): Script {
+  const say = (calls: readonly ToolCall[], words: string): Script => {
+    played.notes.push(`${results.length} results; calls ${calls.map(call => call.name).join(' and ')}`)
+    const { off, text, state } = asked.thinking
+    // As the models of the fake upstream do: as much of it as the dialect was asked to show.
+    const reasoning = { text: text ? 'Look before you write.' : '', ...(!state && { state: null }) }
+    played.sealed ||= !off && state
+    return speak(asked, [words], { toolCalls: calls, ...(!off && { reasoning }) })
+  }
+  const expectIn = (found: readonly string[], part: string): void => {
+    if (!found.some(result => result.includes(part))) played.faults.push(`no "${part}" in: ${found.join(' | ')}`)
+  }
+  if (results.length === 0) {
+    const calls = [callOf(tools.read, 'read', file), callOf(tools.shell, 'list', file)]
+    return say(calls, 'I look at the file and the folder first.')
+  }
+  if (results.length === 2) {
+    expectIn(results, 'status: draft')
+    expectIn(results, 'notes.txt')
+    return say([callOf(tools.change, 'change', file)], 'Now I change the status.')
+  }
+  if (results.length === 3) return say([callOf(tools.shell, 'check', file)], 'I check what is there now.')
+  expectIn(results.slice(3), 'status: final')
+  played.notes.push(`${results.length} results; says: ${task.lastWords.join('')}`)
+  played.ended = true
+  return speak(asked, task.lastWords, {})
+}
+
+function speak(asked: Asked, words: readonly string[], options: Parameters<typeof answer>[1]): Script {
+  return asked.stream ? streamed(words, options) : answer(words.join(''), options)
+}

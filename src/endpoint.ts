@@ -1,0 +1,43 @@
+// What one URL is that we answer: how it is asked, who may, and who answers.
+
+import type { BodyType } from './http/body.ts'
+import type { TokenHolder } from './identity/token.ts'
+import type { StateAsk } from './pipeline/responses/asking.ts'
+import type { Protocol } from './protocols/protocol.ts'
+
+/** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
+export type Auth = 'key' | 'token' | 'nobody'
+
+export interface Endpoint {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Whole, or ending in `/*` for everything below. */
+  readonly path: string
+  /** What a path below must end with, for dialects whose paths end in a verb. */
+  readonly ending?: string
+  /** Below it stands one name, without a slash. */
+  readonly named?: boolean
+  readonly auth: Auth
+  /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
+  readonly call?: Protocol
+  readonly answer?: Answer
+}
+
+/** Undefined for something that is not there: a 404 in the dialect of the prefix. */
+export type Answer = (ask: Ask) => Answered | Promise<Answered>
+
+export type Answered = Reply | Response | undefined
+
+export interface Ask extends StateAsk {
+  readonly callId: number
+  /** The body within the bounds of one, a JSON text unless told. */
+  readBody(type?: BodyType): Promise<Buffer>
+  /** Who has the management token, or the API key; only where the endpoint asks for one. */
+  readonly holder?: TokenHolder
+}
+
+export interface Reply {
+  readonly status?: number
+  readonly body: string
+  readonly contentType?: string
+  readonly headers?: Readonly<Record<string, string>>
+}

@@ -1,0 +1,108 @@
+// How long a request is: the provider's own count where it has one, else ours, corrected by what was learned of the
+// model. Nothing is generated and nothing is paid; a provider that fails is answered for by our own count.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { describeFault } from '../../base/log.ts'
+import { Stop } from '../../base/stop.ts'
+import type { Send } from '../../http/outgoing.ts'
+import type { Conversation } from '../../protocols/conversation.ts'
+import { countDialectNamed } from '../../protocols/count-list.ts'
+import type { CountDialect } from '../../protocols/counting.ts'
+import type { Asked } from '../../protocols/protocol.ts'
+import { parseModelName } from '../../routing/model-name.ts'
+import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
+import type { LimitRate } from '../20-limit-rate.ts'
+import { findModel } from '../30-route.ts'
+import { quotaHeaders } from '../answer-headers.ts'
+import type { Counting } from './request.ts'
+import { askForCount, countPath, countRequest } from './request.ts'
+import type { Caller } from '../exchange.ts'
+import type { Following } from '../responses/following.ts'
+import { addressesIn } from '../media.ts'
+import type { CountReply, OwnCountParts } from './own-counts.ts'
+import { buildOwnCounts } from './own-counts.ts'
+import { passedHeaders } from '../passed-headers.ts'
+
+export interface CountAsk extends Asked {
+  readonly caller: Caller
+  readBody(): Promise<Buffer>
+}
+
+export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountReply>
+
+export interface CountingParts extends OwnCountParts {
+  readonly catalogue: Catalogue
+  readonly limitRate: LimitRate
+  readonly following: Pick<Following, 'whole'>
+  readonly send: Send
+  onFailed(channelId: string, detail: string): void
+}
+
+export function buildCounting(parts: CountingParts): CountCall {
+  const { catalogue, limitRate, following, send } = parts
+  const ownCounts = buildOwnCounts(parts)
+
+  async function providersCount(counting: Counting, way: CountDialect): Promise<Buffer | undefined> {
+    const stop = new Stop<Error>()
+    const timer = setTimeout(() => stop.stop(new Error('it takes too long')), bounds.countAskedMsMax)
+    try {
+      for (const channel of catalogue.channelsOf(counting.provider.id).slice(0, bounds.attemptsPerCallMax)) {
+        const found = await onChannel(counting, way, { channel, stop })
+        if (found !== undefined || stop.reason !== undefined) return found
+      }
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function onChannel(counting: Counting, way: CountDialect, { channel, stop }: OnChannel) {
+    try {
+      return await stop.during(askForCount(send, await countRequest(counting, way, channel), { way, channel, stop }))
+    } catch (fault) {
+      // In its own words a caller is told what is wrong with them; what a translation made of them is not its own.
+      if (fault instanceof Refusal && way === counting.dialect) throw fault
+      parts.onFailed(channel.id, describeFault(fault))
+      return undefined
+    }
+  }
+
+  return async function countCall(ask, dialect) {
+    const read = dialect.readCall(await ask.readBody(), ask)
+    const found = findModel(catalogue, parseModelName(read.model))
+    const permit = limitRate(ask.caller)
+    const call = await following.whole(read, permit, dialect)
+    let meaning: Conversation | undefined
+    const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
+    const passed = passedHeaders(dialect.protocol, ask) ?? {}
+    const counting: Counting = { dialect, ...found, call, passed, said }
+    const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
+    return { body, headers: { ...quotaHeaders(permit.quota), ...headers } }
+  }
+
+  async function byProvider(counting: Counting): Promise<CountReply | undefined> {
+    const way = wayOf(counting)
+    const answer = way && (await providersCount(counting, way))
+    if (answer === undefined) return undefined
+    const { dialect, call } = counting
+    const body = way === dialect ? answer.toString('utf8') : dialect.writeCounts([way!.readCount(answer)!], call)
+    return { body, headers: { 'X-Weir-Count': 'provider' } }
+  }
+}
+
+interface OnChannel {
+  readonly channel: Channel
+  readonly stop: Stop<Error>
+}
+
+/** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
+function wayOf({ dialect, provider, model, said }: Counting): CountDialect | undefined {
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  const { name } = dialect.protocol
+  if (served.includes(name) && countPath(provider, dialect) !== undefined) return dialect
+  if (dialect.codec === undefined) return undefined
+  const other = served.map(countDialectNamed).find(one => one?.writeConversation && countPath(provider, one))
+  // Nothing is fetched for a count: what would have to be is estimated.
+  return other?.codec !== undefined && addressesIn(said()!, other.codec).size === 0 ? other : undefined
+}

@@ -1,0 +1,280 @@
+// Begins a task: a row, then the hold, then the upstream, then the upstream's name for it. Each is durable before the
+// next, so that a crash anywhere leaves a row that says how far it had come.
+
+import { bounds } from '../../base/bounds.ts'
+import { errorRows, Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import { describeFault } from '../../base/log.ts'
+import type { Stop } from '../../base/stop.ts'
+import type { Ledger } from '../../billing/ledger.ts'
+import { refusalOfHold } from '../../billing/ledger.ts'
+import type { CallSize } from '../../billing/price.ts'
+import { upperBound } from '../../billing/price.ts'
+import { draftsNamed, readTaskId, tasks as protocol } from '../../protocols/ark-side/tasks.ts'
+import type { Call } from '../../protocols/call.ts'
+import { at } from '../../protocols/checks.ts'
+import { tagText } from '../../protocols/tags.ts'
+import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
+import type { Tried, Verdict } from '../../routing/attempts.ts'
+import { parseModelName } from '../../routing/model-name.ts'
+import type { RecordDraft } from '../../store/operations.ts'
+import type { Channel } from '../../upstreams/catalogue.ts'
+import type { Task, Tasks } from '../../vault/tasks.ts'
+import type { LimitRate } from '../20-limit-rate.ts'
+import type { RouteCall } from '../30-route.ts'
+import { bodyHash } from '../body-hash.ts'
+import type { Caller, Route } from '../exchange.ts'
+import type { Claim } from '../idempotency.ts'
+import { readClaim, throwIfTaken } from '../idempotency.ts'
+import { outcomeOf } from '../ending.ts'
+import { scrubbed } from '../opening.ts'
+import type { AskUpstream, WholeAnswer } from '../whole-answer.ts'
+import { Unanswered } from '../whole-answer.ts'
+import { writeAdmission } from './admission.ts'
+import type { TaskEnding, TaskEnds } from './ending.ts'
+import { waitMs } from './looking.ts'
+
+export interface BeginningParts {
+  readonly tasks: Tasks
+  readonly ledger: Pick<Ledger, 'hold'>
+  readonly limitRate: LimitRate
+  readonly route: RouteCall
+  readonly ends: TaskEnds
+  readonly askUpstream: AskUpstream
+  readonly log: Log
+  /** Gives up what is being begun. */
+  readonly stop: Stop<Error>
+  dateMs(): number
+}
+
+export interface TaskRequest {
+  readonly callId: number
+  readonly caller: Caller
+  readonly path: string
+  readonly body: Buffer
+  header(name: string): string | undefined
+}
+
+/** Everything about one that is to be begun. */
+interface Wanted {
+  readonly request: TaskRequest
+  readonly call: Call
+  readonly route: Route
+  readonly claim: Claim | undefined
+  readonly size: CallSize
+  readonly sent: Uint8Array
+}
+
+interface Begun {
+  /** Its upstream's name for it. */
+  readonly id: string
+  readonly channel: Channel
+  readonly body: Buffer
+}
+
+/** After these nothing was begun, so that another channel may be asked. */
+const UNBEGUN: ReadonlySet<Verdict> = new Set(['rate_limited', 'credential_bad'])
+
+export class Beginning {
+  readonly #parts: BeginningParts
+
+  constructor(parts: BeginningParts) {
+    this.#parts = parts
+  }
+
+  /** Gives the upstream's own answer. */
+  async begin(request: TaskRequest): Promise<Buffer> {
+    const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
+    const name = parseModelName(call.model)
+    const claim = readClaim(request, request.body)
+    const permit = this.#parts.limitRate(request.caller)
+    let wanted: Wanted
+    try {
+      const { serviceClass, searchesMax, units } = call
+      const found = this.#parts.route(permit, { name, protocol, serviceClass, searches: searchesMax > 0, units })
+      const route = nearDrafts(this.#parts.tasks, found, call)
+      const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
+      wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
+    } catch (fault) {
+      const { callId, caller } = request
+      const refused = { ...caller, callId, draft: draftOf({ request, call }) }
+      await this.#parts.ends.refuse(refused, endingOf(fault)).catch(() => {})
+      throw fault
+    }
+    return await this.#beginWanted(wanted)
+  }
+
+  async #beginWanted(wanted: Wanted): Promise<Buffer> {
+    const task = await this.#writeDown(wanted)
+    try {
+      const before = await this.#reserve(wanted)
+      if (before === undefined) return await this.#beginHeld(task, wanted)
+      await this.#abandon(task, { outcome: 'replayed', status: 200 })
+      return Buffer.from(JSON.stringify({ id: before.id }))
+    } catch (fault) {
+      await this.#abandon(task, endingOf(fault))
+      throw fault
+    }
+  }
+
+  async #writeDown(wanted: Wanted): Promise<Task> {
+    const { request, route, call, claim, size } = wanted
+    const { tasks, dateMs } = this.#parts
+    const { callId, caller } = request
+    const { accountId, keyId } = caller
+    const admitted = { draft: draftOf(wanted), price: route.price, size, claimed: claim !== undefined }
+    const createdMs = dateMs()
+    const done = await tasks.create(
+      {
+        ...{ callId, accountId, keyId, id: textId('task', callId), createdMs },
+        ...{ provider: route.provider.id, model: route.model.id, channel: route.channels[0]!.id },
+        admitted: writeAdmission({ ...admitted, tier: call.serviceClass }),
+      },
+      createdMs + 2 * bounds.taskBeginMsMax,
+    )
+    if (done === 'too_many') throw new Refusal('tasks_too_many', `account ${accountId}`, { retryAfterMs: 60_000 })
+    const task = tasks.ofCall(callId, accountId)
+    if (done === 'exists' || task === undefined) throw new Error(`task ${callId}: ${done}, and not there`)
+    return task
+  }
+
+  /** Gives the task that the same request has begun before, if it has. */
+  async #reserve(wanted: Wanted): Promise<Task | undefined> {
+    const { request, route, claim, size } = wanted
+    const { ledger, tasks } = this.#parts
+    const { callId, caller } = request
+    const { accountId, keyId } = caller
+    const amount = upperBound(size, route.price)
+    const about = { draft: draftOf(wanted), ...(claim && { idempotency: claim.key }) }
+    const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
+    if (held.done === 'held') return undefined
+    const before = 'callId' in held && held.done !== 'other_body' ? tasks.ofCall(held.callId, accountId) : undefined
+    if (before !== undefined && before.upstreamId !== null) return before
+    throwIfTaken(held)
+    throw refusalOfHold(held, amount) ?? new Error(`task ${callId}: not held: ${held.done}`)
+  }
+
+  async #beginHeld(task: Task, wanted: Wanted): Promise<Buffer> {
+    const begun = await this.#askChannels(wanted)
+    try {
+      await this.#noteBegun(task, begun)
+    } catch (fault) {
+      await this.#takeBack(begun, wanted.route)
+      throw fault
+    }
+    return begun.body
+  }
+
+  async #askChannels({ route, sent }: Wanted): Promise<Begun> {
+    const { askUpstream, log, stop } = this.#parts
+    const tried: Tried[] = []
+    let last: Refusal | undefined
+    for (;;) {
+      const channel = nextChannel(route.channels, tried, bounds.attemptsPerCallMax)
+      if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
+      const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskBeginMsMax]
+      const about = { provider: route.provider, channel, dialect: protocol.name, stop }
+      const judged = await askUpstream({ ...about, body: sent, bytesMax, msMax }).then(
+        answer => judge(answer, channel),
+        fault => unanswered(fault),
+      )
+      if (!('verdict' in judged)) return judged
+      log.warn('a task was not begun', { channel: channel.id, detail: judged.refusal.message })
+      tried.push({ channelId: channel.id, verdict: judged.verdict })
+      last = judged.refusal
+    }
+  }
+
+  /** From here on the upstream works, and its caller may ask for it. */
+  async #noteBegun({ callId, createdMs }: Task, { id, channel }: Begun): Promise<void> {
+    const { tasks, dateMs } = this.#parts
+    const nowMs = dateMs()
+    const dueMs = nowMs + waitMs(nowMs - createdMs, 0.5)
+    const begun = { id, upstreamId: id, channel: channel.id, updatedMs: nowMs }
+    const done = await tasks.change({ callId, status: 'queued', dueMs, ...begun })
+    if (done !== 'changed') throw new Error(`task ${callId} is ${done}`)
+  }
+
+  /** What nobody will ever ask for need not be made; if it cannot be stopped, it is ours to pay. */
+  async #takeBack({ id, channel }: Begun, { provider }: Route): Promise<void> {
+    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
+    const question = { provider, channel, dialect: protocol.name, below: `/${id}`, bytesMax, msMax }
+    await this.#parts.askUpstream({ ...question, method: 'DELETE' }).catch(() => {})
+  }
+
+  /** Voids what was held, and leaves a record. What cannot be written now is left to the poller. */
+  async #abandon(task: Task, ending: TaskEnding): Promise<void> {
+    const { ends, tasks, log } = this.#parts
+    try {
+      await ends.close(task, 'failed', ending)
+      await tasks.delete(task)
+    } catch (fault) {
+      log.error('a task that was not begun is not settled', { task: task.id, fault: describeFault(fault) })
+    }
+  }
+}
+
+function endingOf(fault: unknown): TaskEnding {
+  const error = fault instanceof Refusal ? fault.code : 'gateway_fault'
+  const status = fault instanceof Refusal ? fault.extras.upstream?.status : undefined
+  return { outcome: outcomeOf(error), status: status ?? errorRows[error].status, error }
+}
+
+function draftOf({ request, call, route, sent }: Pick<Wanted, 'request' | 'call'> & Partial<Wanted>): RecordDraft {
+  return {
+    dialect: protocol.name,
+    provider: route?.provider.id ?? null,
+    model: route?.model.id ?? null,
+    streamed: false,
+    priceVersion: route?.price?.version ?? null,
+    endUser: call.endUser ?? null,
+    tags: tagText(call.tags, request.header('x-weir-tags')) ?? null,
+    cameHash: bodyHash(request.body),
+    wentHash: sent === undefined ? null : bodyHash(sent),
+  }
+}
+
+/** The model's own bound is one, too. What goes in is not billed, unless the model says how much that may be. */
+function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Route): CallSize {
+  const tokens = Math.min(outputTokensMax, model.outputTokensMax ?? outputTokensMax)
+  return { inputTokensMax: model.contextTokens ?? 0, outputTokensMax: tokens, choices: 1, searchesMax, units }
+}
+
+/** A draft lies at its channel, and is its account's: another's is not there. */
+function nearDrafts(tasks: Tasks, route: Route, { json }: Call): Route {
+  const drafts = draftsNamed(json)
+  if (drafts.length === 0) return route
+  const { accountId } = route.permit.caller
+  const places = drafts.map(id => tasks.get({ accountId, id })?.channel)
+  const channels = route.channels.filter(({ id }) => places.every(place => place === id))
+  if (channels.length === 0) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
+  return { ...route, channels }
+}
+
+interface NotBegun {
+  readonly verdict: Verdict
+  readonly refusal: Refusal
+}
+
+/** What was never sent may be sent elsewhere; what may have been heard must not be begun twice. */
+function unanswered(fault: unknown): NotBegun {
+  if (!(fault instanceof Unanswered)) throw fault
+  return { verdict: fault.sent ? 'caller_at_fault' : 'broken', refusal: fault.refusal }
+}
+
+function judge({ status, body }: WholeAnswer, channel: Channel): Begun | NotBegun {
+  const said = protocol.readAnswer(body)
+  if (status >= 200 && status <= 299 && said !== undefined && said.error === undefined) {
+    return { id: readTaskId(body)!, channel, body }
+  }
+  const words = { message: `The upstream answered with status ${status}.`, ...said?.error, status }
+  const upstream = scrubbed(words, channel)
+  const verdict = judgeStatus(status)
+  if (verdict === 'caller_at_fault') {
+    return { verdict, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }
+  }
+  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)}`
+  const refusal = new Refusal(verdict === 'rate_limited' ? 'upstream_rate_limited' : 'upstream_unusable', detail)
+  return { verdict: UNBEGUN.has(verdict) ? verdict : 'caller_at_fault', refusal }
+}

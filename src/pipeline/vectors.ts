@@ -1,0 +1,46 @@
+// Embeddings that are asked for in one dialect and made in another.
+
+import { Refusal } from '../base/errors.ts'
+import { Losses } from '../protocols/losses.ts'
+import { noVectors } from '../protocols/vectors.ts'
+import type { Meeting } from './translation.ts'
+
+export interface VectorTranslation {
+  readonly losses: Losses
+  /** The upstream's answer as its caller is to get it. Throws for what is none. */
+  writeAnswer(body: Buffer): Buffer
+}
+
+export interface WrittenVectors {
+  readonly body: Buffer
+  readonly vectors: VectorTranslation
+}
+
+/** Undefined where both sides speak the same dialect, or one of them none of vectors. */
+export function writeVectorAsk({ hold, exchange }: Meeting): WrittenVectors | undefined {
+  const { call, route } = hold
+  const [to, from] = [exchange.protocol.vectors, route.spoken.vectors]
+  if (route.spoken === exchange.protocol || to === undefined || from === undefined) return undefined
+  const losses = new Losses()
+  const ask = to.readAsk(call)
+  losses.addAll(ask.unread)
+  const body = Buffer.from(from.writeAsk(ask, { model: route.model.id, losses }))
+  refuseLosses(exchange.strict, losses)
+  return {
+    body,
+    vectors: {
+      losses,
+      writeAnswer(answer) {
+        const found = from.readVectors(answer)
+        if (found.vectors.length !== ask.inputs.length) throw noVectors()
+        return Buffer.from(to.writeVectors(found, call))
+      },
+    },
+  }
+}
+
+/** Throws where something would be lost and the caller forbade that. */
+export function refuseLosses(strict: boolean | undefined, { codes }: Losses): void {
+  if (!strict || codes.length === 0) return
+  throw new Refusal('translation_loses', codes.join(), { hint: `It would lose: ${codes.join(', ')}.` })
+}

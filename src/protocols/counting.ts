@@ -1,0 +1,39 @@
+// How a dialect asks how long a request is. It is the same request, without what only an answer needs; nothing is
+// generated for it, and nobody pays.
+
+import type { Call, CallTarget } from './call.ts'
+import type { Json } from './checks.ts'
+import type { Conversation } from './conversation.ts'
+import type { Asked, Codec, ConversationTarget, Protocol } from './protocol.ts'
+
+export interface CountDialect {
+  /** The dialect of the requests that it counts; an upstream of it is signed and refuses as for any other call. */
+  readonly protocol: Protocol
+  /** Throws a Refusal. */
+  readCall(body: Buffer, asked: Asked): Call
+  /** The request for an upstream of this same dialect. */
+  writeCall(call: Call, target: CallTarget): Uint8Array
+  /** The same, of what a caller of another dialect means; absent where there is no place for all of that. */
+  writeConversation?(conversation: Conversation, target: ConversationTarget): string
+  /** What an upstream answered. Undefined for what is no count. */
+  readCount(body: Buffer): number | undefined
+  writeCounts(counts: readonly number[], call: Call): string
+  /** Each is counted for itself, where a request is texts and no talk. */
+  texts?(call: Call): readonly string[]
+  readonly codec?: Codec
+}
+
+/** The fields of a request that a count has a place for. */
+export function onlyFields(body: string, fields: readonly string[]): string {
+  const json = JSON.parse(body) as Json
+  return JSON.stringify(Object.fromEntries(Object.entries(json).filter(([name]) => fields.includes(name))))
+}
+
+/** JSON, or undefined for what is none. */
+export function parsed(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

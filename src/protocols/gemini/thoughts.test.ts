@@ -1,0 +1,70 @@
+// What was thought before a call comes back to its maker, also through callers that bring back only what was called.
+
+import { expect, test } from 'bun:test'
+import { askOf } from '../../../test/support/translation.ts'
+import { bounds } from '../../base/bounds.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
+import { eventsOf } from '../answer-collector.ts'
+import type { Part } from '../conversation.ts'
+import type { Asked } from '../protocol.ts'
+import type { Sealed } from '../sealed.ts'
+import { packSealed, unpackSealed } from '../sealed.ts'
+import { readConversation } from './read-request.ts'
+import { readCall } from './request.ts'
+import { openWriter, writeWhole } from './write-answer.ts'
+
+const thought = (text: string, value: string): AnswerPart =>
+  ({ kind: 'reasoning', text, sealed: { form: 'signature', value, origin: 'o' } })
+const call = (id: string): AnswerPart => ({ kind: 'call', id, name: 'f', arguments: '{}' })
+const parts: readonly AnswerPart[] = [
+  ...[thought('first', 'S1'), thought('second', 'S2'), { kind: 'text', text: 'Hello' } as const],
+  ...[call('a'), thought('third', 'S3'), call('b'), call('c')],
+]
+const answer: Answer = { choices: [{ parts, finish: 'calls' }], usage: { input: 1, output: 1 } }
+
+/** Packed and unpacked, as a vault has them. */
+function keeping(tell: (keep: (id: string, sealed: readonly Sealed[]) => void) => void): Map<string, string[]> {
+  const kept = new Map<string, string[]>()
+  tell((id, sealed) => void kept.set(id, sealed.map(packSealed)))
+  return kept
+}
+
+const streamed = (events: readonly AnswerEvent[]): Map<string, string[]> =>
+  keeping(keep => {
+    const writer = openWriter(askOf({ keep }))
+    for (const event of events) writer.write(event)
+    writer.end()
+  })
+
+const asked: Asked = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
+
+function readBack(contents: readonly object[], kept: ReadonlyMap<string, readonly string[]>): readonly Part[] {
+  const heard = readCall(Buffer.from(JSON.stringify({ contents })), asked)
+  const recall = (id: string): Sealed[] => (kept.get(id) ?? []).map(packed => unpackSealed(packed)!)
+  return readConversation({ ...heard, recall }).turns[0]!.parts
+}
+
+const functionCall = (id: string): object => ({ functionCall: { id, name: 'f', args: {} } })
+const forgetful = [{ role: 'model', parts: [{ text: 'Hello' }, ...['a', 'b', 'c'].map(functionCall)] }]
+
+test('thoughts stand again where they stood, whole or streamed', () => {
+  for (const kept of [keeping(keep => writeWhole(answer, askOf({ keep }))), streamed(eventsOf(answer))]) {
+    expect([...kept.keys()]).toEqual(['a', 'b'])
+    expect(readBack(forgetful, kept) as unknown).toEqual(parts)
+  }
+})
+
+test('a caller that brings its thoughts back is not told them twice', () => {
+  const kept = streamed(eventsOf(answer))
+  const thoughtSignature = packSealed({ form: 'signature', value: 'S1', origin: 'o' })
+  const carried = [{ role: 'model', parts: [{ text: 'first', thought: true, thoughtSignature }, functionCall('a')] }]
+  expect(readBack(carried, kept).map(part => part.kind)).toEqual(['reasoning', 'call'])
+  const unsealed = [{ role: 'model', parts: [{ text: 'first', thought: true }, functionCall('a')] }]
+  const found = readBack(unsealed, kept)
+  expect(found.map(part => (part.kind === 'reasoning' ? part.text : part.kind))).toEqual(['first', 'second', 'call'])
+})
+
+test('thoughts that are too long are not kept in part', () => {
+  const long = thought('x'.repeat(bounds.keptReasoningBytesMax + 1), 'S')
+  expect(streamed(eventsOf({ choices: [{ parts: [long, call('a')], finish: 'calls' }] })).size).toBe(0)
+})

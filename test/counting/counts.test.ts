@@ -1,0 +1,237 @@
+// How long a request is, in every dialect on every upstream, asked by the official SDKs.
+
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import Anthropic0 from 'anthropic-0'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import OpenAI from 'openai'
+import { ask, bearer, expectStages, reached } from '../front/asking.ts'
+import { says } from '../side/upstream.ts'
+import type { Harness } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+import { startLakes } from './lakes.ts'
+
+let harness: Harness
+let key: string
+
+beforeAll(async () => {
+  harness = await startLakes()
+  key = await harness.key({ qpm: 10_000 })
+})
+afterAll(() => harness.stop())
+
+const anthropic = () => new Anthropic({ apiKey: key, baseURL: harness.url, maxRetries: 0 })
+const openai = () => new OpenAI({ apiKey: key, baseURL: `${harness.url}/v1`, maxRetries: 0 })
+const google = () => new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: harness.url } })
+
+const system = 'You are a river guide who answers in short sentences.'
+const words = 'How deep is the water at the old bridge today?'
+const schema = { type: 'object' as const, properties: { place: { type: 'string' } }, required: ['place'] }
+
+type Count = (model: string) => Promise<number | undefined>
+
+/** The same conversation, with instructions and a tool, as each SDK says it. */
+const sdks: Readonly<Record<string, Count>> = {
+  async anthropic(model) {
+    const tools = [{ name: 'depth', description: 'Tells how deep the water is', input_schema: schema }]
+    const messages = [{ role: 'user' as const, content: words }]
+    return (await anthropic().messages.countTokens({ model, system, messages, tools })).input_tokens
+  },
+  async responses(model) {
+    const about = { description: 'Tells how deep the water is', parameters: schema, strict: false }
+    const tools = [{ type: 'function' as const, name: 'depth', ...about }]
+    const count = await openai().responses.inputTokens.count({ model, instructions: system, input: words, tools })
+    expect(count.object).toBe('response.input_tokens')
+    return count.input_tokens
+  },
+  async gemini(model) {
+    return (await google().models.countTokens({ model, contents: words })).totalTokens
+  },
+}
+
+const callers = Object.keys(sdks)
+const lakes = ['lake-anthropic', 'lake-responses', 'lake-gemini']
+const ponds = ['pond-chat', 'pond-anthropic', 'lake-ark']
+
+const lastPath = () => harness.upstream.requests.at(-1)!.path
+
+describe.each(callers)('asked by %s', caller => {
+  test.each(lakes)('%s counts itself, without an answer', async lake => {
+    const before = harness.upstream.requests.length
+    const count = await sdks[caller]!(`${lake}/echo`)
+    const seen = harness.upstream.requests.slice(before)
+    expect(seen).toHaveLength(1)
+    expect(lastPath()).toMatch(/count_tokens$|input_tokens$|:countTokens$/)
+    // A token is a word there.
+    const least = caller === 'gemini' ? 10 : 19
+    expect(count).toBeGreaterThanOrEqual(least)
+  })
+
+  test.each(ponds)('P23: %s is not asked, and the count is ours', async pond => {
+    const before = harness.upstream.requests.length
+    const count = await sdks[caller]!(`${pond}/echo`)
+    expect(harness.upstream.requests.length).toBe(before)
+    // With instructions and tools it is several times the question.
+    if (caller === 'gemini') expect(count).toBeWithin(10, 25)
+    else expect(count).toBeWithin(45, 90)
+  })
+})
+
+describe('a count', () => {
+  const body = { model: 'pond-chat/echo', messages: [{ role: 'user', content: words }] }
+  const post = (path: string, json: object, more: Record<string, string> = {}) =>
+    rawRequest(harness.url, ask('POST', path, { ...bearer(key), ...more }, JSON.stringify(json)))
+
+  test('P23: says how good it is, costs nothing, is no record and needs no cap', async () => {
+    const [before, { balance }] = [harness.records().length, await harness.balance(key)]
+    const counted = await post('/v1/messages/count_tokens?beta=true', body)
+    expect(counted.status).toBe(200)
+    expect(counted.header('x-weir-count')).toMatch(/^estimated; factor=1\.00; band=0\.30$/)
+    expectStages(counted, reached.nothing)
+    expect(counted.header('x-ratelimit-limit-requests')).toBe('10000')
+    const own = await post('/v1/messages/count_tokens', { ...body, model: 'lake-anthropic/echo' })
+    expect(own.header('x-weir-count')).toBe('provider')
+    expect(harness.records().length).toBe(before)
+    expect(await harness.balance(key)).toMatchObject({ balance })
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('needs a key, which its refusal says in the dialect', async () => {
+    const refused = await post('/v1/messages/count_tokens', body, { authorization: 'Bearer wk-no' })
+    expect(refused.status).toBe(401)
+    expectStages(refused, reached.refusedKey)
+    const { error } = JSON.parse(refused.body.toString('utf8')) as { error: { type: string } }
+    expect(error.type).toBe('authentication_error')
+  })
+
+  test('is limited as calls are', async () => {
+    const few = await harness.key({ qpm: 1 })
+    const asked = () => post('/v1/messages/count_tokens', body, bearer(few))
+    expect([(await asked()).status, (await asked()).status]).toEqual([200, 429])
+  })
+
+  test('of a model that does not exist is a 404 of the SDK', async () => {
+    const counting = sdks.anthropic!('pond-chat-none/echo').catch((fault: unknown) => fault)
+    expect(await counting).toBeInstanceOf(Anthropic.NotFoundError)
+  })
+
+  test.each([
+    ['a failure', says({ error: { message: 'no' } }, 500)],
+    ['a place that is not there', says({ error: { message: 'no' } }, 404)],
+    ['no count', says({ input_tokens: -5 })],
+    ['nonsense', says('what?')],
+  ])('that the provider answers with %s is made here', async (_, answer) => {
+    harness.upstream.plan(answer)
+    const counted = await post('/v1/messages/count_tokens', { ...body, model: 'lake-anthropic/echo' })
+    expect(counted.status).toBe(200)
+    expect(counted.header('x-weir-count')).toStartWith('estimated')
+    expect(JSON.parse(counted.body.toString('utf8'))).toEqual({ input_tokens: expect.any(Number) })
+  })
+
+  test('that the provider refuses in the caller’s own dialect is refused', async () => {
+    const messages = [{ role: 'user' as const, content: words }]
+    const wrong = { model: 'lake-anthropic/echo', messages, max_tokenz: 5 }
+    const fault = await anthropic().messages.countTokens(wrong).catch((thrown: unknown) => thrown)
+    expect(fault).toBeInstanceOf(Anthropic.BadRequestError)
+    expect((fault as Error).message).toContain('max_tokenz')
+  })
+
+  test('of a picture is a fixed estimate, and nothing is fetched for it', async () => {
+    const image = { type: 'image', source: { type: 'url', url: 'http://127.0.0.1:9/a.png' } }
+    const seen = { model: 'lake-gemini/echo', messages: [{ role: 'user', content: [image] }] }
+    const counted = await post('/v1/messages/count_tokens', seen)
+    expect(counted.header('x-weir-count')).toStartWith('estimated')
+    const { input_tokens } = JSON.parse(counted.body.toString('utf8')) as { input_tokens: number }
+    expect(input_tokens).toBeWithin(1_000, 1_020)
+  })
+
+  test('by the older SDK of Anthropic, and its beta client', async () => {
+    const client = new Anthropic0({ apiKey: key, baseURL: harness.url, maxRetries: 0 })
+    const messages = [{ role: 'user' as const, content: words }]
+    const plain = await client.messages.countTokens({ model: 'pond-chat/echo', messages })
+    const beta = await client.beta.messages.countTokens({ model: 'pond-chat/echo', messages })
+    expect(beta.input_tokens).toBe(plain.input_tokens)
+  })
+})
+
+interface Total {
+  readonly totalTokens: number
+}
+
+describe('what a response follows', () => {
+  const told = 'The water at the old bridge is three fathoms deep, and rising by a hand every hour since noon.'
+
+  test.each(['lake-responses', 'pond-chat', 'lake-anthropic'])('is counted with it at %s', async provider => {
+    const model = `${provider}/echo`
+    const first = await openai().responses.create({ model, input: told })
+    const alone = await openai().responses.inputTokens.count({ model, input: words })
+    const after = { model, input: words, previous_response_id: first.id }
+    const all = await openai().responses.inputTokens.count(after)
+    // Told, and told again by the echo.
+    expect(all.input_tokens).toBeGreaterThan(alone.input_tokens + 35)
+    const other = new OpenAI({ apiKey: await harness.key(), baseURL: `${harness.url}/v1`, maxRetries: 0 })
+    const fault = await other.responses.inputTokens.count(after).catch((thrown: unknown) => thrown)
+    expect(fault).toBeInstanceOf(OpenAI.NotFoundError)
+  })
+})
+
+describe('Gemini’s two forms', () => {
+  const totalOf = ({ body }: { body: Buffer }) => (JSON.parse(body.toString('utf8')) as Total).totalTokens
+  const contents = [{ role: 'user', parts: [{ text: words }] }]
+  const post = (path: string, json: object) =>
+    rawRequest(harness.url, ask('POST', path, { 'x-goog-api-key': key }, JSON.stringify(json)))
+  const whole = { contents, systemInstruction: { parts: [{ text: system }] } }
+
+  test.each(['/v1beta/models/', '/v1beta/', '/v1/models/'])('at %s', async prefix => {
+    for (const model of ['pond-chat/echo', 'lake-gemini/echo']) {
+      const at = `${prefix}${model}:countTokens`
+      const bare = await post(at, { contents })
+      const full = await post(at, { generateContentRequest: { model: `models/${model}`, ...whole } })
+      expect([bare.status, full.status]).toEqual([200, 200])
+      expect(totalOf(full)).toBeGreaterThan(totalOf(bare) + 5)
+    }
+  })
+})
+
+describe('Ark’s tokenization', () => {
+  const post = (model: string, text: unknown) =>
+    rawRequest(harness.url, ask('POST', '/api/v3/tokenization', bearer(key), JSON.stringify({ model, text })))
+
+  test('is the provider’s where it speaks it', async () => {
+    const answer = await post('lake-ark/echo', ['a b c'])
+    expect(answer.header('x-weir-count')).toBe('provider')
+    const { data } = JSON.parse(answer.body.toString('utf8')) as { data: { token_ids: number[] }[] }
+    expect(data[0]!.token_ids).toEqual([1, 1, 1])
+  })
+
+  test('is a number for each text elsewhere', async () => {
+    const answer = await post('pond-chat/echo', [words, 'river'])
+    expect(answer.header('x-weir-count')).toStartWith('estimated')
+    const { data } = JSON.parse(answer.body.toString('utf8')) as { data: { total_tokens: number }[] }
+    expect(data.map(one => one.total_tokens)).toEqual([11, 1])
+    expect((await post('pond-chat/echo', [7])).status).toBe(400)
+  })
+})
+
+describe('a factor', () => {
+  test('is learned from calls that are over, once somebody wanted a count', async () => {
+    const messages = [{ role: 'user' as const, content: 'word '.repeat(200) }]
+    const model = 'pond-anthropic/blind'
+    const counts = () => anthropic().messages.countTokens({ model, messages }).withResponse()
+    const first = await counts()
+    expect(first.response.headers.get('x-weir-count')).toBe('estimated; factor=1.00; band=0.30')
+    const usage = { input_tokens: first.data.input_tokens * 2, output_tokens: 1 }
+    const message = { id: 'm', type: 'message', role: 'assistant', model: 'x', content: [{ type: 'text', text: 'a' }] }
+    for (let call = 0; call < 12; call++) {
+      harness.upstream.plan(says({ ...message, stop_reason: 'end_turn', stop_sequence: null, usage }))
+      await anthropic().messages.create({ model, max_tokens: 10, messages })
+    }
+    await harness.idle()
+    // What was learned last may still be counted.
+    let later = await counts()
+    const isLearned = () => later.data.input_tokens !== first.data.input_tokens
+    for (let tries = 0; tries < 100 && !isLearned(); tries++) later = await counts()
+    expect(later.response.headers.get('x-weir-count')).toBe('estimated; factor=2.00; band=0.01')
+    expect(later.data.input_tokens).toBe(first.data.input_tokens * 2)
+  })
+})

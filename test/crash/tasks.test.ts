@@ -1,0 +1,90 @@
+// A gateway that is killed again and again while tasks are begun and looked at: none is charged twice, none that its
+// caller was told of is lost, and in the end nothing is held.
+
+import { Database } from 'bun:sqlite'
+import { expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { ask, film, writeProvider } from '../dialects/tasks-world.ts'
+import { bookFaults } from '../support/books.ts'
+import { fundKeys } from '../support/funds.ts'
+import { until } from '../support/gateway.ts'
+import { GatewayChild, ROOT } from './gateway-child.ts'
+import { buildRandom } from './plan.ts'
+
+const KILLS = 12
+const SEED = 7
+/** What the upstream remembers. */
+const TASKS_MAX = 150
+const FILM_COST = 50_000_000n
+
+test('tasks outlive kills at any moment', async () => {
+  const random = buildRandom(SEED)
+  const upstream = await startFakeUpstream()
+  const providers = writeProvider()
+  const { folder, keys } = await fundKeys({ alice: { credit: '60', qpm: 10_000 } })
+  const env = {
+    ...{ HOST: '127.0.0.1', PORT: '0', WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'error' },
+    ...{ WEIR_PROVIDERS: providers, POND_KEY: 'sk-pond', POND_URL: `${upstream.url}/api/v3` },
+  }
+  const told = new Set<string>()
+  const list = (url: string) => ask({ url }, keys.alice, 'GET', { at: '?page_size=500' })
+
+  async function lookAtAll(url: string): Promise<void> {
+    const { json } = await list(url)
+    const items = json.items as { id: string; status: string }[]
+    const open = items.filter(item => item.status === 'queued' || item.status === 'running')
+    await Promise.all(open.map(({ id }) => ask({ url }, keys.alice, 'GET', { at: `/${id}` })))
+  }
+
+  async function work(url: string): Promise<void> {
+    const one = async (): Promise<void> => {
+      if (told.size > TASKS_MAX) return
+      const { status, json } = await ask({ url }, keys.alice, 'POST', film())
+      if (status === 200) told.add(json.id as string)
+    }
+    for (;;) await Promise.all([one(), one(), lookAtAll(url)])
+  }
+
+  for (let kill = 0; kill < KILLS; kill++) {
+    const child = new GatewayChild({ root: ROOT, env })
+    const url = await child.started()
+    const working = work(url).catch(() => {})
+    await Bun.sleep(random() * 60)
+    await child.kill()
+    await working
+  }
+
+  const last = new GatewayChild({ root: ROOT, env })
+  const url = await last.started()
+  const read = <T>(query: (db: Database) => T): T => {
+    const db = new Database(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
+    try {
+      return query(db)
+    } finally {
+      db.close()
+    }
+  }
+  const count = (sql: string): number => Number((read(db => db.query(sql).get()) as { n: bigint }).n)
+  for (let looks = 0; looks < 4; looks++) {
+    await lookAtAll(url)
+    await Bun.sleep(1_050)
+  }
+  await until(() => count('SELECT count(*) AS n FROM hold') === 0, 'nothing is held')
+  const { json } = await list(url)
+  await last.stop()
+
+  const items = json.items as { id: string; status: string }[]
+  expect(items.length).toBeGreaterThan(KILLS / 2)
+  expect(items.map(item => item.status)).toEqual(items.map(() => 'succeeded'))
+  const listed = new Set(items.map(item => item.id))
+  expect([...told].filter(id => !listed.has(id))).toEqual([])
+  const costs = read(db => db.query("SELECT cost FROM record WHERE outcome = 'task_succeeded'").values()).flat()
+  expect(costs).toEqual(items.map(() => FILM_COST))
+  expect(count('SELECT count(*) AS n FROM task WHERE due_ms IS NOT NULL')).toBe(0)
+  expect(read(bookFaults)).toEqual([])
+
+  await upstream.stop()
+  for (const one of [folder, providers]) rmSync(one, { recursive: true, force: true })
+}, 120_000)

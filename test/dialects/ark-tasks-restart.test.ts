@@ -1,0 +1,233 @@
+// Tasks over restarts, crashes and days: each is settled once, whenever the gateway was cut off, and none keeps its
+// hold.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/config.ts'
+import { jsonAnswer } from '../../src/fake-upstream/answers.ts'
+import { gate, script } from '../../src/fake-upstream/script.ts'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { Store } from '../../src/open-store.ts'
+import { openStore } from '../../src/open-store.ts'
+import type { Task } from '../../src/vault/tasks.ts'
+import { bookFaults } from '../support/books.ts'
+import { until } from '../support/gateway.ts'
+import { says } from '../side/upstream.ts'
+import type { TaskWorld } from './tasks-world.ts'
+import { ask, begun, film, startTasks } from './tasks-world.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+let folder: string
+let upstream: FakeUpstream
+let harness: TaskWorld
+let key: string
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-tasks-'))
+  upstream = await startFakeUpstream()
+  harness = await start()
+  key = await harness.key()
+})
+afterEach(async () => {
+  await harness.stop()
+  await upstream.stop()
+  rmSync(folder, { recursive: true })
+})
+
+/** On the same folder, before the same upstream. */
+function start(aheadMs = 0, everyMs = 1e6): Promise<TaskWorld> {
+  const upstreamEnv = () => ({ POND_URL: `${upstream.url}/api/v3` })
+  return startTasks({ folder, upstreamEnv, aheadMs, world: { tasksEveryMs: everyMs } })
+}
+
+async function restart(aheadMs = 0, everyMs = 10): Promise<void> {
+  harness = await start(aheadMs, everyMs)
+}
+
+/** What a crash leaves is made by hand, in the folder that a gateway has left. */
+async function whileDown(change: (store: Store) => Promise<unknown>): Promise<void> {
+  await harness.stop()
+  const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'error' }))
+  await change(store)
+  await store.close()
+}
+
+function read<T>(query: (db: Database) => T): T {
+  const db = new Database(join(folder, 'weir.db'), { readonly: true, safeIntegers: true })
+  try {
+    return query(db)
+  } finally {
+    db.close()
+  }
+}
+
+const taskRows = () => read(db => db.query('SELECT id, status, due_ms AS due FROM task').all())
+const faults = () => read(bookFaults)
+const records = (): unknown[] =>
+  harness.records().map(({ outcome, rule, cost }) => [outcome, rule, cost])
+
+function onlyTask({ vault }: Store): Task {
+  const row = read(db => db.query('SELECT call_id AS callId, account_id AS accountId FROM task').get())
+  const { callId, accountId } = row as { callId: bigint; accountId: bigint }
+  return vault.tasks.ofCall(Number(callId), Number(accountId))!
+}
+
+async function settled(): Promise<void> {
+  const isUnderWay = () => read(db => db.query('SELECT 1 FROM task WHERE due_ms IS NOT NULL').get()) !== null
+  await until(() => harness.openHolds() === 0 && !isUnderWay(), 'all are over')
+  expect(faults()).toEqual([])
+}
+
+const succeeded = (id: string) =>
+  Buffer.from(JSON.stringify({ id, status: 'succeeded', usage: { completion_tokens: 5_000, total_tokens: 5_000 } }))
+
+describe('a gateway that was cut off', () => {
+  test('while a task was under way settles it after its next start, at the price of its beginning', async () => {
+    await begun(harness, key)
+    const price = { input: '0', output: '99' }
+    await whileDown(({ operator }) => operator['prices-set']!({ model: 'pond/film', price: JSON.stringify(price) }))
+    await restart(HOUR_MS)
+    for (let hour = 2; hour < 5; hour++) {
+      await Bun.sleep(0)
+      harness.later(HOUR_MS)
+      await until(() => upstream.requests.length >= hour, 'it is looked at')
+    }
+    await settled()
+    expect(records()).toEqual([['task_succeeded', 'task_reported', 50_000_000]])
+    expect(await harness.balance(key)).toMatchObject({ balance: '99.95', held: '0.00' })
+  })
+
+  test('between the row and its hold drops the row', async () => {
+    await begun(harness, key)
+    await whileDown(async store => {
+      const { callId, ...task } = onlyTask(store)
+      await store.vault.tasks.create({ ...task, callId: callId + 1, id: 'task_x' }, Date.now() + DAY_MS)
+    })
+    await restart(0, 1e6)
+    await until(() => taskRows().length === 1, 'it is dropped')
+    expect(records()).toEqual([['gateway_crash', 'crash_undelivered', 0]])
+    expect([harness.openHolds(), faults()]).toEqual([1, []])
+  })
+
+  test('between the hold and what its upstream said gives it back', async () => {
+    await begun(harness, key)
+    await whileDown(async store => {
+      const { callId, accountId, keyId, ...task } = onlyTask(store)
+      const named = { callId: callId + 1, accountId, keyId }
+      await store.vault.tasks.create({ ...task, ...named, id: 'task_x' }, Date.now() + DAY_MS)
+      const { draft } = JSON.parse(task.admitted)
+      await store.writer.run('hold', { ...named, kind: 'task', amount: '700', wants: '0', draft })
+    })
+    await restart(0, 1e6)
+    await until(() => harness.openHolds() === 1, 'its hold is given back')
+    await until(() => taskRows().length === 1, 'it is dropped')
+    expect(records()).toEqual([['gateway_crash', 'crash_undelivered', 0]])
+    expect(faults()).toEqual([])
+  })
+
+  test('between what its upstream said and the settle settles by those words, and asks nobody', async () => {
+    const id = await begun(harness, key)
+    await whileDown(async store => {
+      const { callId } = onlyTask(store)
+      const change = { callId, status: 'succeeded', dueMs: 1, updatedMs: 1, polledMs: 1 } as const
+      await store.vault.tasks.change(change, succeeded(id))
+    })
+    const sent = upstream.requests.length
+    await restart()
+    await settled()
+    expect([records(), upstream.requests.length]).toEqual([[['task_succeeded', 'task_reported', 50_000_000]], sent])
+  })
+
+  test('between the settle and the row does not charge again', async () => {
+    const id = await begun(harness, key)
+    await whileDown(async store => {
+      const { callId, accountId, keyId, admitted } = onlyTask(store)
+      const change = { callId, status: 'succeeded', dueMs: 1, updatedMs: 1, polledMs: 1 } as const
+      await store.vault.tasks.change(change, succeeded(id))
+      const nothing = { inputTokens: 0, cacheReadTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0, lines: null }
+      const ending = { outcome: 'task_succeeded', rule: 'task_reported', usageSource: 'reported', status: 200 }
+      const rest = { channel: 'pond#1', error: null, attempts: null, timings: null, firstMs: null, durationMs: 1 }
+      const usage = { ...nothing, outputTokens: 5_000 }
+      const record = { ...JSON.parse(admitted).draft, ...usage, ...ending, ...rest, callId, accountId, keyId }
+      await store.writer.run('settle', { record, cost: '50000000' })
+    })
+    await restart()
+    await settled()
+    expect(records()).toEqual([['task_succeeded', 'task_reported', 50_000_000]])
+    expect(taskRows()).toEqual([{ id, status: 'succeeded', due: null }])
+    expect((await ask(harness, key, 'GET', { at: `/${id}` })).json).toMatchObject({ status: 'succeeded' })
+  })
+})
+
+describe('P22: a task whose upstream does not answer', () => {
+  const look = async (id: string): Promise<unknown> => {
+    harness.later(2_000)
+    return (await ask(harness, key, 'GET', { at: `/${id}` })).json.status
+  }
+
+  test('keeps its hold for seven days, and is then nobody\'s to pay', async () => {
+    const id = await begun(harness, key)
+    const away = says({ error: { message: 'oops' } }, 500)
+    upstream.plan(away, away, says({ status: 'running' }))
+    expect(await look(id)).toBe('queued')
+    harness.later(7 * DAY_MS - HOUR_MS)
+    expect([await look(id), harness.openHolds()]).toEqual(['queued', 1])
+    harness.later(HOUR_MS)
+    expect([await look(id), harness.openHolds()]).toEqual(['expired', 0])
+    expect(records()).toEqual([['task_lost', 'task_lost', 0]])
+    expect(faults()).toEqual([])
+    upstream.plan(says({ status: 'succeeded', content: { video_url: 'https://x' } }))
+    expect(await look(id)).toBe('expired') // what came too late was not paid for, and is not told
+    expect(harness.logs.some(line => line.includes('a task is given up'))).toBe(true)
+  })
+
+  test('or has forgotten it is let go after a day', async () => {
+    const id = await begun(harness, key)
+    const unknown = says({ error: { message: 'unknown' } }, 404)
+    upstream.plan(unknown, unknown)
+    harness.later(DAY_MS - HOUR_MS)
+    expect([await look(id), harness.openHolds()]).toEqual(['queued', 1])
+    harness.later(HOUR_MS)
+    expect([await look(id), harness.openHolds()]).toEqual(['expired', 0])
+    expect(records()).toEqual([['task_lost', 'task_lost', 0]])
+  })
+
+  test('is asked for ever less often', async () => {
+    await begun(harness, key)
+    await whileDown(async () => {})
+    await restart(0, 5)
+    const running = says({ status: 'running' })
+    upstream.plan(...Array.from({ length: 50 }, () => running))
+    const sent = () => upstream.requests.length - 1
+    harness.later(2_500)
+    await until(() => sent() === 1, 'after two seconds')
+    harness.later(1_000)
+    await Bun.sleep(40)
+    expect(sent()).toBe(1)
+    harness.later(HOUR_MS)
+    await until(() => sent() === 2, 'after an hour')
+    harness.later(HOUR_MS / 12)
+    await Bun.sleep(40)
+    expect(sent()).toBe(2)
+    harness.later(HOUR_MS / 6)
+    await until(() => sent() === 3, 'and then each ten minutes')
+  })
+})
+
+test('a shutdown waits for a task that is being begun', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  upstream.plan(script(gate(promise), ...jsonAnswer(200, '{"id":"cgt-slow"}')))
+  const asked = ask(harness, key, 'POST', film())
+  await until(() => upstream.requests.length === 1, 'its upstream has it')
+  const drained = harness.gateway.drain()
+  resolve()
+  expect((await asked).json).toEqual({ id: 'cgt-slow' })
+  await drained
+  expect(taskRows()).toMatchObject([{ id: 'cgt-slow', status: 'queued' }])
+})

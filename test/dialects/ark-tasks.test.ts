@@ -1,0 +1,294 @@
+// Tasks on real sockets: whose they are, what they cost, and that each is settled once.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
+import { says } from '../side/upstream.ts'
+import type { TaskWorld } from './tasks-world.ts'
+import { ask, begun, film, path, startTasks } from './tasks-world.ts'
+
+let harness: TaskWorld
+
+beforeEach(async () => {
+  harness = await startTasks()
+})
+afterEach(() => harness.stop())
+
+const get = (key: string, id: string) => ask(harness, key, 'GET', { at: `/${id}` })
+const recordOf = (outcome: string) => harness.records().findLast(row => row.outcome === outcome)
+const lastSent = () => harness.upstream.requests.at(-1)!
+
+async function states(key: string, id: string, count: number): Promise<unknown[]> {
+  const seen: unknown[] = []
+  for (let at = 0; at < count; at++) {
+    harness.later(1_500)
+    seen.push((await get(key, id)).json.status)
+  }
+  return seen
+}
+
+/** Dollars. */
+async function spent(key: string): Promise<string> {
+  const { balance, held } = await harness.balance(key)
+  return `${(100 - Number(balance)).toFixed(6)} held ${held}`
+}
+
+const HELD_720P_5S = '1.18165' // a million pixels × 121 frames / 1,024 × $10 a million
+
+describe('a task', () => {
+  test('is begun with its caller\'s bytes, held at its worst, and settled once at what is reported', async () => {
+    const key = await harness.key()
+    const { status, json, headers } = await ask(harness, key, 'POST', film('a river', { unknown_field: [1] }))
+    expect([status, Object.keys(json)]).toEqual([200, ['id']])
+    expect([...headers.keys()].filter(name => name.startsWith('x-pipeline'))).toEqual([])
+    expect(lastSent().json()).toEqual({ ...film('a river', { unknown_field: [1] }).body, model: 'film' })
+    expect(lastSent().headers.get('authorization')).toBe('Bearer sk-pond')
+    expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
+    const id = json.id as string
+    expect(await states(key, id, 3)).toEqual(['queued', 'running', 'succeeded'])
+    const ended = await get(key, id)
+    expect(ended.json).toMatchObject({ id, content: { video_url: 'https://videos.invalid/dot.mp4' } })
+    expect(await spent(key)).toBe('0.050000 held 0.00') // 5,000 tokens
+    await get(key, id)
+    const rows = harness.records().filter(row => row.dialect === 'ark-tasks' && row.outcome === 'task_succeeded')
+    expect(rows).toHaveLength(1)
+    expect(rows[0]).toMatchObject({
+      ...{ rule: 'task_reported', usage_source: 'reported', output_tokens: 5_000, cost: 50_000_000, status: 200 },
+      ...{ provider: 'pond', model: 'film', channel: 'pond#1' },
+    })
+    const shown = JSON.stringify(await harness.gateway.operator.records!({ limit: 10 }))
+    expect(shown).toContain('"outcome":"task_succeeded","input":0,"output":5000,"cost":"0.05"')
+  })
+
+  test('is settled by the poller where nobody asks for it', async () => {
+    await harness.stop()
+    harness = await startTasks({ world: { tasksEveryMs: 10 } })
+    const key = await harness.key()
+    const id = await begun(harness, key)
+    for (let looks = 0; looks < 3; looks++) {
+      const seen = harness.upstream.requests.length
+      harness.later(4_000)
+      await until(() => harness.upstream.requests.length > seen, 'it is looked at')
+    }
+    await until(() => harness.openHolds() === 0, 'it is settled')
+    expect(await spent(key)).toBe('0.050000 held 0.00')
+    const sent = harness.upstream.requests.length
+    expect((await get(key, id)).json.status).toBe('succeeded')
+    expect(harness.upstream.requests.length).toBe(sent) // what is over is told by us
+  })
+
+  test.each([
+    ['fail', 'failed'],
+    ['expire', 'expired'],
+  ])('P22: that comes to an end by %s gives everything back', async (word, state) => {
+    const key = await harness.key()
+    const id = await begun(harness, key, film(`please ${word}`))
+    expect((await states(key, id, 3)).at(-1)).toBe(state)
+    expect(await spent(key)).toBe('0.000000 held 0.00')
+    expect(recordOf('task_ended')).toMatchObject({ rule: 'task_ended', cost: 0 })
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('P22: is billed by what was made, not by what was asked for', async () => {
+    const key = await harness.key()
+    const id = await begun(harness, key, film('a river', { model: 'pond/seconds' }))
+    const usage = { completion_tokens: 9_000, total_tokens: 9_000 }
+    harness.later(1_500)
+    harness.upstream.plan(says({ id, status: 'succeeded', duration: 8, usage }))
+    await get(key, id)
+    expect(await spent(key)).toBe('0.160000 held 0.00')
+  })
+
+  test.each([
+    ['no report', {}, 'task_unreported', 921_600 * 120 / 1_024],
+    ['nonsense', { usage: { completion_tokens: -5, total_tokens: 'x' } }, 'task_unreported', 921_600 * 120 / 1_024],
+    ['a total below its parts', { usage: { completion_tokens: 9, total_tokens: 8 } }, 'task_unreported', 108_000],
+    ['a total alone', { usage: { total_tokens: 700 } }, 'task_reported', 700],
+  ])('with %s is billed by its size', async (_what, more, rule, tokens) => {
+    const key = await harness.key()
+    const id = await begun(harness, key)
+    harness.later(1_500)
+    harness.upstream.plan(says({ id, status: 'succeeded', duration: 5, resolution: '720p', ...more }))
+    await get(key, id)
+    expect(recordOf('task_succeeded')).toMatchObject({ rule, output_tokens: tokens })
+    expect(await spent(key)).toBe(`${(tokens / 100_000).toFixed(6)} held 0.00`)
+  })
+
+  test('of the flexible class has its price', async () => {
+    const key = await harness.key()
+    const id = await begun(harness, key, film('a river', { service_tier: 'flex' }))
+    harness.later(1_500)
+    const usage = { completion_tokens: 1_000, total_tokens: 1_000 }
+    harness.upstream.plan(says({ id, status: 'succeeded', service_tier: 'flex', usage }))
+    await get(key, id)
+    expect(await spent(key)).toBe('0.005000 held 0.00')
+  })
+
+  test('is begun once for one idempotency key', async () => {
+    const key = await harness.key()
+    const headers = { 'idempotency-key': 'once' }
+    const id = await begun(harness, key, { ...film(), headers })
+    const { held } = await harness.balance(key)
+    expect(await begun(harness, key, { ...film(), headers })).toBe(id)
+    expect((await harness.balance(key)).held).toBe(held)
+    expect((await ask(harness, key, 'POST', { ...film('another'), headers })).status).toBe(422)
+    expect(await states(key, id, 3)).toContain('succeeded')
+    expect(await begun(harness, key, { ...film(), headers })).toBe(id)
+    expect(await spent(key)).toBe('0.050000 held 0.00')
+  })
+})
+
+describe('P22: a look that comes to nothing is no end', () => {
+  test.each([
+    ['garbage', says('<html>', 200)],
+    ['a fault', says({ error: { message: 'oops' } }, 500)],
+    ['a limit', says({ error: { message: 'slow down' } }, 429)],
+    ['a bad key', says({ error: { message: 'who?' } }, 401)],
+    ['an unknown task', says({ error: { message: 'unknown' } }, 404)],
+    ['an unknown state', says({ status: 'dreaming' })],
+    ['no state', says({ id: 'x' })],
+  ])('%s', async (_what, answer) => {
+    const key = await harness.key()
+    const id = await begun(harness, key)
+    harness.upstream.plan(answer)
+    harness.later(1_500)
+    expect((await get(key, id)).status).toBe(200)
+    expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
+    expect((await states(key, id, 3)).at(-1)).toBe('succeeded')
+    expect(await spent(key)).toBe('0.050000 held 0.00')
+  })
+})
+
+describe('whose a task is', () => {
+  test('to another account it is not there, and its list is empty', async () => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    const id = await begun(harness, alice)
+    const sent = harness.upstream.requests.length
+    const tries = [await get(bob, id), await ask(harness, bob, 'DELETE', { at: `/${id}` }), await get(bob, 'cgt-none')]
+    expect(tries.map(told => told.status)).toEqual([404, 404, 404])
+    expect(tries[0]!.json.error).toMatchObject({ message: 'There is no such task.' })
+    expect((await ask(harness, bob, 'GET')).json).toEqual({ total: 0, items: [] })
+    const draft = { content: [{ type: 'draft_task', draft_task: { id } }] }
+    expect((await ask(harness, bob, 'POST', film('', draft))).status).toBe(404)
+    expect(harness.upstream.requests.length).toBe(sent)
+    expect((await ask(harness, alice, 'POST', film('', draft))).status).toBe(200)
+  })
+
+  test('its list has pages and filters', async () => {
+    const key = await harness.key()
+    const ids: string[] = []
+    for (const tier of ['default', 'flex', 'flex']) {
+      ids.unshift(await begun(harness, key, film('a river', { service_tier: tier })))
+    }
+    const listed = async (query: string) => {
+      const { json } = await ask(harness, key, 'GET', { at: `?${query}` })
+      return [json.total, (json.items as { id: string }[]).map(item => ids.indexOf(item.id))]
+    }
+    expect(await listed('')).toEqual([3, [0, 1, 2]])
+    expect(await listed('page_num=2&page_size=2')).toEqual([3, [2]])
+    expect(await listed('filter.service_tier=flex')).toEqual([2, [0, 1]])
+    expect(await listed(`filter.task_ids=${ids[0]}&filter.task_ids=${ids[2]}`)).toEqual([2, [0, 2]])
+    expect(await listed('filter.model=pond/film')).toEqual([3, [0, 1, 2]])
+    expect(await listed('filter.model=other')).toEqual([0, []])
+    await states(key, ids[1]!, 3)
+    expect(await listed('filter.status=succeeded')).toEqual([1, [1]])
+    const { status } = await ask(harness, key, 'GET', { at: '?page_size=0' })
+    expect([status, (await ask(harness, key, 'GET', { at: '?filter.status=odd' })).status]).toEqual([400, 400])
+  })
+})
+
+describe('a task that is deleted', () => {
+  test('while it waits is cancelled, and nothing is paid', async () => {
+    const key = await harness.key()
+    const id = await begun(harness, key)
+    expect(await ask(harness, key, 'DELETE', { at: `/${id}` })).toMatchObject({ status: 200, json: {} })
+    expect((await get(key, id)).json.status).toBe('cancelled')
+    expect(await spent(key)).toBe('0.000000 held 0.00')
+    expect(recordOf('task_ended')).toMatchObject({ rule: 'task_ended', cost: 0 })
+  })
+
+  test('while it runs goes on, as its upstream says', async () => {
+    const key = await harness.key()
+    const id = await begun(harness, key)
+    await states(key, id, 2)
+    harness.later(1_500)
+    harness.upstream.plan(says({ id, status: 'running' }), says({ error: { message: 'It is running.' } }, 409))
+    const { status, json } = await ask(harness, key, 'DELETE', { at: `/${id}` })
+    expect([status, json.error]).toMatchObject([409, { message: expect.stringContaining('running') }])
+    expect((await harness.balance(key)).held).toContain(HELD_720P_5S)
+  })
+
+  test('when it is over is settled first, and then gone', async () => {
+    const key = await harness.key()
+    const id = await begun(harness, key)
+    await states(key, id, 2)
+    harness.later(6_000)
+    expect((await ask(harness, key, 'DELETE', { at: `/${id}` })).status).toBe(200)
+    expect(await spent(key)).toBe('0.050000 held 0.00')
+    expect((await get(key, id)).status).toBe(404)
+    expect((await ask(harness, key, 'GET')).json).toEqual({ total: 0, items: [] })
+  })
+})
+
+describe('a task that is not begun holds nothing', () => {
+  const refused: [string, object, number, string][] = [
+    ['without content', { content: [] }, 400, 'content'],
+    ['with a callback', { callback_url: 'http://10.0.0.1/x' }, 400, 'callback_url'],
+    ['of an endless length', { duration: 1e9 }, 400, 'duration'],
+    ['whose price nobody knows', { model: 'pond/priceless' }, 503, 'price'],
+    ['with a search whose price nobody knows', { tools: [{ type: 'web_search' }] }, 503, 'price'],
+    ['of no such model', { model: 'pond/none' }, 404, 'model'],
+    ['of a chat model', { model: 'openai/gpt-4o-mini' }, 400, 'calls of this kind'],
+    ['that its upstream refuses', { duration: 61 }, 400, 'duration is not valid'],
+  ]
+
+  test.each(refused)('%s', async (_what, more, expected, words) => {
+    const key = await harness.key()
+    const { status, json } = await ask(harness, key, 'POST', film('a river', more))
+    expect([status, JSON.stringify(json.error)]).toEqual([expected, expect.stringContaining(words)])
+    expect(await spent(key)).toBe('0.000000 held 0.00')
+    expect((await ask(harness, key, 'GET')).json).toEqual({ total: 0, items: [] })
+  })
+
+  test('for want of money, without a key, or by an upstream that answers with nonsense', async () => {
+    const poor = await harness.key({ credit: '1' })
+    expect((await ask(harness, poor, 'POST', film())).status).toBe(402)
+    const none = await ask(harness, 'wk-nobody', 'POST', film())
+    expect([none.status, none.headers.get('x-pipeline-auth')?.startsWith('fail')]).toEqual([401, true])
+    for (const answer of [says({ id: '../x' }), says({}), says('oops'), says({ error: { message: 'x' } }, 500)]) {
+      const key = await harness.key()
+      harness.upstream.plan(answer)
+      expect((await ask(harness, key, 'POST', film())).status).toBe(502)
+      expect(await spent(key)).toBe('0.000000 held 0.00')
+    }
+  })
+
+  test.each([
+    ['1080p where nothing is said', { resolution: null, duration: null }, 2_200_000 * 121],
+    ['the larger of field and flag', { content: [{ type: 'text', text: 'x --rs 4k --dur 10' }] }, 9_000_000 * 241],
+    ['the longest where the model chooses', { duration: -1 }, 1_000_000 * 721],
+    ['frames', { duration: null, frames: 57 }, 1_000_000 * 73],
+    ['films that it is shown', { content: [{ type: 'video_url', video_url: { url: 'x' } }] }, 1_000_000 * 481],
+  ])('and one that is holds %s', async (_what, more, pixels) => {
+    const key = await harness.key()
+    harness.upstream.plan(says({ id: 'cgt-1' }))
+    await begun(harness, key, film('a river', more))
+    expect(Number((await harness.balance(key)).held)).toBeCloseTo(Math.ceil(pixels / 1_024) / 100_000, 6)
+  })
+})
+
+test('a second channel is asked where the first is at its limit, never where it may have heard', async () => {
+  const two: Harness = await startTasks({ env: { POND_KEY: 'sk-1,sk-2' } })
+  const key = await two.key()
+  two.upstream.plan(says({ error: { message: 'slow down' } }, 429))
+  const id = await begun(two, key)
+  const signed = () => two.upstream.requests.map(({ headers }) => headers.get('authorization'))
+  expect(signed()).toEqual(['Bearer sk-1', 'Bearer sk-2'])
+  expect((await ask(two, key, 'GET', { at: `/${id}` })).status).toBe(200)
+  expect(signed().at(-1)).toBe('Bearer sk-2')
+  const sent = two.upstream.requests.length
+  two.upstream.plan(says({ error: { message: 'oops' } }, 503))
+  expect((await ask(two, key, 'POST', film())).status).toBe(502)
+  expect(two.upstream.requests.slice(sent).filter(request => request.path === path)).toHaveLength(1)
+  await two.stop()
+})

@@ -1,0 +1,94 @@
+// A gateway before a provider of films, whose date a test may move.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
+import type { Harness, HarnessOptions } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+
+export const path = '/api/v3/contents/generations/tasks'
+
+const films = { input: '0', output: '10', cases: [{ class: 'flex', output: '5' }] }
+
+/** Films at ten dollars a million tokens, at two cents a second, and some of which nobody knows the price. */
+const provider = {
+  ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
+  speaks: { 'ark-tasks': '/contents/generations/tasks' },
+  sign: 'bearer',
+  models: [
+    { id: 'film', price: films },
+    { id: 'seconds', price: { input: '0', output: '0', perSecond: '0.02' } },
+    { id: 'priceless' },
+  ],
+}
+
+/** A folder with the provider's file. Whoever asks for it removes it. */
+export function writeProvider(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-pond-'))
+  writeFileSync(join(folder, 'pond.json'), JSON.stringify(provider))
+  return folder
+}
+
+export interface TaskWorld extends Harness {
+  /** Lets so much time go by, as far as dates are concerned. */
+  later(ms: number): void
+}
+
+/** It does not look at tasks of its own accord, unless it is told how often. */
+export async function startTasks(options: HarnessOptions & { aheadMs?: number } = {}): Promise<TaskWorld> {
+  const folder = writeProvider()
+  let aheadMs = options.aheadMs ?? 0
+  const clock = { nowMs: systemClock.nowMs, dateMs: () => Date.now() + aheadMs }
+  const harness = await startHarness({
+    ...options,
+    world: { clock, tasksEveryMs: 1e6, chance: () => 0.5, ...options.world },
+    env: { WEIR_PROVIDERS: folder, POND_KEY: 'sk-pond', WEIR_DRAIN_SECONDS: '1', ...options.env },
+    upstreamEnv: url => ({ POND_URL: `${url}/api/v3`, ...options.upstreamEnv?.(url) }),
+  })
+  return {
+    ...harness,
+    later: ms => void (aheadMs += ms),
+    async stop() {
+      await harness.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface Told {
+  readonly status: number
+  readonly headers: Headers
+  readonly json: Readonly<Record<string, unknown>>
+}
+
+type At = Pick<Harness, 'url'>
+
+export async function ask(harness: At, key: string, method: string, more: AskOptions = {}): Promise<Told> {
+  const { at = '', body, headers = {} } = more
+  const response = await fetch(`${harness.url}${path}${at}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, ...(body && { 'content-type': 'application/json' }), ...headers },
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const json = (text === '' ? {} : JSON.parse(text)) as Told['json']
+  return { status: response.status, headers: response.headers, json }
+}
+
+interface AskOptions {
+  readonly at?: string
+  readonly body?: object
+  readonly headers?: Record<string, string>
+}
+
+export const film = (text = 'a river', more: object = {}): { body: object } => ({
+  body: { model: 'pond/film', content: [{ type: 'text', text }], resolution: '720p', duration: 5, ...more },
+})
+
+/** Begins one, which must be begun, and gives its name. */
+export async function begun(harness: At, key: string, options: AskOptions = film()): Promise<string> {
+  const { status, json } = await ask(harness, key, 'POST', options)
+  if (status !== 200) throw new Error(`${status}: ${JSON.stringify(json)}`)
+  return json.id as string
+}

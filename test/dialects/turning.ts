@@ -1,0 +1,57 @@
+// Turns an upstream's answer into a caller's as the pipeline does, without sockets and with everything fixed that is
+// else another each time.
+
+import { frameData, SseSplitter } from '../../src/http/sse.ts'
+import { StreamTranslator } from '../../src/pipeline/translation.ts'
+import type { Translation } from '../../src/pipeline/translation.ts'
+import { Losses } from '../../src/protocols/losses.ts'
+import { protocols } from '../../src/protocols/list.ts'
+import type { AnswerAsk } from '../../src/protocols/protocol.ts'
+import type { Sealed } from '../../src/protocols/sealed.ts'
+import type { Dialect } from './upstreams.ts'
+
+export const origin = 'originoforig'
+
+export interface Turning {
+  readonly translation: Translation
+  /** What was kept for a caller that cannot carry it. */
+  readonly kept: Map<string, readonly Sealed[]>
+}
+
+export function openTurning(from: Dialect, to: Dialect, more: Partial<AnswerAsk> = {}): Turning {
+  const losses = new Losses()
+  const kept = new Map<string, readonly Sealed[]>()
+  let calls = 0
+  const source = { origin, notes: { losses, renamed: new Map() }, mintCallId: () => `call_minted${calls++}` }
+  const ask: AnswerAsk = {
+    ...{ requestId: 'req_0123456789a', model: 'p/m', createdS: 1_763_000_000, wantsUsage: true, choices: 1 },
+    json: { model: 'p/m' },
+    losses,
+    keep: (id, sealed) => void kept.set(id, sealed),
+    ...more,
+  }
+  return { translation: { from: protocols[from].codec, source, to: protocols[to].codec, ask }, kept }
+}
+
+export function turnWhole({ translation: { from, source, to, ask } }: Turning, json: unknown): string {
+  return to.writeWhole(from.readWhole(json, source), ask)
+}
+
+/** The pieces are the bytes of a stream, cut anywhere. */
+export function turnStream(from: Dialect, { translation }: Turning, pieces: Iterable<Uint8Array>): string {
+  const splitter = new SseSplitter(1 << 20)
+  const translator = new StreamTranslator(translation)
+  let text = ''
+  let isOver = false
+  const take = (frame: Parameters<typeof frameData>[0]): void => {
+    if (isOver) return
+    const reading = protocols[from].readFrame(frameData(frame))
+    if (reading.kind === 'error' || reading.kind === 'garbage') throw new Error(`a frame that is ${reading.kind}`)
+    text += translator.take(reading).toString()
+    isOver = reading.kind === 'terminal'
+  }
+  for (const piece of pieces) for (const frame of splitter.push(Buffer.from(piece))) take(frame)
+  const rest = splitter.end()
+  if (rest !== undefined) take(rest)
+  return text + translator.end().toString()
+}
