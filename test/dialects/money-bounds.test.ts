@@ -47,7 +47,7 @@ const fetching: readonly (readonly [Dialect, string, object])[] = [
   ['openai-chat', 'a tool of the provider', { tools: [{ type: 'browser_search' }] }],
   ['openai-chat', 'spoken words by their id', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }],
   ['openai-chat', 'a cache of Google', { extra_body: { google: { cached_content: 'c' } } }],
-  ['openai-chat', 'a cache of Google, bare', { google: { cached_content: 'c' } }],
+  ['openai-chat', 'a cache by its name', { cached_content: 'c' }],
   ['ark', 'a film', user([{ type: 'video_url', video_url: { url: 'https://x/y.mp4' } }])],
   ['ark', 'what another may read in it', { extra_body: {} }],
   ['openai-responses', 'a response before', { previous_response_id: 'resp_1' }],
@@ -138,7 +138,8 @@ describe('what an upstream bills beside what it reports', () => {
   })
 
   const natives: readonly Dialect[] = ['openai-chat', 'ark', 'openai-responses', 'anthropic-messages']
-  const others = [['models', ['dear/one']], ['fallbacks', ['dear/one']], ['preset', 'p'], ['route', 'fallback']] as const
+  const dear = ['dear/one']
+  const others = [['models', dear], ['fallbacks', dear], ['preset', 'p'], ['route', 'fallback']] as const
   const both = natives.flatMap(dialect => others.map(([field, value]) => [dialect, field, value] as const))
   test.each(both)('%s: another model is refused: %s', (dialect, field, value) => {
     expect(refusedFor(() => read(dialect, { [field]: value }))).toBe('field_invalid')
@@ -236,7 +237,8 @@ describe('caps', () => {
 describe('calls that are passed on', () => {
   const side = (name: keyof typeof sideProtocols, json: object): Call =>
     (sideProtocols[name] as Protocol).readCall(Buffer.from(JSON.stringify({ model: 'p/m', ...json })), askedAt('/'))
-  const sizeFor = (call: Call) => sizeOf(call, { id: 'm', contextTokens: 8_192, outputTokensMax: 4_096 }, { capsThought: true })
+  const model = { id: 'm', contextTokens: 8_192, outputTokensMax: 4_096 }
+  const sizeFor = (call: Call) => sizeOf(call, model, { capsThought: true })
 
   test('what is written and not chosen is held for', () => {
     const written = (json: object): number => {

@@ -32,7 +32,11 @@ const spoken: Readonly<Record<Dialect, (wish: Wish) => { readonly path: string; 
   }),
   'openai-responses': ({ model, stream, cap, more }) => ({
     path: '/v1/responses',
-    json: { model, input: text, store: false, stream: stream ?? false, ...(cap && { max_output_tokens: cap }), ...more },
+    json: {
+      ...{ model, input: text, store: false, stream: stream ?? false },
+      ...(cap && { max_output_tokens: cap }),
+      ...more,
+    },
   }),
   'anthropic-messages': ({ model, stream, cap, more }) => ({
     path: '/v1/messages',

@@ -70,8 +70,14 @@ describe('gemini', () => {
   })
 })
 
+interface Note {
+  readonly more: object
+  readonly user: string | null
+  readonly tags: object
+}
+
 /** Where each dialect has a place for whom a call is for, and for what its costs are sorted by. */
-const notes: Readonly<Record<Dialect, { readonly more: object; readonly user: string | null; readonly tags: object }>> = {
+const notes: Readonly<Record<Dialect, Note>> = {
   'openai-chat': { more: { user: 'u-1', metadata: { team: 'a' } }, user: 'u-1', tags: { team: 'a' } },
   'ark': { more: { user: 'u-1' }, user: 'u-1', tags: {} },
   'openai-responses': { more: { safety_identifier: 'u-1', metadata: { team: 'a' } }, user: 'u-1', tags: { team: 'a' } },
@@ -79,7 +85,7 @@ const notes: Readonly<Record<Dialect, { readonly more: object; readonly user: st
   'gemini': { more: { labels: { team: 'a' } }, user: null, tags: { team: 'a' } },
 }
 
-test.each(dialects)('%s: its record says whose it is, what it was sorted by, and what it was priced by', async dialect => {
+test.each(dialects)('%s: its record says whose it is, how it is sorted and by what it was priced', async dialect => {
   const { more, user, tags } = notes[dialect]
   for (const upstream of [dialect, dialect === 'gemini' ? 'ark' : 'gemini'] as const) {
     harness.upstream.plan(answer('Hello', { usage }))

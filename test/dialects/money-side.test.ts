@@ -8,8 +8,8 @@ import { gemini } from '../../src/protocols/gemini/dialect.ts'
 import type { Asked, Protocol } from '../../src/protocols/protocol.ts'
 import { sideProtocols } from '../../src/protocols/side-list.ts'
 import type { Harness } from '../support/gateway.ts'
-import { lastAsked, requestIn, send } from './money-calls.ts'
-import { dialects, modelOf, startDialects } from './upstreams.ts'
+import { lastAsked, pairs, requestIn, send } from './money-calls.ts'
+import { modelOf, startDialects } from './upstreams.ts'
 
 const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
 const protocol = (name: keyof typeof sideProtocols): Protocol => sideProtocols[name]
@@ -35,7 +35,8 @@ test('of several pictures of one stream each is paid for', () => {
 test.each([[1.5, 2], [3, 3], [-1, undefined], [1e300, undefined], ['4', undefined]])(
   'a reranker that counts %p searches is billed for %p',
   (said, searches) => {
-    const body = JSON.stringify({ results: [{}], meta: { billed_units: { search_units: said }, tokens: { input_tokens: 9 } } })
+    const meta = { billed_units: { search_units: said }, tokens: { input_tokens: 9 } }
+    const body = JSON.stringify({ results: [{}], meta })
     const { usage } = protocol('openai-rerank').readAnswer(Buffer.from(body))!
     expect(usage).toEqual({ input: 9, output: 0, ...(searches !== undefined && { searches }) })
   },
@@ -73,7 +74,6 @@ describe('an answer is cut to what is there', () => {
   })
   afterAll(() => harness.stop())
 
-  const pairs = dialects.flatMap(caller => dialects.map(upstream => [caller, upstream] as const))
   test.each(pairs)('%s on %s', async (caller, upstream) => {
     const key = await harness.key({ credit: '0.003' })
     await harness.gateway.operator['keys-set']!({ key, clamp: 'on' })

@@ -9,7 +9,7 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { headersFor, lastAsked, pairs, requestIn, send } from './money-calls.ts'
-import { modelOf, startDialects } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
@@ -32,6 +32,8 @@ const usage = { input: 100, cached: 60, output: 40, reasoning: 10 }
 const cost = 40 * 1_000 + 60 * 500 + 40 * 2_000
 const metered = { input_tokens: 100, cache_read_tokens: 60, output_tokens: 40, reasoning_tokens: 10 }
 
+const forms = [['plain', false], ['streamed', true]] as const
+
 describe.each(pairs)('%s on %s', (caller, upstream) => {
   const model = modelOf(upstream)
   const ask = (stream: boolean, script: Script) => {
@@ -39,14 +41,14 @@ describe.each(pairs)('%s on %s', (caller, upstream) => {
     return send(harness, key, requestIn(caller, { model, stream }))
   }
 
-  test.each([['plain', false], ['streamed', true]] as const)('usage that is told is what is paid: %s', async (_way, stream) => {
+  test.each(forms)('usage that is told is what is paid: %s', async (_way, stream) => {
     const response = await ask(stream, answer('Hello', { usage }))
     expect(response.status).toBe(200)
     await response.text()
     expect(await settled()).toMatchObject({ ...metered, cost, usage_source: 'reported', outcome: 'completed' })
   })
 
-  test.each([['plain', false], ['streamed', true]] as const)('an answer is never free: %s', async (_way, stream) => {
+  test.each(forms)('an answer is never free: %s', async (_way, stream) => {
     const nonsense = { json: '{"prompt_tokens":-5,"input_tokens":"3","promptTokenCount":1e400,"output_tokens":-1}' }
     for (const said of ['missing', nonsense] as const) {
       const response = await ask(stream, answer('Hello, dear river', { usage: said }))
@@ -58,7 +60,7 @@ describe.each(pairs)('%s on %s', (caller, upstream) => {
     }
   })
 
-  test.each([['plain', false], ['streamed', true]] as const)('half a call of a tool is paid for: %s', async (_way, stream) => {
+  test.each(forms)('half a call of a tool is paid for: %s', async (_way, stream) => {
     const toolCall = { name: 'map', arguments: '{"city":"Pa' }
     const response = await ask(stream, answer('', { usage, toolCall, finish: 'length' }))
     const said = await response.text()
@@ -104,4 +106,23 @@ describe.each(pairs)('%s on %s', (caller, upstream) => {
     expect(lastAsked(harness).outputMax).toBe(300)
     await settled()
   })
+})
+
+test.each(dialects)('%s: a cap that an upstream must be told is what the model was held for', async caller => {
+  harness.upstream.plan(answer('Hello', { usage }))
+  expect((await send(harness, key, requestIn(caller, { model: modelOf('anthropic-messages') }))).status).toBe(200)
+  expect(lastAsked(harness).outputMax).toBe(4_096)
+  expect((await settled()).held).toBeGreaterThanOrEqual(4_096 * 2_000)
+})
+
+test.each([
+  ['openai-chat', 'openai-chat', { n: 3 }],
+  ['openai-chat', 'gemini', { n: 3 }],
+  ['gemini', 'openai-chat', { generationConfig: { candidateCount: 3, maxOutputTokens: 300 } }],
+] as const)('%s on %s: every choice is held for', async (caller, upstream, more) => {
+  harness.upstream.plan(answer('Hello', { usage, choices: 3 }))
+  const wanted = requestIn(caller, { model: modelOf(upstream), cap: 300, more })
+  expect((await send(harness, key, wanted)).status).toBe(200)
+  expect(lastAsked(harness)).toMatchObject({ choices: 3, outputMax: 300 })
+  expect((await settled()).held).toBeGreaterThanOrEqual(3 * 300 * 2_000)
 })

@@ -39,14 +39,18 @@ const tools: Readonly<Record<Searching, object>> = {
   'gemini': { googleSearch: {} },
 }
 
+function many<T>(count: number, make: (at: number) => T): readonly T[] {
+  return Array.from({ length: count }, (_none, at) => make(at))
+}
+
 const says = (json: object) => script(...jsonAnswer(200, JSON.stringify(json)))
 
 const answers: Readonly<Record<Searching, (searches: number) => object>> = {
   'openai-responses': searches => ({
     ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'm', created_at: 1 },
     output: [
-      ...Array.from({ length: searches }, (_none, at) => ({ type: 'web_search_call', id: `ws_${at}`, status: 'completed' })),
-      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi', annotations: [] }] },
+      ...many(searches, at => ({ type: 'web_search_call', id: `ws_${at}`, status: 'completed' })),
+      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] },
     ],
     usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
   }),
@@ -61,7 +65,7 @@ const answers: Readonly<Record<Searching, (searches: number) => object>> = {
   'gemini': searches => ({
     candidates: [{
       ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
-      ...(searches > 0 && { groundingMetadata: { webSearchQueries: Array.from({ length: searches }, (_n, at) => `q${at}`) } }),
+      ...(searches > 0 && { groundingMetadata: { webSearchQueries: many(searches, at => `q${at}`) } }),
     }],
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
   }),
@@ -91,13 +95,15 @@ test('gemini: a search that an earlier chunk told of is paid for', async () => {
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: output, totalTokenCount: 100 + output },
   })
   const found = { groundingMetadata: { webSearchQueries: ['a', 'b'] } }
-  harness.upstream.plan(sendsEvents([chunk('H', {}, 2), chunk('i', found, 5), chunk('.', { finishReason: 'STOP' }, 10)]))
+  const last = chunk('.', { finishReason: 'STOP' }, 10)
+  harness.upstream.plan(sendsEvents([chunk('H', {}, 2), chunk('i', found, 5), last]))
   expect(await costOf('gemini', { tools: [tools.gemini] }, true)).toBe(tokens + 2 * search)
 })
 
 describe('a tool whose price no report tells', () => {
   const drawing = { tools: [{ type: 'image_generation' }] }
-  const added = { input: [{ type: 'additional_tools', role: 'developer', ...drawing }, { role: 'user', content: 'Hi' }] }
+  const hi = { role: 'user', content: 'Hi' }
+  const added = { input: [{ type: 'additional_tools', role: 'developer', ...drawing }, hi] }
 
   async function expectUnpriced(more: object): Promise<void> {
     const before = harness.upstream.requests.length

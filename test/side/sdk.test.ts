@@ -170,7 +170,8 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(harness.records().at(-1)).toMatchObject({ usage_source: 'reported' })
     expect(await spent()).toBe(13n * 100_000n)
     // Two seconds, by its bytes; or as many as its words take, however little sound they were pressed into.
-    for (const [text, seconds] of [['Hello', 2n], ['river '.repeat(50), 15n], ['river '.repeat(50_000), 43n]] as const) {
+    const heard = [['Hello', 2n], ['river '.repeat(50), 15n], ['river '.repeat(50_000), 43n]] as const
+    for (const [text, seconds] of heard) {
       const before = await spent()
       harness.upstream.plan(saysText(text, 'text/plain'))
       await client.audio.transcriptions.create({ ...asked, file: file(), response_format: 'text' })

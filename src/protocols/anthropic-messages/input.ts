@@ -42,7 +42,8 @@ interface Weight {
 
 export function weighInput(json: Json, bodyBytes: number): MessageInput {
   const fetches = fetchingFields.some(field => field !== 'tools' && Boolean(json[field]))
-  const weight: Weight = { textOnly: !fetches && !mayCompact(json.context_management), inputBytes: bodyBytes, added: [] }
+  const isOnce = !fetches && !mayCompact(json.context_management)
+  const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, added: [] }
   for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
   const own = weighTools(json.tools, 'tools')
   const added = weighTools(weight.added, 'tool_addition')

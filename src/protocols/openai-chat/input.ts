@@ -13,8 +13,8 @@ export interface ChatInput {
 /** Ask the upstream to fetch what is not in the request. Not every upstream knows each of them. */
 export const fetchingFields = ['web_search_options', 'search_parameters', 'enable_search', 'plugins', 'tools'] as const
 
-/** May name what lies elsewhere: a kept cache, as Google's endpoint reads it, or whatever a proxy makes of it. */
-export const hidingFields = ['extra_body', 'google', 'cached_content'] as const
+/** May name what lies elsewhere: a kept cache, or whatever a proxy makes of it. */
+export const hidingFields = ['extra_body', 'cached_content'] as const
 
 /** Nobody says how often a model may search in one answer; the provider bills each. */
 const SEARCHES_MAX = 10

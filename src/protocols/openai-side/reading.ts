@@ -44,7 +44,8 @@ export const rerank: Protocol = {
     // A hundred documents are a search; a long one counts as several.
     const pieces = documents.length + body.byteLength / PIECE_BYTES
     const units = { searches: Math.ceil(pieces / 100) }
-    return { ...manyTexts(call, documents), units, unitsGuess: { searches: Math.ceil(Math.max(1, documents.length) / 100) } }
+    const unitsGuess = { searches: Math.ceil(Math.max(1, documents.length) / 100) }
+    return { ...manyTexts(call, documents), units, unitsGuess }
   },
   readAnswer: answerReader(({ results, data, usage, meta }) => {
     const found = Array.isArray(results) ? results : data
