@@ -74,6 +74,7 @@ const rows = {
   upstream_failed: [502, 'upstream', true, 'The upstream broke off its answer.'],
   no_channel: [503, 'overloaded', true, 'No channel of this provider can take the call.'],
   upstream_rate_limited: [503, 'overloaded', true, 'The provider limits our calls at the moment.'],
+  upstream_overloaded: [503, 'overloaded', true, 'The provider is overloaded at the moment.'],
   price_unknown: [503, 'internal', false, 'The price of this model is not known, so it is not served.'],
   overloaded: [503, 'overloaded', true, 'The gateway is at its limit.'],
   storage_away: [503, 'overloaded', true, 'The ledger does not answer at the moment.'],

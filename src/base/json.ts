@@ -153,10 +153,15 @@ function escapedUnit(bytes: Buffer, at: number): number {
 /** Shorter texts cannot be deep enough to cost anything. */
 const SHALLOW_CHARS = 4_096
 
-/** Parses what we did not ask to be shallow: an upstream's answer. Throws what JSON.parse throws. */
-export function parseShallow(text: string, depthMax: number): unknown {
+type Reviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown
+
+/**
+ * Parses what nobody has looked at: an upstream's answer, or JSON inside of a text. Throws what JSON.parse throws.
+ * What is deeper is not only slow to parse: to write it again takes seconds, or the whole stack.
+ */
+export function parseShallow(text: string, depthMax: number, revive?: Reviver): unknown {
   if (text.length > SHALLOW_CHARS && isDeeper(text, depthMax)) throw new SyntaxError('nested too deeply')
-  return JSON.parse(text)
+  return JSON.parse(text, revive)
 }
 
 function isDeeper(text: string, depthMax: number): boolean {

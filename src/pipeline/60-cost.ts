@@ -36,6 +36,7 @@ function withSearch({ usage, source }: ChargedUsage, { call, route, translation 
 
 /** What the answer does not count is counted by the request. What is made, and not read, only if it came. */
 function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
+  if (call?.units === undefined && call?.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
   for (const unit of units) {
     const most = call?.units?.[unit]

@@ -19,6 +19,7 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
   upstream_failed: 'upstream_failed',
   upstream_unusable: 'upstream_failed',
   upstream_rate_limited: 'upstream_failed',
+  upstream_overloaded: 'upstream_failed',
   upstream_too_slow: 'upstream_failed',
 }
 

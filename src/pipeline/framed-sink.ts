@@ -3,6 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { Sink } from '../http/event-stream.ts'
+import type { SseFrame } from '../http/sse.ts'
 import { frameData, SseSplitter } from '../http/sse.ts'
 import type { Framing } from '../protocols/protocol.ts'
 
@@ -21,17 +22,22 @@ export class FramedSink implements Sink {
     return text === '' ? undefined : this.#sink.write(text)
   }
 
+  /** The last event may still wait for the LF after its CR. */
   end(): Promise<void> | undefined {
-    return this.#sink.write(this.#framing.end())
+    const last = this.#splitter.end()
+    const text = (last === undefined ? '' : this.#element(last)) + this.#framing.end()
+    return text === '' ? undefined : this.#sink.write(text)
   }
 
   #framed(bytes: Uint8Array | string): string {
     let text = ''
-    for (const frame of this.#splitter.push(Buffer.from(bytes as Uint8Array))) {
-      const data = frameData(frame)
-      text += data === undefined ? this.#framing.comment : this.#framing.element(data)
-    }
+    for (const frame of this.#splitter.push(Buffer.from(bytes as Uint8Array))) text += this.#element(frame)
     return text
+  }
+
+  #element(frame: SseFrame): string {
+    const data = frameData(frame)
+    return data === undefined ? this.#framing.comment : this.#framing.element(data)
   }
 }
 

@@ -201,8 +201,12 @@ async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Prom
     const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
     return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
   }
-  return new AttemptFailed(verdict, new Refusal('upstream_unusable', detail))
+  const code = status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable'
+  return new AttemptFailed(verdict, new Refusal(code, detail))
 }
+
+/** A status that means this and nothing else, so that callers may be told. */
+const OVERLOADED = 529
 
 /** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
 export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {

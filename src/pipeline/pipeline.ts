@@ -29,6 +29,7 @@ import { checkModalities } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
 import { arrow, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
+import { bodyHash } from './body-hash.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
 export const stageOrder = [
@@ -121,9 +122,14 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.route = routed(call)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
       exchange.route = stages.files.near(exchange.route, call)
-      if (call.state !== undefined) exchange.call = await stages.following.bring(exchange, previous)
-      // What it follows may ask for more than it does itself.
-      if (exchange.call !== call) exchange.route = stages.files.near(routed(exchange.call), exchange.call)
+      if (call.state !== undefined) {
+        exchange.call = await stages.following.bring(exchange, previous)
+        if (exchange.call !== call) {
+          exchange.cameHash = bodyHash(body) // what goes on is not what came
+          // What it follows may ask for more than it does itself.
+          exchange.route = stages.files.near(routed(exchange.call), exchange.call)
+        }
+      }
       if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 
       checkModalities(exchange.call, protocol, exchange.route)

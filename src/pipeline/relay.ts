@@ -5,6 +5,7 @@ import type { UpstreamWords } from '../base/errors.ts'
 import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
 import type { Written } from '../http/event-stream.ts'
 import { BROKEN } from '../http/event-stream.ts'
+import type { Piece } from '../http/outgoing.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import { eventBytesMax } from './answer-reader.ts'
 import type { OpenedPlain, OpenedStream } from './opening.ts'
@@ -107,7 +108,7 @@ async function relayUntilTerminal(
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
     const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
-    if (closing.length > 0) holdBack(held, closing, eventBytesMax(exchange.protocol))
+    if (closing.length > 0) holdBack(held, closing, eventBytesMax(exchange.route!.spoken))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
     exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
@@ -119,10 +120,21 @@ async function relayUntilTerminal(
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
     if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
-    stream.watch.alive()
-    const piece = await stream.reader.next()
+    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.meter.finished)
     more = piece.value !== undefined
     frames = stream.reader.take(piece)
+  }
+}
+
+/** Where the end of the bytes is the end, how they end, or that they do not, spoils no answer that is whole. */
+async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: boolean): Promise<Piece> {
+  if (isWhole) stream.watch.expect(tailMs)
+  else stream.watch.alive()
+  try {
+    return await stream.reader.next()
+  } catch (fault) {
+    if (!isWhole || stop.reason !== undefined) throw fault
+    return {}
   }
 }
 

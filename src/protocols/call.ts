@@ -58,7 +58,7 @@ export interface Call {
   /** What the caller wants its costs to be sorted by. */
   readonly tags?: Tags
   /** The caller's own request, where what it follows was put into `json`: its answer repeats this. */
-  readonly asked?: Readonly<Record<string, unknown>>
+  asked?: Readonly<Record<string, unknown>>
   /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
   readonly state?: CallState
   /** What `AnswerAsk.keep` was given for this call of a tool, for dialects that cannot carry it. */
@@ -81,6 +81,7 @@ const nowhere: ReadonlyMap<string, FieldSpan> = new Map()
 export function releaseBody(call: Call): void {
   call.body = nothing
   call.json = unsaid
+  if (call.asked !== undefined) call.asked = unsaid
   call.fields = nowhere
 }
 

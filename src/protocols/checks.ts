@@ -75,6 +75,16 @@ export function refuseFields(json: Json, fields: readonly string[]): void {
   }
 }
 
+/** What is no tool at all would be taken for one that is paid for. `kind` is what it is where it need not say. */
+export function checkTools({ tools }: Json, kind?: string): void {
+  if (!Array.isArray(tools)) return
+  tools.forEach((tool: unknown, index) => {
+    if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
+    const type = tool.type ?? kind
+    if (typeof type !== 'string' || type === '') throw invalid(`tools[${index}].type`, 'must be a text')
+  })
+}
+
 export const missing = (field: string): Refusal => new Refusal('field_missing', field, at(field))
 
 export const invalid = (field: string, says: string): Refusal => new Refusal('field_invalid', field, at(field, says))

@@ -4,6 +4,7 @@
 import type { Call, CallTarget } from './call.ts'
 import type { Json } from './checks.ts'
 import type { Conversation } from './conversation.ts'
+import { parseAnswer } from './json-object.ts'
 import type { Asked, Codec, ConversationTarget, Protocol } from './protocol.ts'
 
 export interface CountDialect {
@@ -32,7 +33,7 @@ export function onlyFields(body: string, fields: readonly string[]): string {
 /** JSON, or undefined for what is none. */
 export function parsed(body: Buffer): unknown {
   try {
-    return JSON.parse(body.toString('utf8'))
+    return parseAnswer(body.toString('utf8'))
   } catch {
     return undefined
   }

@@ -56,6 +56,10 @@ function parse(body: Buffer): unknown {
 /** What an upstream says, parsed. Throws for what is no JSON, or as deep as no answer is. */
 export const parseAnswer = (text: string): unknown => parseShallow(text, bounds.jsonDepthMax)
 
+/** JSON inside of a text, such as the arguments of a call, which no scan of the body around it has seen. */
+export const parseText = (text: string, revive?: Parameters<typeof parseShallow>[2]): unknown =>
+  parseShallow(text, bounds.jsonDepthMax, revive)
+
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,6 @@
 // Reasoning state: what a provider signs or encrypts and wants to see again, byte for byte, and nobody else can use.
 // Carried through another dialect it becomes one text that names its origin, so that it comes back to the provider that
+import { parseText } from './json-object.ts'
 // made it and is taken away before it could reach any other.
 
 export interface Sealed {
@@ -32,7 +33,7 @@ const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'though
 export function unpackSealed(text: unknown): Sealed | undefined {
   if (typeof text !== 'string' || !text.startsWith(packedMark)) return undefined
   try {
-    const packed = JSON.parse(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
+    const packed = parseText(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
     const { o: origin, f: form, v: value, i: id, t: said } = packed
     if (!forms.includes(form) || typeof value !== 'string') return undefined
     return {

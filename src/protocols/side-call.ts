@@ -10,7 +10,7 @@ import { boundaryOf, readForm } from '../http/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
 import { at, invalid, missing, otherModels, refuseFields, requireModel } from './checks.ts'
-import { isObject, readJsonObject } from './json-object.ts'
+import { isObject, parseText, readJsonObject } from './json-object.ts'
 import type { Asked } from './protocol.ts'
 import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
@@ -116,7 +116,7 @@ export function formFlag(json: Json, field: string): boolean {
 /** Undefined for what is no JSON object. */
 export function parseAnswer(body: Buffer | string): Json | undefined {
   try {
-    const json: unknown = JSON.parse(body.toString('utf8'))
+    const json: unknown = parseText(body.toString('utf8'))
     return isObject(json) ? json : undefined
   } catch {
     return undefined

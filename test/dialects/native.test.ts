@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
 import { chunk, end, script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -92,5 +93,32 @@ describe.each(dialects)('%s', dialect => {
     const isMessages = dialect === 'anthropic-messages'
     expect(headers.get('anthropic-beta')).toBe(isMessages ? 'b-1' : undefined)
     expect(headers.get('anthropic-version')).toBe(isMessages ? '2023-06-01' : undefined)
+  })
+})
+
+describe('what came is named in the record', () => {
+  const post = async (body: string): Promise<{ readonly id?: string }> => {
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    const response = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body })
+    const answer = (await response.json()) as { readonly id?: string }
+    await harness.idle()
+    return answer
+  }
+  const named = modelOf('openai-chat')
+
+  test('of a call that goes on as another, with all that it follows', async () => {
+    const { id } = await post(JSON.stringify({ model: named, input: 'one' }))
+    const body = JSON.stringify({ model: named, input: 'two', previous_response_id: id })
+    await post(body)
+    const record = harness.records().at(-1)
+    expect(record).toMatchObject({ came_hash: half(body), status: 200 })
+  })
+
+  test('of a call that never went anywhere', async () => {
+    const body = JSON.stringify({ model: 'nobody/knows', input: 'one' })
+    const before = harness.records().length
+    await post(body)
+    await until(() => harness.records().length > before, 'it is recorded') // nobody waits for a mere record
+    expect(harness.records().slice(before)).toMatchObject([{ came_hash: half(body), went_hash: null }])
   })
 })

@@ -10,6 +10,7 @@ import type { Fault } from '../../src/fake-upstream/faults.ts'
  * - `slow midway`: an error event that says so
  * - `too much`: 502, or 504 if the deadline comes before the bound
  * - `limited`: 503 with Retry-After
+ * - `overloaded`: the same, because the upstream is
  * - `refused`: the upstream's own 4xx and its words
  * - `any`: a good answer or an error, both well formed
  */
@@ -21,6 +22,7 @@ export type Verdict =
   | 'slow midway'
   | 'too much'
   | 'limited'
+  | 'overloaded'
   | 'refused'
   | 'any'
 
@@ -72,6 +74,7 @@ const verdicts: Readonly<Record<string, Row>> = {
   'F32': 'fine',
   'F33': 'fine',
   'F34': 'broken',
+  'F34 529': 'overloaded',
   'F34 429 with seconds': 'limited',
   'F34 429 with a date': 'limited',
   'F34 429 without Retry-After': 'limited',

@@ -105,7 +105,8 @@ const ways: Readonly<Record<Verdict, (cell: Cell) => void>> = {
   'slow': cell => refusedWith(cell, 504, 'upstream_too_slow'),
   'too much': cell => (cell.caller.status === 504 ? ways.slow(cell) : ways.broken(cell)),
   'slow midway': cell => expect(cutOff(cell)).toBe('upstream_too_slow'),
-  'limited': limited,
+  'limited': cell => limited(cell, 'upstream_rate_limited'),
+  'overloaded': cell => limited(cell, 'upstream_overloaded'),
   'refused': ({ caller, record }) => {
     expect([400, 404]).toContain(caller.status)
     wellFormed(caller)
@@ -142,8 +143,8 @@ function refusedWith({ caller, record }: Cell, status: number, code: string): vo
   expect(record).toMatchObject({ outcome: 'upstream_failed', status })
 }
 
-function limited(cell: Cell): void {
-  refusedWith(cell, 503, 'upstream_rate_limited')
+function limited(cell: Cell, code: string): void {
+  refusedWith(cell, 503, code)
   const seconds = Number(cell.caller.header('retry-after'))
   expect(seconds).toBeGreaterThanOrEqual(0)
   expect(seconds).toBeLessThanOrEqual(60)

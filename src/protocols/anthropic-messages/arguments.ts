@@ -1,7 +1,7 @@
 // Arguments of a tool: JSON text in the neutral form, an object in this dialect.
 
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseText } from '../json-object.ts'
 
 /** Whatever a model wrote becomes an object: free text as `input`, broken or odd JSON as it is under `arguments`. */
 export function argumentsObject(text: string, custom?: boolean): Json {
@@ -9,7 +9,7 @@ export function argumentsObject(text: string, custom?: boolean): Json {
   if (text.trim() === '') return {}
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseText(text)
   } catch {
     return { arguments: text }
   }
@@ -19,7 +19,7 @@ export function argumentsObject(text: string, custom?: boolean): Json {
 /** The free text of a tool that was given as a function of one text. */
 export function unwrappedInput(text: string): string {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = parseText(text)
     if (isObject(value) && typeof value.input === 'string') return value.input
   } catch {
     // Not what was asked for; the tool may still make sense of it.

@@ -6,7 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { AnswerEvent, EventReader, Opening } from '../answer.ts'
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseText } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { readExplanation } from './answer-reader.ts'
@@ -263,7 +263,7 @@ function heldValue(what: string, held: string): Json {
   if (held === '') return {}
   if (what === 'compaction') return { content: held }
   try {
-    return { input: JSON.parse(held) as unknown }
+    return { input: parseText(held) as unknown }
   } catch {
     return { input: held }
   }

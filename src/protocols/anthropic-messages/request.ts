@@ -2,7 +2,7 @@
 
 import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { invalid, missing, optional, otherModels, refuseFields, requireModel } from '../checks.ts'
+import { checkTools, invalid, missing, optional, otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject } from '../json-object.ts'
 import type { Asked } from '../protocol.ts'
 import { packedMark } from '../sealed.ts'
@@ -54,6 +54,7 @@ function readCommon(body: Buffer, asked: Asked, { json, fields }: Pick<Call, 'js
   const model = requireModel(json)
   refuseFields(json, REFUSED)
   checkMessages(json.messages)
+  checkTools(json, 'custom')
   checkVersion(json, asked.header('anthropic-version'))
   const metadata = optional(json, 'metadata', 'object')
   const serviceClass = serviceClassOf(json)

@@ -5,7 +5,7 @@ import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { optional } from '../checks.ts'
 import type { Conversation } from '../conversation.ts'
-import { isObject, readJsonObject } from '../json-object.ts'
+import { isObject, parseAnswer, readJsonObject } from '../json-object.ts'
 import type { Asked, ConversationTarget } from '../protocol.ts'
 import { withoutPacked } from './packed.ts'
 import { readBody, requirePath } from './request.ts'
@@ -48,7 +48,7 @@ export function writeCount({ tokens, cached = 0 }: { readonly tokens: number; re
 /** Undefined for what is no count. */
 export function readCount(body: Buffer): number | undefined {
   try {
-    const answer = unwrapped(JSON.parse(body.toString('utf8')))
+    const answer = unwrapped(parseAnswer(body.toString('utf8')))
     return isObject(answer) ? tokenCount(answer.totalTokens) : undefined
   } catch {
     return undefined

@@ -16,6 +16,7 @@ export const gemini = {
   name: 'gemini',
   lastEvent: '',
   tellsSearches: true,
+  largeEvents: true,
   capName: 'maxOutputTokens',
   readCall,
   writeCall,

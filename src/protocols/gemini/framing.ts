@@ -12,10 +12,13 @@ export function openFraming(call: Call): Framing | undefined {
 /** An empty object would make one of the other SDKs forget the turn. */
 const nothing = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
 
+/** As `writeError` begins. Read as an event it would be an answer of nothing, and what came before it a whole one. */
+const ERROR = '{"error":'
+
 /** Events, each on one line. What one of Google's SDKs does not take for an event it waits on for ever. */
 const bare: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
-  element: data => `data: ${data.replaceAll('\n', ' ')}\n\n`,
+  element: data => (data.startsWith(ERROR) ? data : `data: ${data.replaceAll('\n', ' ')}\n\n`),
   comment: '',
   heartbeat: `data: ${JSON.stringify(nothing)}\n\n`,
   end: () => '',

@@ -2,7 +2,7 @@
 // that it was.
 
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseText } from '../json-object.ts'
 
 /** Of a newer standard than the types that we have. */
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }
@@ -20,7 +20,7 @@ export function parseObject(text: string): Json | undefined {
   if (trimmed === '' || trimmed === 'null') return {}
   if (!trimmed.startsWith('{')) return undefined
   try {
-    const json: unknown = DIGITS.test(trimmed) ? JSON.parse(trimmed, keepDigits) : JSON.parse(trimmed)
+    const json: unknown = parseText(trimmed, DIGITS.test(trimmed) ? keepDigits : undefined)
     return isObject(json) ? json : undefined
   } catch {
     return undefined

@@ -50,7 +50,6 @@ describe('input comes from elsewhere', () => {
     { plugins: [{ id: 'web' }] },
     { tools: [{ type: 'function' }, { type: 'web_search' }] },
     { tools: [{ google_search: {} }] },
-    { tools: [null] },
   ]
 
   test.each(searching)('a search: %j', more => {

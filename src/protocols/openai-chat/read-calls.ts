@@ -3,7 +3,7 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseText } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import type { EventList } from './event-list.ts'
@@ -142,7 +142,7 @@ function argumentsOf(value: unknown): string {
 /** What the model wrote for a tool of free text that was given to it as a function. */
 function unwrapped(text: string): string {
   try {
-    const { input } = JSON.parse(text) as { readonly input?: unknown }
+    const { input } = parseText(text) as { readonly input?: unknown }
     return typeof input === 'string' ? input : text
   } catch {
     return text

@@ -5,7 +5,8 @@ import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { at, fieldSplice, invalid, missing, optional, otherModels, refuseFields, requireModel } from '../checks.ts'
+import { at, checkTools, fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
@@ -37,6 +38,7 @@ export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFl
   const model = requireModel(json)
   refuseFields(json, otherModels)
   checkMessages(json.messages)
+  checkTools(json, 'unsaid') // some name their own tools without one
   const options = optional(json, 'stream_options', 'object')
   checkOnce(body, fields.get('stream_options'))
   const stream = optional(json, 'stream', 'boolean')

@@ -4,7 +4,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, Finish, TokenProb } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import type { MediaPart, NativePart } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import { isObject, parseText } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { readCitations } from './citations.ts'
@@ -136,7 +136,7 @@ export function callHead(item: Json, { source }: Source): CallHead {
 
 export function unwrapped(given: string): string {
   try {
-    const { input } = JSON.parse(given) as { input?: unknown }
+    const { input } = parseText(given) as { input?: unknown }
     return typeof input === 'string' ? input : given
   } catch {
     return given

@@ -98,7 +98,6 @@ describe('the weight of an input', () => {
     ...['web_search', 'file_search', 'code_interpreter', 'mcp', 'image_generation', 'shell', 'new_tool'].map(
       type => [{ tools: [{ type }] }, false] as const,
     ),
-    [{ tools: [null] }, false],
   ] as const)('%j is only text: %p', (fields, textOnly) => {
     const call = read({ ...base, ...fields })
     expect(call.textOnly).toBe(textOnly)

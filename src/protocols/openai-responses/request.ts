@@ -2,7 +2,8 @@
 
 import type { Call, CallState, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { fieldSplice, invalid, missing, optional, otherModels, refuseFields, requireModel } from '../checks.ts'
+import { checkTools, fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject } from '../json-object.ts'
 import { packedMark, unpackSealed } from '../sealed.ts'
 import type { Splice } from '../splice.ts'
@@ -27,6 +28,7 @@ export function readCall(body: Buffer, flavour: Flavour): Call {
   const state = readState(json)
   checkInput(json, state)
   optional(json, 'tools', 'list')
+  checkTools(json)
   const cap = optional(json, CAP, 'count')
   const serviceClass = optional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.safety_identifier, json.user)

@@ -113,7 +113,9 @@ const client = (name: string, Sdk: typeof Anthropic, raises: Client['raises']): 
 
 /** The new one has more classes, all of which are the named ones too. */
 const own: Readonly<Record<number, string>> = {
+  408: 'RequestTimeoutError',
   413: 'ContentTooLargeError',
+  431: 'RequestHeaderFieldsTooLargeError',
   503: 'ServiceUnavailableError',
   504: 'GatewayTimeoutError',
   529: 'OverloadedError',

@@ -1,0 +1,141 @@
+// Requests that make no sense, in every dialect and for every upstream: a clear 4xx of the caller's dialect, or an
+// answer within bounds, and nothing held.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { jsonAnswer, streamHead, streamed } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, script } from '../../src/fake-upstream/script.ts'
+import { chunkSizes, lineEndings, shaped } from '../../src/fake-upstream/shapes.ts'
+import { openRaw, withoutComments } from '../forwarding/caller.ts'
+import type { Harness } from '../support/gateway.ts'
+import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects()
+  key = await harness.key({ qpm: 100_000, credit: '1000' })
+})
+afterAll(() => harness.stop())
+
+const TEN_MB = Buffer.alloc(10_000_000, 7).toString('base64')
+const image = (base64: string) => ({ type: 'image_url', image_url: { url: `data:image/png;base64,${base64}` } })
+const call = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
+const chat = (...messages: readonly object[]) => ({ messages })
+const picture = (data: string) => ({ type: 'image', source: { type: 'base64', media_type: 'image/png', data } })
+const said = (...content: readonly object[]) => ({ max_tokens: 9, messages: [{ role: 'user', content }] })
+const items = (...input: readonly object[]) => ({ store: false, input })
+const contents = (role: string, ...parts: readonly object[]) => ({ contents: [{ role, parts }] })
+const user = { role: 'user', content: 'x' }
+
+/** `either`: some upstreams take it. */
+type Row = readonly [name: string, caller: Dialect, body: object, status: 200 | 400 | 'either']
+
+const rows: readonly Row[] = [
+  ['a result without its call', 'openai-chat', chat(user, { role: 'tool', tool_call_id: 'c', content: 'y' }), 400],
+  ['a call without result', 'openai-chat', chat(user, { role: 'assistant', tool_calls: [call] }, user), 400],
+  ['empty content', 'openai-chat', chat({ role: 'user', content: '' }), 'either'],
+  ['a large picture', 'openai-chat', chat({ role: 'user', content: [image(TEN_MB)] }), 'either'],
+  ['no base64', 'openai-chat', chat({ role: 'user', content: [image('@@@@')] }), 400],
+  ['a system message in the middle', 'openai-chat', chat(user, { role: 'system', content: 'y' }, user), 200],
+  ['an unknown role', 'openai-chat', chat({ role: 'wizard', content: 'x' }), 400],
+  ['a stream that is a text', 'openai-chat', { ...chat(user), stream: 'true' }, 400],
+  ['a result without its call', 'anthropic-messages', said({ type: 'tool_result', tool_use_id: 't', content: 'y' }), 400],
+  ['a large picture', 'anthropic-messages', said(picture(TEN_MB)), 'either'],
+  ['no base64', 'anthropic-messages', said(picture('%%%')), 400],
+  ['an unknown role', 'anthropic-messages', { max_tokens: 9, messages: [{ role: 'wizard', content: 'x' }] }, 400],
+  ['a stream that is a text', 'anthropic-messages', { max_tokens: 9, messages: [user], stream: 'true' }, 400],
+  ['a result without its call', 'openai-responses', items({ type: 'function_call_output', call_id: 'c', output: '' }), 400],
+  ['an unknown role', 'openai-responses', items({ role: 'wizard', content: 'x' }), 400],
+  ['a stream that is a text', 'openai-responses', { ...items(user), stream: 'true' }, 400],
+  ['a result without its call', 'gemini', contents('user', { functionResponse: { name: 'f', response: {} } }), 400],
+  ['no base64', 'gemini', contents('user', { inlineData: { mimeType: 'image/png', data: '%%' } }), 400],
+  ['an unknown role', 'gemini', contents('wizard', { text: 'x' }), 400],
+  ['no parts', 'gemini', contents('user'), 400],
+  ['both spellings', 'gemini', {
+    ...contents('user', { inline_data: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }, { text: 'x' }),
+    system_instruction: { parts: [{ text: 's' }] },
+    generationConfig: { max_output_tokens: 20, topP: 0.5 },
+  }, 200],
+]
+
+async function post(path: string, body: object): Promise<{ readonly status: number; readonly text: string }> {
+  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+  const signal = AbortSignal.timeout(10_000)
+  const answer = await fetch(harness.url + path, { method: 'POST', headers, body: JSON.stringify(body), signal })
+  return { status: answer.status, text: await answer.text() }
+}
+
+const cells = rows.flatMap(row => dialects.map(upstream => [row[0], row[1], upstream, row] as const))
+
+test.each(cells)('%s: %s on %s', async (_name, caller, upstream, [, , body, wanted]) => {
+  const model = modelOf(upstream)
+  const path = speech[caller].path({ model, stream: false })
+  const { status, text } = await post(path, caller === 'gemini' ? body : { model, ...body })
+  expect(wanted === 'either' ? [200, 400] : [wanted]).toContain(status)
+  if (status !== 200) expect(speech[caller].error(JSON.parse(text), status).message).not.toBe('')
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+})
+
+test.each([
+  ['up-gemini/..', 400],
+  ['up-gemini/../../secret', 400],
+  ['up-gemini/%2e%2e/echo', 400],
+  ['..%2f..%2fadmin', 400],
+  ['up-gemini%252Fecho', 400],
+  ['up-gemini/ec%00ho', 400],
+  ['up-gemini/a:b', 404],
+  ['up-gemini/echo:generateContent', 404],
+  ['up-gemini%2Fecho', 200],
+])('P32: a model in the path: %s', async (model, status) => {
+  const before = harness.upstream.requests.length
+  const answer = await post(`/v1beta/models/${model}:generateContent`, contents('user', { text: 'x' }))
+  expect(answer.status).toBe(status)
+  if (status === 200) expect(harness.upstream.requests.at(-1)!.path).toBe('/v1beta/models/echo:generateContent')
+  else expect(harness.upstream.requests.length).toBe(before)
+})
+
+test('a picture of megabytes passes in one event of a stream', async () => {
+  const data = Buffer.alloc(2_000_000, 7).toString('base64')
+  const drawn = { candidates: [{ content: { role: 'model', parts: [{ inlineData: { mimeType: 'image/png', data } }] } }] }
+  const last = { candidates: [{ content: { role: 'model', parts: [] }, finishReason: 'STOP' }] }
+  const events = [drawn, last].map(one => chunk(`data: ${JSON.stringify(one)}\n\n`))
+  harness.upstream.plan(script(streamHead, ...events, end))
+  const asked = { model: modelOf('gemini'), stream: true }
+  const caller = await openRaw(harness.url, requestOf('gemini', key, asked)).whole()
+  expect([caller.status, caller.text.includes(data), caller.text.includes('"error"')]).toEqual([200, true, false])
+})
+
+test.each(dialects)('%s: what is nested deeply is no answer, and is known for that at once', async upstream => {
+  const deep = '['.repeat(1_000_000)
+  for (const stream of [false, true]) {
+    harness.upstream.plan(script(...(stream ? [streamHead, chunk(`data: ${deep}\n\n`), end] : jsonAnswer(200, deep))))
+    const sinceMs = performance.now()
+    const asked = { model: modelOf(upstream), stream }
+    const caller = await openRaw(harness.url, requestOf('openai-chat', key, asked)).whole()
+    expect([caller.status, performance.now() - sinceMs < 1_000]).toEqual([502, true])
+  }
+})
+
+describe('however the bytes of a stream are cut, the caller gets the same', () => {
+  const ids = /(fake|req_|resp_|msg_|call_|chatcmpl-|rs_)\w+|"(created|created_at|completed_at)":\d+/g
+  const pairs = dialects.flatMap(caller => dialects.map(upstream => [caller, upstream] as const))
+
+  test.each(pairs)('%s on %s', async (caller, upstream) => {
+    const plain = streamed(['Grüße ', '🙂', ' you'])
+    const cut = [plain, chunkSizes(1)(plain), chunkSizes(7)(plain)]
+    const spelt = [shaped(plain, lineEndings('\r\n'), chunkSizes(3)), shaped(plain, lineEndings('\r'), chunkSizes(2))]
+    const seen: string[] = []
+    for (const one of [...cut, ...spelt]) {
+      harness.upstream.plan(one)
+      const asked = { model: modelOf(upstream), stream: true }
+      const { text } = await openRaw(harness.url, requestOf(caller, key, asked)).whole()
+      const isNative = caller === upstream
+      seen.push(isNative ? eventsSeen(caller, text).join('\n').replace(ids, '') : withoutComments(text).replace(ids, ''))
+    }
+    expect(new Set(seen).size).toBe(1)
+    expect(seen[0]).toContain('🙂')
+  })
+})

@@ -1,0 +1,173 @@
+// Wrong types everywhere: each field of a rich request of each dialect is replaced in turn by what it must not be, for
+// upstreams of all dialects. Nobody is ever told of a mistake of ours, and every error is one of the caller's dialect.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { toolCall } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { pooled } from './fault-cells.ts'
+import { richRequest } from './rich-requests.ts'
+import type { Json } from './speaking.ts'
+import { eventsSeen, speech } from './speaking.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+const unhandled: unknown[] = []
+const note = (fault: unknown): void => void unhandled.push(fault)
+
+beforeAll(async () => {
+  process.on('unhandledRejection', note)
+  harness = await startDialects()
+  key = await harness.key({ qpm: 100_000, credit: '1000000' })
+})
+afterAll(async () => {
+  await harness.stop()
+  process.off('unhandledRejection', note)
+})
+
+function deep(levels: number): unknown {
+  let value: unknown = 'x'
+  for (let level = 0; level < levels; level++) value = level % 2 === 0 ? { a: value } : [value]
+  return value
+}
+
+/** `undefined` takes the field away. */
+const wrong: readonly unknown[] = [
+  ...[undefined, null, -7.5, 1e308, true, 'x', '', 'y'.repeat(50_000)],
+  ...[[], [null], [[]], {}, { type: 'toString' }, deep(200), Array.from({ length: 2_000 }, () => ({}))],
+  JSON.parse('{"__proto__":{"type":"text"},"constructor":5,"length":1e9}'),
+]
+
+type Path = readonly string[]
+
+/** Of every value in it, however deep. */
+function* pathsIn(value: unknown, path: Path = []): Iterable<Path> {
+  if (path.length > 0) yield path
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, inner] of Object.entries(value)) yield* pathsIn(inner, [...path, name])
+}
+
+function replaced(request: object, path: Path, value: unknown): object {
+  const copy = structuredClone(request) as Record<string, unknown>
+  let at = copy
+  for (const name of path.slice(0, -1)) at = at[name] as Record<string, unknown>
+  if (value === undefined) delete at[path.at(-1)!]
+  else at[path.at(-1)!] = value
+  return copy
+}
+
+interface Cell {
+  readonly upstream: Dialect
+  readonly name: string
+  readonly stream: boolean
+  readonly body: string
+}
+
+/** Each change goes to one upstream, plain or streamed, in turn: together they see every one of them. */
+function cellsOf(caller: Dialect): readonly Cell[] {
+  const cells: Cell[] = []
+  const paths = [...pathsIn(richRequest[caller](''))].filter(([top]) => top !== 'model' && top !== 'stream')
+  for (const [number, path] of paths.entries()) {
+    for (const [which, value] of wrong.entries()) {
+      const turn = number * 7 + which
+      if (turn % 2 === 1) continue
+      const upstream = dialects[(turn / 2) % dialects.length]!
+      const stream = turn % 3 === 0
+      const request = replaced(richRequest[caller](modelOf(upstream)), path, value)
+      const body = JSON.stringify('stream' in request ? { ...request, stream } : request)
+      cells.push({ upstream, stream, body, name: `${path.join('.')} = ${JSON.stringify(value)?.slice(0, 40)}` })
+    }
+  }
+  return cells
+}
+
+async function send(caller: Dialect, { upstream, stream, body }: Pick<Cell, 'upstream' | 'stream' | 'body'>) {
+  const url = harness.url + speech[caller].path({ model: modelOf(upstream), stream })
+  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+  const answer = await fetch(url, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) })
+  return { status: answer.status, text: await answer.text() }
+}
+
+/** Undefined where all is well. */
+async function verdict(caller: Dialect, cell: Cell): Promise<string | undefined> {
+  const { status, text } = await send(caller, cell)
+  const told = (): string => `${cell.name} on ${cell.upstream}: ${status} ${text.slice(-300)}`
+  // A class of service, or a kind of tool that may search, whose price is not known is no mistake of ours.
+  const isUnpriced = status === 503 && /It is not known (for the service class|what a search by it costs)/.test(text)
+  if (status >= 500 && !isUnpriced) return told()
+  try {
+    if (status >= 400) speech[caller].error(JSON.parse(text), status)
+    else if (cell.stream) speech[caller].ended(eventsSeen(caller, text))
+    else speech[caller].whole(JSON.parse(text) as Json)
+    return undefined
+  } catch {
+    return told()
+  }
+}
+
+describe.each(dialects)('%s', caller => {
+  test.each(dialects)('a rich request is served on %s', async upstream => {
+    const body = JSON.stringify(richRequest[caller](modelOf(upstream)))
+    const { status, text } = await send(caller, { upstream, body, stream: false })
+    expect([status, text]).toEqual([200, text])
+  })
+
+  test('no wrong value is a fault of ours', async () => {
+    const found: string[] = []
+    await pooled(cellsOf(caller), 16, async cell => {
+      const fault = await verdict(caller, cell)
+      if (fault !== undefined) found.push(fault)
+    })
+    expect(found).toEqual([])
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    expect(harness.logs.filter(line => line.includes('"level":"error"'))).toEqual([])
+    expect(unhandled).toEqual([])
+  }, 60_000)
+})
+
+const typed = dialects.filter(dialect => dialect !== 'gemini')
+
+test.each(typed)('what is no tool is not one whose price is unknown: %s', async caller => {
+  for (const tool of ['x', null, 5, [], { type: 5 }]) {
+    const body = JSON.stringify({ ...richRequest[caller](modelOf(caller)), tools: [tool] })
+    const { status, text } = await send(caller, { upstream: caller, body, stream: false })
+    expect([status, speech[caller].error(JSON.parse(text), status).message]).toEqual([400, expect.any(String)])
+    expect(text).toContain('tools[0]')
+  }
+})
+
+describe('JSON inside of a text, deeper than any stack', () => {
+  const levels = 100_000
+  const given = `{"city":${'['.repeat(levels)}${']'.repeat(levels)}}`
+
+  /** The same place in each dialect that has arguments as text. */
+  const callsOf: Partial<Record<Dialect, (request: string) => string>> = {
+    'openai-chat': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(given)),
+    'openai-responses': request => request.replace('"{\\"city\\":\\"Paris\\"}"', JSON.stringify(given)),
+  }
+  const asked = Object.keys(callsOf).flatMap(caller => dialects.map(upstream => [caller as Dialect, upstream] as const))
+
+  test.each(asked)('in a request of %s for %s', async (caller, upstream) => {
+    const body = callsOf[caller]!(JSON.stringify(richRequest[caller](modelOf(upstream))))
+    expect(body.length).toBeGreaterThan(levels * 2)
+    const sinceMs = performance.now()
+    const { status } = await send(caller, { upstream, body, stream: false })
+    expect([status, performance.now() - sinceMs < 1_500]).toEqual([200, true])
+  })
+
+  const answered = dialects.flatMap(caller => (['openai-chat', 'openai-responses'] as const)
+    .flatMap(upstream => [false, true].map(stream => [caller, upstream, stream] as const)))
+
+  test.each(answered)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
+    harness.upstream.plan(toolCall({ name: 'map', arguments: given }))
+    const request = speech[caller].body({ model: modelOf(upstream), stream })
+    const sinceMs = performance.now()
+    const { status, text } = await send(caller, { upstream, body: JSON.stringify(request), stream })
+    expect([status, performance.now() - sinceMs < 1_500]).toEqual([200, true])
+    // Where arguments are no text, those that are no object are a call that went wrong.
+    if (caller === 'gemini') expect(text).toContain('MALFORMED_FUNCTION_CALL')
+    else expect(text.length).toBeGreaterThan(levels * 2)
+  })
+})

@@ -1,0 +1,59 @@
+// Every error that a caller can be told, in every dialect: its official SDKs raise the class of its status, with its
+// message and the id of its request, and call again only where that may help.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { ErrorCode } from '../../src/base/errors.ts'
+import { errorRows, Refusal, speakRefusal } from '../../src/base/errors.ts'
+import { errorHeaders } from '../../src/pipeline/answer-headers.ts'
+import { protocols } from '../../src/protocols/list.ts'
+import type { Client } from './clients/client.ts'
+import { clients } from './clients/list.ts'
+import { speech } from './speaking.ts'
+
+const codes = Object.keys(errorRows) as ErrorCode[]
+const requestId = 'req_0123456789a'
+let told: Response
+let server: ReturnType<typeof Bun.serve>
+beforeAll(() => {
+  server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => told })
+})
+afterAll(() => server.stop(true))
+
+const refusalOf = (code: ErrorCode): Refusal => new Refusal(code, 'for the log only', { param: 'model' })
+
+function answerOf({ dialect }: Client, code: ErrorCode): Response {
+  const refusal = refusalOf(code)
+  const { status, body } = protocols[dialect].writeError(speakRefusal(refusal, requestId))
+  const ids = { 'content-type': 'application/json', 'x-request-id': requestId, 'request-id': requestId }
+  return new Response(body, { status, headers: { ...ids, ...errorHeaders(refusal, 2) } })
+}
+
+const official = clients.filter(({ name }) => !name.startsWith('AI SDK'))
+
+describe.each(official.map(client => [client.name, client] as const))('%s', (_name, client) => {
+  test.each(codes)('%s', async code => {
+    const { status, kind, message } = errorRows[code]
+    told = answerOf(client, code)
+    const isOverload = kind === 'overloaded' && client.dialect === 'anthropic-messages'
+    expect(told.status).toBe(isOverload ? 529 : status)
+    const sent = told.status
+    speech[client.dialect].error(await told.clone().json(), sent)
+    const session = client.connect(`http://127.0.0.1:${server.port}`, 'wk-x')
+    const wish = { model: 'a/b', turns: [session.user('x')] }
+    const raised: unknown = await session.ask('plain', wish).catch((fault: unknown) => fault)
+    const fault = session.fault(raised)
+    expect([fault.kind, fault.status]).toEqual([client.raises(sent), sent])
+    expect(fault.message.replaceAll('\\"', '"')).toContain(message)
+    expect(fault.message).not.toContain('for the log only')
+    if (client.tellsRequestId) expect(fault.requestId).toBe(requestId)
+  })
+})
+
+test.each(codes)('%s: an SDK calls again only where it may help, and not after we have', code => {
+  const { status, retry } = errorRows[code]
+  const isRetried = status === 408 || status === 409 || status === 429 || status >= 500
+  const [first, later] = [errorHeaders(refusalOf(code), 1), errorHeaders(refusalOf(code), 2)]
+  expect(first['x-should-retry']).toBe(isRetried && !retry ? 'false' : undefined)
+  expect(later['x-should-retry']).toBe(isRetried ? 'false' : undefined)
+  if (first['retry-after'] !== undefined) expect(Number(first['retry-after'])).toBeLessThanOrEqual(60)
+})

@@ -1,0 +1,120 @@
+// A stream whose upstream is silent for a while, in every dialect and translated: the head leaves, the caller is kept
+// waiting in a way that its SDK knows, and what comes then is a whole answer, or an error event and a legal end.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { errorMidStream, fail, streamed } from '../../src/fake-upstream/answers.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { scripted, wait } from '../../src/fake-upstream/script.ts'
+import { openRaw } from '../forwarding/caller.ts'
+import type { Harness } from '../support/gateway.ts'
+import type { Client } from './clients/client.ts'
+import { clients } from './clients/list.ts'
+import type { Speaker } from './speaking.ts'
+import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { Dialect } from './upstreams.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+const silence = { headMs: 20, heartbeatMs: 10 }
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects({ world: { silence }, env: { WEIR_DRAIN_SECONDS: '0' } })
+  key = await harness.key({ qpm: 100_000, credit: '1000' })
+})
+afterAll(() => harness.stop())
+
+/** Long enough for a few beats. */
+const late = (inner: Script): Script =>
+  scripted(function* steps(request) {
+    yield wait(60)
+    yield* inner.steps(request)
+  })
+
+const slowly = (inner: Script): Script =>
+  scripted(function* steps(request) {
+    for (const step of inner.steps(request)) yield* step.kind === 'chunk' ? [wait(5), step] : [step]
+  })
+
+const error = { message: 'Overloaded', type: 'overloaded_error' }
+
+const pairs: readonly (readonly [Speaker, Dialect])[] = [
+  ['openai-chat', 'openai-chat'],
+  ['openai-chat', 'anthropic-messages'],
+  ['openai-responses', 'openai-responses'],
+  ['openai-responses', 'gemini'],
+  ['anthropic-messages', 'anthropic-messages'],
+  ['anthropic-messages', 'openai-chat'],
+  ['gemini', 'gemini'],
+  ['gemini', 'openai-responses'],
+  ['gemini-array', 'gemini'],
+  ['gemini-array', 'anthropic-messages'],
+  ['ark', 'ark'],
+  ['ark', 'openai-responses'],
+]
+
+describe.each(pairs)('%s on %s', (speaker, upstream) => {
+  const { ended, broken, error: readError } = speech[speaker]
+
+  async function ask(script: Script): Promise<string> {
+    harness.upstream.plan(script)
+    const asked = { model: modelOf(upstream), stream: true }
+    const caller = openRaw(harness.url, requestOf(speaker, key, asked))
+    await caller.until(({ head }) => head !== '', 'the head is there before the answer', 2_000)
+    await caller.whole()
+    expect(caller.status).toBe(200)
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    return caller.text
+  }
+
+  test('an answer', async () => {
+    const text = await ask(late(streamed(['Hel', 'lo'])))
+    expect(ended(eventsSeen(speaker, text))).toBe('Hello')
+    expect(text.startsWith(speaker === 'gemini-array' ? '\n' : ': \n\n')).toBe(true)
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
+  })
+
+  test('an error before anything was said', async () => {
+    const told = readError(broken(eventsSeen(speaker, await ask(late(fail(500))))), 502)
+    expect(told.message).toContain('No upstream gave a usable answer.')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+  })
+
+  test('a refusal of the request', async () => {
+    const events = eventsSeen(speaker, await ask(late(fail(400, { error: { message: 'Too long.', type: 'x' } }))))
+    expect(readError(broken(events), 400).message).toContain('Too long.')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'refused', cost: 0 })
+  })
+
+  test('an error in the middle', async () => {
+    const events = eventsSeen(speaker, await ask(late(slowly(errorMidStream(['Hel', 'lo'], error)))))
+    expect(readError(broken(events), 502).message).not.toBe('')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed' })
+  })
+})
+
+const others: Readonly<Record<string, Dialect>> = {
+  'openai-chat': 'gemini',
+  'openai-responses': 'anthropic-messages',
+  'anthropic-messages': 'openai-responses',
+  'gemini': 'openai-chat',
+  'ark': 'anthropic-messages',
+}
+
+/** P9: what SDKs make of it. */
+describe.each(clients.map(client => [client.name, client] as const))('%s', (_name, client: Client) => {
+  test('waits for an answer, and is told of errors', async () => {
+    const session = client.connect(harness.url, key)
+    const upstream = others[client.dialect]!
+    for (const way of ['stream', 'helper'] as const) {
+      const wish = { model: modelOf(upstream), turns: [session.user('x')] }
+      harness.upstream.plan(late(slowly(streamed(['Hel', 'lo']))))
+      expect((await session.ask(way, wish)).text).toBe('Hello')
+      for (const script of [fail(500), slowly(errorMidStream(['Hel', 'lo'], error))]) {
+        harness.upstream.plan(late(script))
+        expect(await session.ask(way, wish).then(() => 'told as an answer', () => 'raised')).toBe('raised')
+      }
+    }
+  })
+})

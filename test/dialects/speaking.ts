@@ -1,0 +1,197 @@
+// A caller of each dialect that speaks HTTP by hand: what it sends, and how it sees that an answer went well or badly.
+
+import { expect } from 'bun:test'
+import { eventsOf } from '../forwarding/caller.ts'
+import { post } from '../support/raw.ts'
+import type { Dialect } from './upstreams.ts'
+
+/** `gemini-array` is the stream that is one JSON array. */
+export const callers = [
+  ...['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini', 'gemini-array', 'ark'],
+] as readonly Speaker[]
+export type Speaker = Dialect | 'gemini-array'
+
+export interface Asked {
+  readonly model: string
+  readonly stream: boolean
+  readonly text?: string
+  readonly outputTokensMax?: number
+}
+
+export interface Speech {
+  path(asked: Asked): string
+  body(asked: Asked): Record<string, unknown>
+  /** The fields of an error, of a body or of an event; fails if it has not the dialect's shape. */
+  error(json: unknown, status: number): SeenError
+  /** The text of a whole answer; fails if it is none. */
+  whole(json: Json): string
+  /** The text of a stream that ended well; fails if it did not. */
+  ended(events: readonly string[]): string
+  /** The error event at the legal end of a stream that broke off, and nothing of a good end. */
+  broken(events: readonly string[]): unknown
+}
+
+export interface SeenError {
+  readonly message: string
+  readonly type: string
+}
+
+export type Json = Readonly<Record<string, unknown>>
+
+const text = ({ text: said = 'Hello, river' }: Asked): string => said
+const parse = (data: string): Json => JSON.parse(data) as Json
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
+const keys = (value: unknown): readonly string[] => Object.keys(value as object).sort()
+const wordsOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+function chatError(json: unknown): SeenError {
+  const { error } = json as { error: SeenError }
+  expect(keys(error)).toEqual(['code', 'message', 'param', 'type'])
+  return error
+}
+
+const chat = (path: string): Speech => ({
+  path: () => path,
+  body: asked => ({
+    model: asked.model,
+    stream: asked.stream,
+    max_tokens: asked.outputTokensMax ?? 20,
+    messages: [{ role: 'user', content: text(asked) }],
+  }),
+  error: chatError,
+  whole({ choices }) {
+    expect(list(choices).length).toBeGreaterThan(0)
+    return list(choices).map(({ message }) => wordsOf((message as Json).content)).join('')
+  },
+  ended(events) {
+    expect(events.at(-1)).toBe('[DONE]')
+    const chunks = events.slice(0, -1).map(parse)
+    expect(chunks.filter(chunk => 'error' in chunk)).toEqual([])
+    return chunks.flatMap(({ choices }) => list(choices)).map(({ delta }) => wordsOf((delta as Json)?.content)).join('')
+  },
+  broken(events) {
+    expect(events.at(-1)).toBe('[DONE]')
+    expect(events.filter(data => data.startsWith('{"error"'))).toHaveLength(1)
+    return parse(events.at(-2)!)
+  },
+})
+
+const messages: Speech = {
+  path: () => '/v1/messages',
+  body: asked => ({
+    model: asked.model,
+    stream: asked.stream,
+    max_tokens: asked.outputTokensMax ?? 20,
+    messages: [{ role: 'user', content: text(asked) }],
+  }),
+  error(json) {
+    const { type, error, request_id: id } = json as { type: string; error: SeenError; request_id: string }
+    expect([type, keys(error)]).toEqual(['error', ['message', 'type']])
+    expect(id).toStartWith('req_')
+    return error
+  },
+  whole({ type, content }) {
+    expect([type, Array.isArray(content)]).toEqual(['message', true])
+    return list(content).map(block => wordsOf(block.text)).join('')
+  },
+  ended(events) {
+    const all = events.map(parse)
+    expect(all.at(-1)!.type).toBe('message_stop')
+    expect(all.filter(({ type }) => type === 'error')).toEqual([])
+    return all.map(({ delta }) => wordsOf((delta as Json | undefined)?.text)).join('')
+  },
+  broken(events) {
+    const all = events.map(parse)
+    expect(all.filter(({ type }) => type === 'error' || type === 'message_stop')).toHaveLength(1)
+    return all.at(-1)
+  },
+}
+
+const LAST = /^response\.(completed|incomplete|failed|cancelled)$/
+
+const responses: Speech = {
+  path: () => '/v1/responses',
+  body: asked => ({
+    model: asked.model,
+    stream: asked.stream,
+    store: false,
+    max_output_tokens: asked.outputTokensMax ?? 20,
+    input: text(asked),
+  }),
+  error(json) {
+    const { error, ...rest } = json as { type?: string; error: SeenError }
+    if (rest.type !== undefined) expect(rest).toMatchObject({ type: 'error', message: error.message })
+    return chatError({ error })
+  },
+  whole({ object, output }) {
+    expect([object, Array.isArray(output)]).toEqual(['response', true])
+    return list(output).flatMap(({ content }) => list(content)).map(part => wordsOf(part.text)).join('')
+  },
+  ended(events) {
+    const all = events.map(parse)
+    expect(String(all.at(-1)!.type)).toMatch(/^response\.(completed|incomplete)$/)
+    return all.map(({ type, delta }) => (type === 'response.output_text.delta' ? wordsOf(delta) : '')).join('')
+  },
+  broken(events) {
+    const all = events.map(parse)
+    expect(all.filter(({ type }) => type === 'error' || LAST.test(String(type)))).toHaveLength(1)
+    return all.at(-1)
+  },
+}
+
+const geminiText = ({ candidates }: Json): string =>
+  list(candidates).flatMap(({ content }) => list((content as Json | undefined)?.parts)).map(part => wordsOf(part.text))
+    .join('')
+
+const gemini = (query: string): Speech => ({
+  path: ({ model, stream }) =>
+    `/v1beta/models/${model}:${stream ? `streamGenerateContent${query}` : 'generateContent'}`,
+  body: asked => ({
+    contents: [{ role: 'user', parts: [{ text: text(asked) }] }],
+    generationConfig: { maxOutputTokens: asked.outputTokensMax ?? 20 },
+  }),
+  error(json, status) {
+    const [one] = Array.isArray(json) ? (json as Json[]) : [json as Json]
+    const { error } = one as { error: Record<string, unknown> }
+    expect([error.code, typeof error.message]).toEqual([status, 'string'])
+    expect(error.status).toMatch(/^[A-Z_]+$/)
+    return { message: error.message as string, type: error.status as string }
+  },
+  whole(json) {
+    expect(Array.isArray(json.candidates)).toBe(true)
+    return geminiText(json)
+  },
+  ended(events) {
+    const all = events.map(parse)
+    expect(all.filter(chunk => 'error' in chunk)).toEqual([])
+    expect(all.flatMap(({ candidates }) => list(candidates)).some(one => 'finishReason' in one)).toBe(true)
+    return all.map(geminiText).join('')
+  },
+  broken(events) {
+    const all = events.map(parse)
+    expect(all.filter(chunk => 'error' in chunk)).toHaveLength(1)
+    expect(all.flatMap(({ candidates }) => list(candidates)).filter(one => 'finishReason' in one)).toEqual([])
+    return all.at(-1)
+  },
+})
+
+export const speech: Readonly<Record<Speaker, Speech>> = {
+  'openai-chat': chat('/v1/chat/completions'),
+  'ark': chat('/api/v3/chat/completions'),
+  'anthropic-messages': messages,
+  'openai-responses': responses,
+  'gemini': gemini('?alt=sse'),
+  'gemini-array': gemini(''),
+}
+
+/** The data of each event; of the array, its elements. */
+export const eventsSeen = (speaker: Speaker, body: Buffer | string): readonly string[] =>
+  speaker === 'gemini-array'
+    ? (JSON.parse(body.toString()) as unknown[]).map(one => JSON.stringify(one))
+    : eventsOf(body)
+
+export function requestOf(speaker: Speaker, key: string, asked: Asked, headers: Record<string, string> = {}): Buffer {
+  const { path, body } = speech[speaker]
+  const head = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers }
+  return post(path(asked), head, JSON.stringify(body(asked)))
+}
