@@ -27,6 +27,8 @@ export interface Asked {
   readonly serviceClass: string | undefined
   /** The provider is asked to search, too. */
   readonly searches: boolean
+  /** A tool that its own upstream would bill, and nothing tells how. */
+  readonly unpriced?: string | undefined
   /** What it is counted in besides tokens. */
   readonly units?: Units | undefined
   /** Where what it follows is kept, and its name there. */
@@ -42,14 +44,19 @@ export type RouteCall = (permit: Permit, asked: Asked) => Route
 
 export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
-  function priceOf(provider: Provider, model: Model, asked: Asked): CurrentOrFree {
-    const { protocol, serviceClass, units } = asked
+  function priceOf(provider: Provider, model: Model, asked: Asked & { readonly isNative: boolean }): CurrentOrFree {
+    const { protocol, serviceClass, units, unpriced, isNative } = asked
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(`${provider.id}/${model.id}`)
     if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('price_unknown', `${provider.id}/${model.id}`, { param: 'service_tier', hint })
+    }
+    // No other dialect has it, so that elsewhere it is left out.
+    if (unpriced !== undefined && isNative) {
+      const hint = `It is not known what its tool "${unpriced.slice(0, 64)}" costs.`
+      throw new Refusal('price_unknown', `${provider.id}/${model.id}: a tool`, { param: 'tools', hint })
     }
     if (!hasBasis(current.price, units)) {
       const hint = 'It is not known for calls of this kind.'
@@ -65,7 +72,7 @@ export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
     const channels = catalogue.channelsOf(provider.id)
     if (channels.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const current = priceOf(provider, model, asked)
+    const current = priceOf(provider, model, { ...asked, isNative: spoken === protocol })
     const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
     // What a caller wrote in the upstream's own dialect is not ours to change.
     if (withoutSearch && spoken === protocol) {

@@ -84,6 +84,15 @@ test('a search that was lost in translation was not made', () => {
   expect(cost(exchange, completed).usage.searches).toBeUndefined()
 })
 
+test('a search that an event of a stream has told of is not forgotten by the next', () => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  noteUsage(meter, { input: 10, output: 3, searches: 2 })
+  noteUsage(meter, { input: 10, output: 5 })
+  expect(cost(exchange, completed).usage).toEqual({ input: 10, output: 5, searches: 2 })
+  noteUsage(meter, { input: 10, output: 5, searches: 3 })
+  expect(cost(exchange, completed).usage).toMatchObject({ searches: 3 })
+})
+
 test('a call that found no route, or is free, costs nothing', () => {
   for (const route of [undefined, { price: undefined }]) {
     const found: unknown = cost(exchangeOf(route).exchange, completed)

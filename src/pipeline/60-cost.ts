@@ -6,6 +6,7 @@ import type { Bill } from '../billing/price.ts'
 import { billOf, estimateUsage, hasFee } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
+import type { Call } from '../protocols/call.ts'
 import type { Ending, Exchange } from './exchange.ts'
 
 export interface Cost extends ChargedUsage, Bill {}
@@ -38,11 +39,17 @@ function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
   if (call?.units === undefined && call?.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
   for (const unit of units) {
-    const count = call?.unitsGuess?.[unit] ?? call?.units?.[unit]
+    const most = call?.units?.[unit]
+    const count = call?.unitsGuess?.[unit] ?? most
     if (count === undefined || usage[unit] !== undefined) continue
-    if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = count
+    const spoken = unit === 'seconds' ? secondsOf(meter.outputBytes, call) : 0
+    if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = Math.min(Math.max(count, spoken), most ?? count)
   }
   return { ...usage, ...counted }
+}
+
+function secondsOf(outputBytes: number, call: Call | undefined): number {
+  return call?.secondTextBytes === undefined ? 0 : Math.ceil(outputBytes / call.secondTextBytes)
 }
 
 /** What a call used when it had written so much, as far as we can tell ourselves, and never more than was held for. */

@@ -32,6 +32,7 @@ export interface Claim {
 export interface Claiming {
   readonly path: string
   header(name: string): string | undefined
+  query?(name: string): string | null
 }
 
 const VISIBLE = /^[\x21-\x7e]+$/
@@ -43,7 +44,10 @@ export function readClaim(ingress: Claiming, body: Uint8Array): Claim | undefine
   if (name.length > bounds.idempotencyKeyCharsMax || !VISIBLE.test(name)) {
     throw new Refusal('idempotency_key_invalid', `${name.length} characters`)
   }
-  const fingerprint = createHash('sha256').update(`${ingress.path}\n`).update(body).digest('hex')
+  // It says in which form the answer is to come, and an answer that is kept has but one.
+  const form = ingress.query?.('alt') ?? ingress.query?.('$alt') ?? null
+  const asked = form === null ? ingress.path : `${ingress.path}?alt=${form}`
+  const fingerprint = createHash('sha256').update(`${asked}\n`).update(body).digest('hex')
   return { key: { name, fingerprint }, alone: new Stop(), isOver: false }
 }
 

@@ -10,7 +10,7 @@ import { buildKeeping } from './keeping.ts'
 import { Recorder } from './recorder.ts'
 
 const keeping = buildKeeping({ seal: new Seal(new Secret('x'.repeat(40))), bodies: { keep() {} } })
-const claiming = (path: string) => ({ path, header: () => 'once' })
+const claiming = (path: string) => ({ path, query: () => null, header: () => 'once' })
 
 function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {
   const { stream, content, bytes = 5, claimed = true } = seen

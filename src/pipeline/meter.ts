@@ -41,9 +41,15 @@ export const freshMeter = (): Meter => ({
 /** A stream reports once or again and again; the last word counts, unless it is nonsense or takes something back. */
 export function noteUsage(meter: Meter, report: UsageReport): void {
   const isBelieved = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
-  meter.usage = isBelieved ? report : undefined
+  meter.usage = isBelieved ? withEarlierSearches(report, meter.believed) : undefined
   meter.reportedBytes = meter.outputBytes
-  if (isBelieved) meter.believed = report
+  if (isBelieved) meter.believed = meter.usage
+}
+
+/** A search may be told of by the event that used what it found, and by none after it. */
+function withEarlierSearches(report: Usage, earlier: Usage | undefined): Usage {
+  const before = earlier?.searches ?? 0
+  return before > (report.searches ?? 0) ? { ...report, searches: before } : report
 }
 
 export function noteFrame(meter: Meter, reading: FrameReading, choices: number): void {

@@ -16,7 +16,7 @@ import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import type { Background } from './responses/background.ts'
-import type { Caller, Exchange } from './exchange.ts'
+import type { Caller, Exchange, Route } from './exchange.ts'
 import type { FileService } from './files.ts'
 import type { Following } from './responses/following.ts'
 import { keptAt } from './responses/following.ts'
@@ -113,14 +113,22 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const previous = stages.following.find(call, exchange.permit)
 
       timings.enter('Route')
-      const { serviceClass, searchesMax } = call
-      const asked = { name, protocol, serviceClass, searches: searchesMax > 0, units: call.units }
-      exchange.route = stages.route(exchange.permit, { ...asked, keptAt: keptAt(previous) })
+      const { permit } = exchange
+      const routed = ({ serviceClass, searchesMax, units, unpriced }: Call): Route =>
+        stages.route(permit, {
+          ...{ name, protocol, serviceClass, searches: searchesMax > 0, units, unpriced },
+          keptAt: keptAt(previous),
+        })
+      exchange.route = routed(call)
       timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
       exchange.route = stages.files.near(exchange.route, call)
       if (call.state !== undefined) {
         exchange.call = await stages.following.bring(exchange, previous)
-        if (exchange.call !== call) exchange.cameHash = bodyHash(body) // what goes on is not what came
+        if (exchange.call !== call) {
+          exchange.cameHash = bodyHash(body) // what goes on is not what came
+          // What it follows may ask for more than it does itself.
+          exchange.route = stages.files.near(routed(exchange.call), exchange.call)
+        }
       }
       if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
 

@@ -24,6 +24,8 @@ export interface Call {
   readonly inputBytes: number
   /** How often the provider may search while it answers. */
   readonly searchesMax: number
+  /** A tool of the provider's that it lets the model use, and whose price no report tells. */
+  readonly unpriced?: string
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
@@ -43,6 +45,8 @@ export interface Call {
   readonly units?: Units
   /** The same as far as it can be guessed, where that is less; for an answer that does not say. */
   readonly unitsGuess?: Units
+  /** As much as is said in a second of sound, in bytes: what is heard lasted at least as long as its words. */
+  readonly secondTextBytes?: number
   /** What its answer is taken to be in tokens where it does not say and its bytes do not tell: sound, or a picture. */
   readonly outputTokensGuess?: number
   /** Nothing in it makes its answer shorter. */

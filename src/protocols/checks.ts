@@ -60,12 +60,18 @@ export function requireModel(json: Json): string {
   return model
 }
 
-/** Name models that an upstream may serve instead: at the price of the one that was asked for, a dearer one. */
+/**
+ * Name models that an upstream may serve instead, or who may serve them: at the price of what was asked for, a dearer
+ * one.
+ */
+export const otherModels = ['models', 'fallbacks', 'preset', 'provider', 'route'] as const
+
+/** Throws where one of these is there and says something. */
 export function refuseFields(json: Json, fields: readonly string[]): void {
   for (const field of fields) {
     const value = json[field] ?? undefined
     const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
-    if (!isEmpty) throw invalid(field, 'is not served: a call is for one model')
+    if (!isEmpty) throw invalid(field, 'is not served: a call is for one model at one price')
   }
 }
 

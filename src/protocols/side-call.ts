@@ -3,12 +3,13 @@
 
 import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
+import type { Usage } from '../base/usage.ts'
 import type { FieldSpan } from '../base/json.ts'
 import type { FormPart } from '../http/multipart.ts'
 import { boundaryOf, readForm } from '../http/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
-import { at, invalid, missing, requireModel } from './checks.ts'
+import { at, invalid, missing, otherModels, refuseFields, requireModel } from './checks.ts'
 import { isObject, parseText, readJsonObject } from './json-object.ts'
 import type { Asked } from './protocol.ts'
 import { spliced } from './splice.ts'
@@ -40,7 +41,8 @@ interface Said {
 
 /** `readFields` are those besides the model that routing and billing rest on. */
 export function readJsonCall(dialect: string, body: Buffer, readFields: readonly string[]): Call {
-  const { json, fields } = readJsonObject(body, ['model', ...readFields])
+  const { json, fields } = readJsonObject(body, ['model', ...otherModels, ...readFields])
+  refuseFields(json, otherModels)
   return sideCall(dialect, body, { json, fields, model: requireModel(json) })
 }
 
@@ -160,18 +162,20 @@ const over: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 export const noFrames = (): FrameReading => garbage
 
 /** The events of a stream by their `type`, each with what it holds. */
-export function frameReader(read: (json: Json, type: string) => FrameReading | undefined): ReadFrame {
-  return data => {
+export function frameReader(read: ReadEvent): ReadFrame {
+  return (data, earlier) => {
     if (data === undefined) return aside
     if (data === '[DONE]') return over
     const json = parseAnswer(data)
     if (json === undefined) return garbage
     // What is known may hold an error of its own, as one picture of several that was not drawn.
-    const known = typeof json.type === 'string' ? read(json, json.type) : undefined
+    const known = typeof json.type === 'string' ? read(json, json.type, earlier) : undefined
     if (known !== undefined) return known
     const error = saidError(json)
     return error === undefined ? garbage : { ...garbage, kind: 'error', error }
   }
 }
 
-type ReadFrame = (data: string | undefined) => FrameReading
+/** `earlier` is what its stream has reported before. */
+type ReadEvent = (json: Json, type: string, earlier?: Usage) => FrameReading | undefined
+type ReadFrame = (data: string | undefined, earlier?: Usage) => FrameReading

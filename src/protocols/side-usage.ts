@@ -62,6 +62,14 @@ export function readBothUsage(report: unknown, written: Written, units: Units = 
   return agrees ? checked(usage) : 'nonsense'
 }
 
+/** For reports that each tell of a part. */
+export function addUsage(earlier: Usage | undefined, report: UsageReport | undefined): UsageReport | undefined {
+  if (earlier === undefined || report === undefined || report === 'nonsense') return report
+  const sum: Record<string, number> = { ...earlier }
+  for (const [name, count] of Object.entries(report)) sum[name] = (sum[name] ?? 0) + (count as number)
+  return sum as unknown as Usage
+}
+
 /** Seconds as a number or a text of one, rounded up; undefined for what is none. */
 export function readSeconds(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && value !== '' ? Number(value) : value

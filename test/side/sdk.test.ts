@@ -166,9 +166,18 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const asked = { model: 'openai/whisper-1', file: file(), response_format: 'srt' } as const
     const srt = await client.audio.transcriptions.create(asked)
     expect(srt as unknown as string).toContain('-->')
-    // Two seconds, by its bytes.
-    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated' })
-    expect(await spent()).toBe(14n * 100_000n)
+    // As long as the last subtitle says.
+    expect(harness.records().at(-1)).toMatchObject({ usage_source: 'reported' })
+    expect(await spent()).toBe(13n * 100_000n)
+    // Two seconds, by its bytes; or as many as its words take, however little sound they were pressed into.
+    const heard = [['Hello', 2n], ['river '.repeat(50), 15n], ['river '.repeat(50_000), 43n]] as const
+    for (const [text, seconds] of heard) {
+      const before = await spent()
+      harness.upstream.plan(saysText(text, 'text/plain'))
+      await client.audio.transcriptions.create({ ...asked, file: file(), response_format: 'text' })
+      expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated' })
+      expect((await spent()) - before).toBe(seconds * 100_000n)
+    }
   })
 
   test('transcribes, paid by the token, and as events', async () => {

@@ -36,14 +36,28 @@ const HOLDING_DEPTH_MAX = 4
 interface Weight {
   textOnly: boolean
   inputBytes: number
+  /** Tools that are defined in the midst of the messages. */
+  readonly added: unknown[]
 }
 
 export function weighInput(json: Json, bodyBytes: number): MessageInput {
-  const tools = weighTools(json.tools)
-  const fetches = tools.serverTools || fetchingFields.some(field => field !== 'tools' && Boolean(json[field]))
-  const weight: Weight = { textOnly: !fetches, inputBytes: bodyBytes }
+  const fetches = fetchingFields.some(field => field !== 'tools' && Boolean(json[field]))
+  const isOnce = !fetches && !mayCompact(json.context_management)
+  const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, added: [] }
   for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
-  return { ...weight, searchesMax: tools.searchesMax }
+  const own = weighTools(json.tools, 'tools')
+  const added = weighTools(weight.added, 'tool_addition')
+  return {
+    textOnly: weight.textOnly && !own.serverTools && !added.serverTools,
+    inputBytes: weight.inputBytes,
+    searchesMax: own.searchesMax + added.searchesMax,
+  }
+}
+
+/** What is too long is first read to be summed up, and then the rest with the summary. */
+function mayCompact(management: unknown): boolean {
+  const edits = isObject(management) && Array.isArray(management.edits) ? (management.edits as readonly unknown[]) : []
+  return edits.some(edit => isObject(edit) && typeof edit.type === 'string' && edit.type.startsWith('compact'))
 }
 
 const objectContent = (value: unknown): unknown => (isObject(value) ? value.content : undefined)
@@ -57,9 +71,15 @@ function weighContent(content: unknown, weight: Weight, depth: number): void {
       weighContent(objectContent(block), weight, depth + 1)
       continue
     }
+    if (type === 'tool_addition') weight.added.push(definitionOf(block as Json))
     weight.textOnly = false
     weight.inputBytes += PART_BYTES - inlineBytes(block)
   }
+}
+
+/** The caller's own, for one that only names a tool. */
+function definitionOf({ tool }: Json): unknown {
+  return (isObject(tool) ? tool.definition : undefined) ?? {}
 }
 
 function isTextDocument(block: unknown): boolean {
@@ -73,7 +93,7 @@ function inlineBytes(block: unknown): number {
 }
 
 /** Tools of the caller have no type, or `custom`. All others bring words of the provider, or run there. */
-function weighTools(tools: unknown): { readonly serverTools: boolean; readonly searchesMax: number } {
+function weighTools(tools: unknown, path: string): { readonly serverTools: boolean; readonly searchesMax: number } {
   let serverTools = false
   let searchesMax = 0
   for (const [index, tool] of (Array.isArray(tools) ? tools : []).entries()) {
@@ -84,7 +104,7 @@ function weighTools(tools: unknown): { readonly serverTools: boolean; readonly s
     if (type.startsWith('web_search_')) searchesMax += usesMax(tool as Json)
     // It asks a model of its own choice, at a price that is not this call's.
     if (type.startsWith('advisor_')) {
-      const field = `tools[${index}]`
+      const field = `${path}[${index}]`
       throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
     }
   }

@@ -2,7 +2,7 @@
 
 import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { checkTools, invalid, missing, optional, refuseFields, requireModel } from '../checks.ts'
+import { checkTools, invalid, missing, optional, otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject } from '../json-object.ts'
 import type { Asked } from '../protocol.ts'
 import { packedMark } from '../sealed.ts'
@@ -13,13 +13,13 @@ import { callsLackThoughts, withoutPacked } from './foreign-state.ts'
 import { fetchingFields, weighInput } from './input.ts'
 import { checkVersion } from './versions.ts'
 
-/** Name models that the provider may serve instead: at the price of the one that was asked for, a dearer one. */
-const OTHER_MODELS = ['fallbacks'] as const
+/** Aggregators read their own fields here as well. Nothing would tell what a plug-in did. */
+const REFUSED = [...otherModels, 'plugins'] as const
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 const READ_FIELDS: readonly string[] = [
   ...['model', 'messages', 'stream', 'max_tokens', 'thinking', 'service_tier', 'speed', 'inference_geo'],
-  ...OTHER_MODELS,
+  ...REFUSED,
   ...fetchingFields,
 ]
 
@@ -52,7 +52,7 @@ export function readCount(json: unknown): number | undefined {
 
 function readCommon(body: Buffer, asked: Asked, { json, fields }: Pick<Call, 'json' | 'fields'>): Call {
   const model = requireModel(json)
-  refuseFields(json, OTHER_MODELS)
+  refuseFields(json, REFUSED)
   checkMessages(json.messages)
   checkTools(json, 'custom')
   checkVersion(json, asked.header('anthropic-version'))

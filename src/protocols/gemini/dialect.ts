@@ -15,6 +15,7 @@ import { writeConversation } from './write-request.ts'
 export const gemini = {
   name: 'gemini',
   lastEvent: '',
+  tellsSearches: true,
   largeEvents: true,
   capName: 'maxOutputTokens',
   readCall,

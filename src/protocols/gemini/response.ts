@@ -60,9 +60,22 @@ function writtenBytes(candidate: unknown): number {
     if (!isObject(part)) continue
     bytes += textBytes(part.text)
     if (isObject(part.functionCall)) bytes += callBytes(part.functionCall)
+    if (isObject(part.inlineData)) bytes += mediaBytes(part.inlineData)
     if (isObject(part.executableCode)) bytes += textBytes(part.executableCode.code)
   }
   return bytes
+}
+
+/** What a picture or a second of sound comes to in tokens, as as many bytes of text. */
+const PICTURE_BYTES = 4 * 1_290
+const SECOND_TEXT_BYTES = 4 * 32
+/** Of sound as it is sent, in base64: 24,000 samples of two bytes. */
+const SECOND_CHARS = 64_000
+
+function mediaBytes({ mimeType, data }: Json): number {
+  const isSound = typeof mimeType === 'string' && mimeType.startsWith('audio/')
+  if (!isSound) return PICTURE_BYTES
+  return typeof data === 'string' ? Math.ceil((data.length / SECOND_CHARS) * SECOND_TEXT_BYTES) : 0
 }
 
 const textBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)

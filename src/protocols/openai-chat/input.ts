@@ -13,6 +13,9 @@ export interface ChatInput {
 /** Ask the upstream to fetch what is not in the request. Not every upstream knows each of them. */
 export const fetchingFields = ['web_search_options', 'search_parameters', 'enable_search', 'plugins', 'tools'] as const
 
+/** May name what lies elsewhere: a kept cache, or whatever a proxy makes of it. */
+export const hidingFields = ['extra_body', 'cached_content'] as const
+
 /** Nobody says how often a model may search in one answer; the provider bills each. */
 const SEARCHES_MAX = 10
 
@@ -31,14 +34,17 @@ interface Message {
 
 export function weighInput(json: Readonly<Record<string, unknown>>, bodyBytes: number): ChatInput {
   const searches = fetchingFields.some(field => (field === 'tools' ? hasServerTool(json.tools) : Boolean(json[field])))
-  let textOnly = !searches
+  let textOnly = !searches && !hidingFields.some(field => Boolean(json[field]))
   let inputBytes = bodyBytes
   for (const { content, audio } of json.messages as readonly Message[]) {
     if (audio) {
       textOnly = false
       inputBytes += PART_BYTES
     }
-    if (!Array.isArray(content)) continue
+    if (!Array.isArray(content)) {
+      textOnly &&= !isObject(content)
+      continue
+    }
     for (const part of content as readonly (Part | null)[]) {
       if (part?.type === 'text' || part?.type === 'refusal') continue
       textOnly = false

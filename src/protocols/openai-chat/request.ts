@@ -5,28 +5,27 @@ import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { at, checkTools, fieldSplice, invalid, missing, optional, refuseFields, requireModel } from '../checks.ts'
+import { at, checkTools, fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
 import { readEndUser, readTags } from '../tags.ts'
 import type { Flavour } from './flavour.ts'
 import { openaiChat } from './flavour.ts'
-import { fetchingFields, weighInput } from './input.ts'
+import { fetchingFields, hidingFields, weighInput } from './input.ts'
 import { withoutState } from './reasoning-state.ts'
 
 /** An upstream may heed either; the hold must bound both. */
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 
-/** Name models that an upstream may serve instead: at the price of the one that was asked for, a dearer one. */
-const OTHER_MODELS = ['models', 'fallbacks', 'preset'] as const
-
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 const READ_FIELDS: readonly string[] = [
   ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier', 'thinking'],
-  ...OTHER_MODELS,
+  ...otherModels,
   ...CAP_FIELDS,
   ...fetchingFields,
+  ...hidingFields,
 ]
 
 /** What differs between the dialects that are chat at heart. */
@@ -37,7 +36,7 @@ export const readCall = (body: Buffer): Call => readChatCall(body, openaiChat)
 export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFlavour): Call {
   const { json, fields } = readJsonObject(body, READ_FIELDS)
   const model = requireModel(json)
-  refuseFields(json, OTHER_MODELS)
+  refuseFields(json, otherModels)
   checkMessages(json.messages)
   checkTools(json, 'unsaid') // some name their own tools without one
   const options = optional(json, 'stream_options', 'object')

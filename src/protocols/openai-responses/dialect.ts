@@ -23,6 +23,7 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     name: flavour.name,
     // Its last event is the end.
     lastEvent: '',
+    tellsSearches: true,
     // A picture that a tool made, and the last event has all of them again.
     largeEvents: true,
     capName: 'max_output_tokens',

@@ -9,6 +9,8 @@ export interface ResponsesInput {
   readonly searchesMax: number
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
+  /** A tool whose price no report tells. */
+  readonly unpriced?: string
 }
 
 /** Add to the input what is not in the request. */
@@ -25,6 +27,12 @@ const CALLERS_TOOLS: ReadonlySet<unknown> = new Set([
   ...['function', 'custom', 'local_shell', 'apply_patch', 'namespace', 'computer', 'computer_use_preview'],
 ])
 
+/** Tools of the provider that cost what is searched and read, and nothing else. Any other may have a price. */
+const PRICED_TOOLS: ReadonlySet<string> = new Set([
+  ...['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
+  ...['mcp', 'tool_search', 'programmatic_tool_calling'],
+])
+
 const TEXT_PARTS: ReadonlySet<unknown> = new Set(['input_text', 'output_text', 'text', 'refusal', 'summary_text'])
 
 /** Items that are what their text says. Any other may stand for something that is kept elsewhere. */
@@ -34,11 +42,29 @@ const TEXT_ITEMS: ReadonlySet<unknown> = new Set([
 ])
 
 export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
-  const served = Array.isArray(json.tools) && json.tools.some(tool => !CALLERS_TOOLS.has(isObject(tool) && tool.type))
-  const stored = storedFields.some(field => (json[field] ?? undefined) !== undefined)
-  const weight = { textOnly: !served && !stored, inputBytes: bodyBytes }
-  if (Array.isArray(json.input)) for (const item of json.input as readonly unknown[]) weighItem(weight, item)
-  return { ...weight, searchesMax: served ? searchesMax(json.max_tool_calls) : 0 }
+  const items = Array.isArray(json.input) ? (json.input as readonly unknown[]) : []
+  const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallers(tool))
+  const adds = [...storedFields, 'context_management'].some(field => (json[field] ?? undefined) !== undefined)
+  const weight = { textOnly: tools.length === 0 && !adds, inputBytes: bodyBytes }
+  for (const item of items) weighItem(weight, item)
+  const unpriced = tools.map(({ type }) => type).find(type => typeof type === 'string' && !PRICED_TOOLS.has(type))
+  return {
+    ...weight,
+    searchesMax: tools.length > 0 ? searchesMax(json.max_tool_calls) : 0,
+    ...(unpriced !== undefined && { unpriced: unpriced as string }),
+  }
+}
+
+/** Those of a request, or those that an item adds to them. */
+function toolsOf(holder: unknown): readonly Json[] {
+  return isObject(holder) && Array.isArray(holder.tools) ? (holder.tools as readonly unknown[]).map(objectOf) : []
+}
+
+const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
+
+/** A shell is the caller's only where it says so. */
+function isCallers({ type, environment }: Json): boolean {
+  return CALLERS_TOOLS.has(type) || (type === 'shell' && objectOf(environment).type === 'local')
 }
 
 interface Weight {

@@ -2,7 +2,8 @@
 
 import type { Call, CallState, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { checkTools, fieldSplice, invalid, missing, optional, refuseFields, requireModel } from '../checks.ts'
+import { checkTools, fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject } from '../json-object.ts'
 import { packedMark, unpackSealed } from '../sealed.ts'
 import type { Splice } from '../splice.ts'
@@ -11,22 +12,19 @@ import { readEndUser, readTags } from '../tags.ts'
 import type { Flavour } from './flavour.ts'
 import { storedFields, weighInput } from './input.ts'
 
-/** Name models that an upstream may serve instead: at the price of the one that was asked for, a dearer one. */
-const OTHER_MODELS = ['models', 'fallbacks', 'preset'] as const
-
 const CAP = 'max_output_tokens'
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 const READ_FIELDS: readonly string[] = [
   ...['model', 'input', 'stream', 'service_tier', 'tools', 'max_tool_calls', 'store', 'background', CAP],
-  ...OTHER_MODELS,
+  ...otherModels,
   ...storedFields,
 ]
 
 export function readCall(body: Buffer, flavour: Flavour): Call {
   const { json, fields } = readJsonObject(body, READ_FIELDS)
   const model = requireModel(json)
-  refuseFields(json, OTHER_MODELS)
+  refuseFields(json, otherModels)
   const state = readState(json)
   checkInput(json, state)
   optional(json, 'tools', 'list')

@@ -13,7 +13,7 @@ import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
 
 const CHOICES_MAX = 128 * 128
-const readFields = ['prompt', 'stream', 'stream_options', 'n', 'best_of', 'max_tokens', 'models']
+const readFields = ['prompt', 'stream', 'stream_options', 'n', 'best_of', 'max_tokens']
 
 export const completions: Protocol = {
   name: 'openai-completions',
@@ -25,21 +25,18 @@ export const completions: Protocol = {
     const options = optional(json, 'stream_options', 'object')
     checkOnce(body, call.fields.get('stream_options'))
     const [each, best] = [optional(json, 'n', 'choices') ?? 1, optional(json, 'best_of', 'choices') ?? 1]
-    const choices = promptsOf(json.prompt) * each
+    // Of what is written and not chosen, each token is billed as well.
+    const choices = promptsOf(json.prompt) * Math.max(each, best)
     if (choices > CHOICES_MAX) throw invalid('prompt', 'holds too many texts')
     const cap = optional(json, 'max_tokens', 'count')
-    // Of what is written and not chosen, each token is billed as well.
-    const written = cap === undefined ? undefined : cap * Math.max(1, Math.ceil(best / each))
     return {
       ...call,
       choices,
       // A context is that of one text, and each is read in its own.
-      ...(choices > each && { inputTokensMax: body.byteLength }),
+      ...(promptsOf(json.prompt) > 1 && { inputTokensMax: body.byteLength }),
       stream: optional(json, 'stream', 'boolean') ?? false,
       wantsUsage: options?.include_usage === true,
-      ...(written !== undefined && { outputTokensMax: written }),
-      // A cap of ours would not hold for what is not chosen.
-      ...(best > each && { uncapped: true }),
+      ...(cap !== undefined && { outputTokensMax: cap }),
     }
   },
   writeCall,
@@ -70,7 +67,7 @@ function checkPrompt(prompt: unknown): void {
 
 /** A list of numbers is one text, in tokens. */
 const promptsOf = (prompt: unknown): number =>
-  Array.isArray(prompt) && typeof prompt[0] !== 'number' ? prompt.length : 1
+  Array.isArray(prompt) && !prompt.every(one => typeof one === 'number') ? prompt.length : 1
 
 function readCompletion({ choices, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(choices)) return undefined

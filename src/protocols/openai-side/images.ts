@@ -1,5 +1,6 @@
 // POST /v1/images/generations and /v1/images/edits: plain, and as events of which each may hold a picture.
 
+import type { Usage } from '../../base/usage.ts'
 import type { AnswerReading, Call, FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { optional, refuseFields } from '../checks.ts'
@@ -8,7 +9,7 @@ import { writeError } from '../openai-chat/errors.ts'
 import type { Protocol } from '../protocol.ts'
 import { answerReader, formCount, formFlag, frameReader } from '../side-call.ts'
 import { readFormCall, readJsonCall, writeFormModel, writeModel } from '../side-call.ts'
-import { readBothUsage } from '../side-usage.ts'
+import { addUsage, readBothUsage } from '../side-usage.ts'
 
 const IMAGES_MAX = 128
 const FRAMES_MAX = 1_000
@@ -101,9 +102,9 @@ function readImages({ data, usage }: Json): AnswerReading | undefined {
   return { outputBytes: drawn, usage: readBothUsage(usage, 'outputImage', { images: drawn }) }
 }
 
-/** There is no last event but the end: of several pictures each is completed. */
-function readImageFrame({ usage }: Json, type: string): FrameReading | undefined {
+/** There is no last event but the end: of several pictures each is completed, and tells what it alone came to. */
+function readImageFrame({ usage }: Json, type: string, earlier?: Usage): FrameReading | undefined {
   if (type.endsWith('.partial_image')) return { kind: 'content', outputBytes: 1, finishes: 0 }
   if (!type.endsWith('.completed')) return undefined
-  return { kind: 'closing', outputBytes: 1, finishes: 1, usage: readBothUsage(usage, 'outputImage') }
+  return { kind: 'closing', outputBytes: 1, finishes: 1, usage: addUsage(earlier, readBothUsage(usage, 'outputImage')) }
 }

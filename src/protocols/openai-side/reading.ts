@@ -1,5 +1,6 @@
 // POST /v1/embeddings, /v1/moderations and /v1/rerank: text goes in, numbers come out.
 
+import { tokenCount } from '../../base/usage.ts'
 import type { Call } from '../call.ts'
 import { invalid, missing, optional } from '../checks.ts'
 import { isObject } from '../json-object.ts'
@@ -43,14 +44,16 @@ export const rerank: Protocol = {
     // A hundred documents are a search; a long one counts as several.
     const pieces = documents.length + body.byteLength / PIECE_BYTES
     const units = { searches: Math.ceil(pieces / 100) }
-    return { ...manyTexts(call), units, unitsGuess: { searches: Math.ceil(Math.max(1, documents.length) / 100) } }
+    const unitsGuess = { searches: Math.ceil(Math.max(1, documents.length) / 100) }
+    return { ...manyTexts(call, documents), units, unitsGuess }
   },
   readAnswer: answerReader(({ results, data, usage, meta }) => {
     const found = Array.isArray(results) ? results : data
     if (!Array.isArray(found)) return undefined
     const { billed_units: billed, tokens } = isObject(meta) ? meta : {}
     const searches = isObject(billed) ? billed.search_units : undefined
-    const units = typeof searches === 'number' ? { searches } : {}
+    const counted = typeof searches === 'number' ? tokenCount(Math.ceil(searches)) : undefined
+    const units = counted === undefined ? {} : { searches: counted }
     return { outputBytes: found.length, usage: readInputUsage(usage ?? tokens, units) }
   }),
 }
@@ -63,8 +66,23 @@ function withInput(call: Call): Call {
   if (input === undefined || input === null) throw missing('input')
   const isUsable = typeof input === 'string' || (Array.isArray(input) && input.length > 0)
   if (!isUsable) throw invalid('input', 'must be a text or a list')
-  return manyTexts(call)
+  return manyTexts(call, Array.isArray(input) ? input : [])
 }
 
 /** A context is that of one text, and each is read in its own. */
-const manyTexts = (call: Call): Call => ({ ...call, inputTokensMax: call.bodyBytes })
+function manyTexts(call: Call, inputs: readonly unknown[]): Call {
+  const seen = inputs.filter(isSeen).length
+  if (seen === 0) return { ...call, inputTokensMax: call.bodyBytes }
+  return { ...call, textOnly: false, inputTokensMax: call.bodyBytes + seen * SEEN_TOKENS_MAX }
+}
+
+/** Of one picture, or of whatever else is not text. */
+const SEEN_TOKENS_MAX = 16_384
+
+/** Whether something else than text is to be read, which may lie elsewhere: of a part, of a document. */
+function isSeen(input: unknown): boolean {
+  if (!isObject(input)) return false
+  const { text, type, content } = input
+  if (Array.isArray(content)) return content.some(isSeen)
+  return typeof text !== 'string' || (type ?? 'text') !== 'text'
+}

@@ -1,6 +1,6 @@
 // POST /v1/audio/transcriptions: a form with a sound in it; the answer is JSON, text or events, as the form asks.
 
-import type { UsageReport } from '../../base/usage.ts'
+import type { Units, UsageReport } from '../../base/usage.ts'
 import type { AnswerReading, FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { missing } from '../checks.ts'
@@ -13,6 +13,8 @@ import { readBothUsage, readSeconds } from '../side-usage.ts'
 /** Of sound in a second: as little as speech is ever pressed into, and as much as it usually has. */
 const SECOND_BYTES_MIN = 750
 const SECOND_BYTES = 16_000
+/** Of words in a second, where they are spoken fast. */
+const SECOND_TEXT_BYTES = 20
 /** Of one second of sound. */
 const TOKENS_PER_SECOND = 10
 
@@ -38,6 +40,7 @@ export const transcription: Protocol = {
       textOnly: false,
       units: { seconds: Math.ceil(soundBytes / SECOND_BYTES_MIN) },
       unitsGuess: { seconds },
+      secondTextBytes: SECOND_TEXT_BYTES,
       inputBytes: seconds * TOKENS_PER_SECOND * 4,
     }
   },
@@ -52,7 +55,8 @@ function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseAnswer(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
-    return start.startsWith('<!doctype') || start.startsWith('<html') ? undefined : { outputBytes: body.byteLength }
+    if (start.startsWith('<!doctype') || start.startsWith('<html')) return undefined
+    return { outputBytes: body.byteLength, usage: readBothUsage(undefined, 'output', lastCue(body)) }
   }
   const error = saidError(json)
   if (error !== undefined) return { outputBytes: 0, error }
@@ -60,6 +64,15 @@ function readAnswer(body: Buffer): AnswerReading | undefined {
   if (typeof text !== 'string') return undefined
   // Silence is heard, too, and has no words.
   return { outputBytes: Math.max(1, Buffer.byteLength(text)), usage: usageOf(usage, duration) }
+}
+
+/** Subtitles end when the sound does, or a little before. */
+function lastCue(body: Buffer): Units {
+  const at = body.lastIndexOf('-->')
+  const [, hours = 0, minutes, seconds] =
+    /^-->[ \t]*(?:(\d{1,3}):)?(\d\d):(\d\d[.,]\d{3})/.exec(at < 0 ? '' : body.toString('latin1', at, at + 64)) ?? []
+  if (minutes === undefined || seconds === undefined) return {}
+  return { seconds: Number(hours) * 3_600 + Number(minutes) * 60 + Math.ceil(Number(seconds.replace(',', '.'))) }
 }
 
 function usageOf(usage: unknown, duration: unknown): UsageReport | undefined {

@@ -1,0 +1,91 @@
+// Calls that are not chats: none is free because of how its answer says what it came to.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { answer } from '../../src/fake-upstream/answers.ts'
+import type { Usage } from '../../src/base/usage.ts'
+import { sizeOf } from '../../src/pipeline/35-hold.ts'
+import { gemini } from '../../src/protocols/gemini/dialect.ts'
+import type { Asked, Protocol } from '../../src/protocols/protocol.ts'
+import { sideProtocols } from '../../src/protocols/side-list.ts'
+import type { Harness } from '../support/gateway.ts'
+import { lastAsked, pairs, requestIn, send } from './money-calls.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
+const protocol = (name: keyof typeof sideProtocols): Protocol => sideProtocols[name]
+
+function sized(name: keyof typeof sideProtocols, json: object) {
+  const call = protocol(name).readCall(Buffer.from(JSON.stringify({ model: 'p/m', ...json })), nowhere)
+  return sizeOf(call, { id: 'm' }, { capsThought: true })
+}
+
+test('of several pictures of one stream each is paid for', () => {
+  const completed = (output: number): string =>
+    JSON.stringify({
+      type: 'image_generation.completed',
+      usage: { input_tokens: 10, output_tokens: output, total_tokens: 10 + output },
+    })
+  const { readFrame } = protocol('openai-images')
+  const first = readFrame(completed(400)).usage as Usage
+  expect(first).toEqual({ input: 10, output: 0, outputImage: 400 })
+  expect(readFrame(completed(300), first).usage).toEqual({ input: 20, output: 0, outputImage: 700 })
+  expect(readFrame('{"type":"image_generation.completed","usage":"x"}', first).usage).toBe('nonsense')
+})
+
+test.each([[1.5, 2], [3, 3], [-1, undefined], [1e300, undefined], ['4', undefined]])(
+  'a reranker that counts %p searches is billed for %p',
+  (said, searches) => {
+    const meta = { billed_units: { search_units: said }, tokens: { input_tokens: 9 } }
+    const body = JSON.stringify({ results: [{}], meta })
+    const { usage } = protocol('openai-rerank').readAnswer(Buffer.from(body))!
+    expect(usage).toEqual({ input: 9, output: 0, ...(searches !== undefined && { searches }) })
+  },
+)
+
+test('the bound grows with what is asked for', () => {
+  const images = (json: object): number => sized('ark-images', { prompt: 'x', ...json }).outputTokensMax
+  expect(images({ sequential_image_generation: 'auto' })).toBe(15 * images({}))
+  const drawn = (n: number): number => sized('openai-images', { prompt: 'x', n }).outputTokensMax
+  expect(drawn(10)).toBe(10 * drawn(1))
+  const spoken = (speed: number): number => sized('openai-speech', { input: 'x'.repeat(4_000), speed }).outputTokensMax
+  expect(spoken(0.25)).toBeGreaterThan(3.9 * spoken(1))
+  expect(sized('openai-speech', { input: 'x'.repeat(3_000_000) }).units).toEqual({ characters: 3_000_000 })
+  const messages = [{ role: 'user', content: 'x' }]
+  expect(sized('ark-context-chat', { messages, context_id: 'ctx-1' }).inputTokensMax).toBe(131_072)
+})
+
+test('what Ark says it has drawn counts, whatever can be seen of it', () => {
+  const body = { data: [{ url: 'https://x' }], usage: { generated_images: 4, output_tokens: 9, total_tokens: 9 } }
+  const { usage } = protocol('ark-images').readAnswer(Buffer.from(JSON.stringify(body)))!
+  expect(usage).toMatchObject({ images: 4, outputImage: 9 })
+})
+
+test('a picture or a sound of Gemini is output, also where no usage comes', () => {
+  const bytes = (inlineData: object): number =>
+    gemini.readFrame(JSON.stringify({ candidates: [{ content: { parts: [{ inlineData }] } }] })).outputBytes
+  expect(bytes({ mimeType: 'image/png', data: 'AA==' })).toBe(4 * 1_290)
+  expect(bytes({ mimeType: 'audio/L16;rate=24000', data: 'A'.repeat(640_000) })).toBe(10 * 4 * 32)
+})
+
+describe('an answer is cut to what is there', () => {
+  let harness: Harness
+  beforeAll(async () => {
+    harness = await startDialects()
+  })
+  afterAll(() => harness.stop())
+
+  test.each(pairs)('%s on %s', async (caller, upstream) => {
+    const key = await harness.key({ credit: '0.003' })
+    await harness.gateway.operator['keys-set']!({ key, clamp: 'on' })
+    harness.upstream.plan(answer('Hello', { usage: { input: 5, output: 5 } }))
+    const response = await send(harness, key, requestIn(caller, { model: modelOf(upstream), cap: 4_000 }))
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
+    const cap = Number(/\d+/.exec(response.headers.get('x-weir-cap') ?? '')?.[0])
+    expect(cap).toBeGreaterThanOrEqual(256)
+    expect(lastAsked(harness).outputMax).toBe(cap)
+    await harness.idle()
+    const record = harness.records().at(-1)!
+    expect(record.held).toBeLessThanOrEqual(3_000_000)
+    expect(record.held).toBeGreaterThanOrEqual(cap * 2_000)
+  })
+})

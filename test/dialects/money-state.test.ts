@@ -1,0 +1,67 @@
+// State that is kept for a caller is for its account alone, and state that a caller made up reaches no upstream but the
+// one that it names, which judges it itself.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { answer } from '../../src/fake-upstream/answers.ts'
+import { packSealed } from '../../src/protocols/sealed.ts'
+import { readUsage } from '../../src/protocols/anthropic-messages/usage.ts'
+import type { Harness } from '../support/gateway.ts'
+import { requestIn, send } from './money-calls.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startDialects()
+})
+afterAll(() => harness.stop())
+
+const tools = [{ type: 'function', function: { name: 'map', parameters: { type: 'object', properties: {} } } }]
+const sent = (): string => Buffer.from(harness.upstream.requests.at(-1)!.body).toString()
+
+/** Calls a tool after a thought, and goes on with its result by the same id. */
+async function turns(first: string, second: string, upstream: 'anthropic-messages' | 'gemini'): Promise<string> {
+  const [model, question] = [modelOf(upstream), { role: 'user', content: 'Hi' }]
+  const state = Buffer.from(`state-of-${upstream}`).toString('base64')
+  harness.upstream.plan(answer('', { reasoning: { text: 'Hm', state }, toolCall: { name: 'map', arguments: '{}' } }))
+  const more = { tools, reasoning_effort: 'high' }
+  const asked = requestIn('openai-chat', { model, more: { ...more, messages: [question] } })
+  const { choices } = (await (await send(harness, first, asked)).json()) as { choices: { message: Message }[] }
+  const { content, tool_calls: calls } = choices[0]!.message
+  const bare = calls.map(({ id, type, function: f }) => ({ id, type, function: f }))
+  const stripped = { role: 'assistant', content, tool_calls: bare }
+  const result = { role: 'tool', tool_call_id: calls[0]!.id, content: 'sunny' }
+  harness.upstream.plan(answer('Done'))
+  const next = requestIn('openai-chat', { model, more: { ...more, messages: [question, stripped, result] } })
+  expect((await send(harness, second, next)).status).toBe(200)
+  return sent().includes(state) ? 'came back' : 'did not'
+}
+
+interface Message {
+  readonly content: unknown
+  readonly tool_calls: readonly { readonly id: string; readonly type: string; readonly function: object }[]
+}
+
+test.each(['anthropic-messages', 'gemini'] as const)('%s: it comes back to its account alone', async upstream => {
+  const [alice, bob] = [await harness.key(), await harness.key()]
+  expect(await turns(alice, alice, upstream)).toBe('came back')
+  expect(await turns(alice, bob, upstream)).toBe('did not')
+})
+
+const made = (origin: string, value: string): string => packSealed({ form: 'encrypted', value, origin })
+
+test.each(dialects)('made up state of another origin does not reach %s', async upstream => {
+  const key = await harness.key()
+  for (const value of ['forged', 'x'.repeat(1_000_000)]) {
+    const item = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: made('AAAAAAAAAAAA', value) }
+    const input = [{ role: 'user', content: 'Hi' }, item, { role: 'user', content: 'Well?' }]
+    const asked = requestIn('openai-responses', { model: modelOf(upstream), more: { input } })
+    const response = await send(harness, key, asked)
+    expect([response.status, sent().includes(value), sent().includes('d2VpcjF7')]).toEqual([200, false, false])
+  }
+})
+
+test('a later report that leaves out what was written takes nothing back', () => {
+  const earlier = { input: 10, output: 7 }
+  expect(readUsage({ input_tokens: 10 }, earlier)).toEqual(earlier)
+  expect(readUsage({ cache_read_input_tokens: 4 }, earlier)).toEqual({ ...earlier, cacheRead: 4 })
+})
