@@ -72,6 +72,8 @@ export const bounds = {
   /** Calls that are answered in the background, of all accounts and of one. */
   backgroundCallsMax: 64,
   backgroundCallsOfAccountMax: 16,
+  /** Of events that are held for whoever listens to one of them. */
+  backgroundEventsBytesMax: 16 * 1024 * 1024,
   /** Reasoning state of one tool call. */
   keptReasoningBytesMax: 256 * 1024,
   keptReasoningMsMax: 7 * 24 * 3_600_000,

@@ -1,6 +1,9 @@
 // A response whose bytes we write one piece at a time. write() resolves when the caller's socket can take more, so
 // that a slow reader holds back the upstream instead of filling our memory.
 
+/** Of a stream of server-sent events that we write. */
+export const SSE_TYPE = 'text/event-stream; charset=utf-8'
+
 export interface Sink {
   write(bytes: Uint8Array | string): Promise<void> | undefined
 }

@@ -7,8 +7,7 @@ import type { OutgoingRequest } from '../http/outgoing.ts'
 import type { Call } from '../protocols/call.ts'
 import { packSealed, unpackSealed } from '../protocols/sealed.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
-import { applyQuirks } from '../upstreams/quirks.ts'
-import { signRequest } from '../upstreams/signing.ts'
+import { readyRequest } from '../upstreams/ready-request.ts'
 import type { Reasoning } from '../vault/reasoning.ts'
 import type { Hold } from './exchange.ts'
 import type { ResolveMedia } from './media.ts'
@@ -67,10 +66,8 @@ function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call
 function requestTo(meeting: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest | Promise<OutgoingRequest> {
   const { channel, hold } = meeting
   const { provider, spoken } = hold.route
-  const request = applyQuirks(provider, unsigned(meeting, body, passed))
-  const sign = signRequest(channel, spoken.name, request)
-  const signed = (headers: Passed): OutgoingRequest => ({ ...request, headers: { ...request.headers, ...headers } })
-  return sign instanceof Promise ? sign.then(signed, unsignable(channel)) : signed(sign)
+  const ready = readyRequest(unsigned(meeting, body, passed), { provider, channel, dialect: spoken.name })
+  return ready instanceof Promise ? ready.catch(unsignable(channel)) : ready
 }
 
 /** A credential that cannot sign is as bad as one that is refused: another channel may have a good one. */

@@ -5,7 +5,7 @@ import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Sink, Written } from '../http/event-stream.ts'
-import { streamResponse } from '../http/event-stream.ts'
+import { SSE_TYPE, streamResponse } from '../http/event-stream.ts'
 import { headersOf } from './answer-headers.ts'
 import type { Opened, OpenedStream } from './opening.ts'
 import { CallerWriter } from './caller-writer.ts'
@@ -37,8 +37,6 @@ export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 const COMMENT = ': \n\n'
 
 export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
-const SSE_TYPE = 'text/event-stream; charset=utf-8'
-
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
   const write = (caller: CallerWriter): Promise<Written> => relay(opened, caller, { exchange, settle: parts.settle })
   return respond(parts, exchange, { contentType: opened.contentType, write })

@@ -4,6 +4,7 @@
 import { bounds } from '../base/bounds.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
+import { SSE_TYPE } from '../http/event-stream.ts'
 import type { Incoming } from '../http/outgoing.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
@@ -22,7 +23,6 @@ import type { Watch } from './watch.ts'
 import { tailMs } from './watch.ts'
 
 const JSON_TYPE = 'application/json'
-const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export type Opened = OpenedPlain | OpenedStream
 

@@ -12,7 +12,6 @@ import { Losses } from '../protocols/losses.ts'
 import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { refuseLosses } from './vectors.ts'
 
 export interface Translation {
   /** The upstream's side. */
@@ -103,7 +102,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
     media,
     notes: source.notes,
   })
-  refuseLosses(exchange.strict, losses)
+  losses.throwIf(exchange.strict)
   return body
 }
 

@@ -1,6 +1,5 @@
 // Embeddings that are asked for in one dialect and made in another.
 
-import { Refusal } from '../base/errors.ts'
 import { Losses } from '../protocols/losses.ts'
 import { noVectors } from '../protocols/vectors.ts'
 import type { Meeting } from './translation.ts'
@@ -25,7 +24,7 @@ export function writeVectorAsk({ hold, exchange }: Meeting): WrittenVectors | un
   const ask = to.readAsk(call)
   losses.addAll(ask.unread)
   const body = Buffer.from(from.writeAsk(ask, { model: route.model.id, losses }))
-  refuseLosses(exchange.strict, losses)
+  losses.throwIf(exchange.strict)
   return {
     body,
     vectors: {
@@ -37,10 +36,4 @@ export function writeVectorAsk({ hold, exchange }: Meeting): WrittenVectors | un
       },
     },
   }
-}
-
-/** Throws where something would be lost and the caller forbade that. */
-export function refuseLosses(strict: boolean | undefined, { codes }: Losses): void {
-  if (!strict || codes.length === 0) return
-  throw new Refusal('translation_loses', codes.join(), { hint: `It would lose: ${codes.join(', ')}.` })
 }

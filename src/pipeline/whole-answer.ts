@@ -8,8 +8,7 @@ import { Stop } from '../base/stop.ts'
 import type { OutgoingRequest, Send } from '../http/outgoing.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
-import { applyQuirks } from '../upstreams/quirks.ts'
-import { signRequest } from '../upstreams/signing.ts'
+import { readyRequest } from '../upstreams/ready-request.ts'
 
 export interface Question {
   readonly provider: Provider
@@ -78,7 +77,7 @@ export function buildAskUpstream(send: Send, deadlines: Deadlines): AskUpstream 
 
 async function requestOf(question: Question): Promise<OutgoingRequest> {
   const { provider, channel, dialect, method, below = '', body = nothing, contentType } = question
-  const request = applyQuirks(provider, {
+  const request: OutgoingRequest = {
     ...(method !== undefined && { method }),
     url: `${channel.baseUrl}${provider.speaks[dialect]!.plain}${below}`,
     headers: {
@@ -88,6 +87,6 @@ async function requestOf(question: Question): Promise<OutgoingRequest> {
       'user-agent': 'weir',
     },
     body,
-  })
-  return { ...request, headers: { ...request.headers, ...(await signRequest(channel, dialect, request)) } }
+  }
+  return await readyRequest(request, { provider, channel, dialect })
 }

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../test/support/answers.ts'
 import type { Answer, AnswerEvent } from './answer.ts'
-import { AnswerCollector, collectAnswer, eventsOf, lawful } from './answer-collector.ts'
+import { AnswerCollector, collectAnswer, eventsOf } from './answer-collector.ts'
+import { lawful } from '../../test/support/lawful.ts'
 
 const start: AnswerEvent = { kind: 'start', id: 'a' }
 const open: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'text' }

@@ -85,6 +85,18 @@ export function checkTools({ tools }: Json, kind?: string): void {
   })
 }
 
+/** Messages of the dialects that have them: a list of objects with roles. */
+export function checkMessages(messages: unknown): void {
+  if (messages === undefined || messages === null) throw missing('messages')
+  if (!Array.isArray(messages) || messages.length === 0) {
+    throw invalid('messages', 'must be a list with at least one message')
+  }
+  messages.forEach((message: unknown, index) => {
+    const ok = isObject(message) && typeof message.role === 'string'
+    if (!ok) throw invalid(`messages[${index}]`, 'must be an object with a role')
+  })
+}
+
 export const missing = (field: string): Refusal => new Refusal('field_missing', field, at(field))
 
 export const invalid = (field: string, says: string): Refusal => new Refusal('field_invalid', field, at(field, says))

@@ -1,5 +1,7 @@
 // What a translation could not carry. Codes are short, of lower case, digits, `_` and `.`, and are told to the caller.
 
+import { Refusal } from '../base/errors.ts'
+
 const LOSSES_MAX = 32
 const CODE_CHARS_MAX = 48
 
@@ -13,6 +15,13 @@ export class Losses {
 
   addAll(codes: readonly string[]): void {
     for (const code of codes) this.add(code)
+  }
+
+  /** Throws where something was lost and the caller forbade that. */
+  throwIf(strict: boolean | undefined): void {
+    if (!strict || this.#codes.size === 0) return
+    const codes = this.codes.join(', ')
+    throw new Refusal('translation_loses', codes, { hint: `It would lose: ${codes}.` })
   }
 
   /** In the order in which they were noticed, each once. */

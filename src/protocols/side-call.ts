@@ -11,6 +11,7 @@ import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
 import { at, invalid, missing, otherModels, refuseFields, requireModel } from './checks.ts'
 import { isObject, parseText, readJsonObject } from './json-object.ts'
+import { readError } from './openai-chat/response.ts'
 import type { Asked } from './protocol.ts'
 import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
@@ -127,18 +128,7 @@ export function parseAnswer(body: Buffer | string): Json | undefined {
 export function saidError(json: Json, status = 502): UpstreamWords | undefined {
   const isBare = typeof json.message === 'string' && json.usage === undefined && json.data === undefined
   const error = json.error ?? (isBare ? json : undefined)
-  if (!error) return undefined
-  const fields = isObject(error) ? error : { message: error }
-  const text = (field: string): string | undefined =>
-    typeof fields[field] === 'string' && fields[field] !== '' ? fields[field] : undefined
-  const [type, code, param] = [text('type'), text('code'), text('param')]
-  return {
-    status,
-    message: text('message') ?? 'The upstream gave no reason.',
-    ...(type !== undefined && { type }),
-    ...(code !== undefined && { code }),
-    ...(param !== undefined && { param }),
-  }
+  return error ? readError(error, status) : undefined
 }
 
 /** What an answer holds and what it says of usage; undefined for what is none. */

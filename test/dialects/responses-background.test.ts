@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { bounds } from '../../src/base/bounds.ts'
-import { fail, pausedStream, plain } from '../../src/fake-upstream/answers.ts'
+import { fail, pausedStream, plain, streamed } from '../../src/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { after } from '../forwarding/wire.ts'
 import { modelOf, startDialects } from './upstreams.ts'
@@ -149,6 +149,22 @@ test('one that its upstream refuses has failed, and costs nothing', async () => 
 
 const refusal = (asking: Promise<unknown>): Promise<unknown> =>
   asking.then(() => 200, (fault: { status: number; code: string }) => [fault.status, fault.code])
+
+test('one that would be held without end is ended, and what was said until then is paid for', async () => {
+  const openai = await client()
+  const piece = 'word '.repeat(100_000)
+  const pieces = Array.from({ length: (2 * bounds.backgroundEventsBytesMax) / piece.length }, () => piece)
+  harness.upstream.plan(streamed(pieces))
+  const model = modelOf('openai-responses')
+  const heard = await openai.responses.create({ model, ...inBackground, stream: true })
+  const id = await heard[Symbol.asyncIterator]()
+    .next()
+    .then(({ value }) => (value as { response: { id: string } }).response.id)
+  expect(await over(openai, id)).toMatchObject({ status: 'failed' })
+  await harness.idle()
+  expect(harness.records().at(-1)).toMatchObject({ outcome: 'too_long', rule: 'too_long_answered' })
+  expect(harness.openHolds()).toBe(0)
+})
 
 test('what makes no sense is refused', async () => {
   const openai = await client()

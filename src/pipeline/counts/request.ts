@@ -11,8 +11,7 @@ import { Losses } from '../../protocols/losses.ts'
 import type { ConversationTarget } from '../../protocols/protocol.ts'
 import type { Channel } from '../../upstreams/catalogue.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
-import { applyQuirks } from '../../upstreams/quirks.ts'
-import { signRequest } from '../../upstreams/signing.ts'
+import { readyRequest } from '../../upstreams/ready-request.ts'
 import { pathFor } from '../40-adapt.ts'
 import { scrubbed } from '../opening.ts'
 import { originOf } from '../translation.ts'
@@ -41,7 +40,7 @@ export async function countRequest(
 ): Promise<OutgoingRequest> {
   const { provider, model, dialect, passed } = counting
   const { name, headers } = way.protocol
-  const request = applyQuirks(provider, {
+  const request: OutgoingRequest = {
     url: channel.baseUrl + pathFor(countPath(provider, way)!, model.id),
     headers: {
       'content-type': 'application/json',
@@ -52,8 +51,8 @@ export async function countRequest(
       ...(way === dialect && passed),
     },
     body: bodyOf(counting, way, originOf(channel.id, model.id)),
-  })
-  return { ...request, headers: { ...request.headers, ...(await signRequest(channel, name, request)) } }
+  }
+  return await readyRequest(request, { provider, channel, dialect: name })
 }
 
 function bodyOf({ dialect, call, provider, model, said }: Counting, way: CountDialect, origin: string): Uint8Array {

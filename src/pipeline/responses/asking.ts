@@ -2,6 +2,7 @@
 // made into one item. Always of the account that asks: what is another's is not there.
 
 import { Refusal } from '../../base/errors.ts'
+import { SSE_TYPE } from '../../http/event-stream.ts'
 import type { Json } from '../../protocols/checks.ts'
 import { invalid, missing, optional, requireModel } from '../../protocols/checks.ts'
 import { readJsonObject } from '../../protocols/json-object.ts'
@@ -52,7 +53,6 @@ export interface ResponsesAskingParts {
 }
 
 const JSON_HEAD = { headers: { 'content-type': 'application/json' } }
-const SSE_TYPE = 'text/event-stream; charset=utf-8'
 const json = (body: string): Response => new Response(body, JSON_HEAD)
 
 /** The name that a path has behind `/responses/`. */

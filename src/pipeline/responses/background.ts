@@ -6,7 +6,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Sink } from '../../http/event-stream.ts'
-import { streamResponse } from '../../http/event-stream.ts'
+import { SSE_TYPE, streamResponse } from '../../http/event-stream.ts'
 import { frameData, SseSplitter } from '../../http/sse.ts'
 import type { Json } from '../../protocols/checks.ts'
 import { Losses } from '../../protocols/losses.ts'
@@ -15,14 +15,12 @@ import type { KeptId } from '../../store/kept.ts'
 import type { Responses } from '../../vault/responses.ts'
 import { headersOf } from '../answer-headers.ts'
 import { SSE_HEADERS } from '../answer-stream.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
 import { tooLargeToKeep } from './following.ts'
 import type { KeptCall } from './kept-call.ts'
 import { Renaming } from './renaming.ts'
 import { factsOf } from './keeping.ts'
-
-const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export interface BackgroundParts {
   readonly responses: Pick<Responses, 'get' | 'put'>
@@ -108,6 +106,12 @@ function waitingFor({ requestId, createdMs, call }: Exchange): Json {
   return waitingResponse({ requestId, model, createdS, wantsUsage, choices, json: asked ?? json, losses: new Losses() })
 }
 
+/** What would be held for nobody in particular is no longer held, whatever the upstream has still to say. */
+const tooMuch: StopReason = {
+  outcome: 'too_long',
+  refusal: new Refusal('upstream_failed', `more than ${bounds.backgroundEventsBytesMax} bytes in the background`),
+}
+
 interface RunFacts extends KeptId {
   readonly heartbeatMs: number
 }
@@ -121,6 +125,7 @@ export class Run implements KeptId {
   readonly #heartbeatMs: number
   readonly #end: () => void
   readonly #frames: Buffer[] = []
+  #bytes = 0
   #wake = Promise.withResolvers<void>()
   #isOver = false
 
@@ -171,6 +176,8 @@ export class Run implements KeptId {
   #add(frame: Buffer): void {
     if (frameData(frame) === undefined) return // a comment, for a caller that is there
     this.#frames.push(Buffer.from(frame))
+    this.#bytes += frame.length
+    if (this.#bytes > bounds.backgroundEventsBytesMax) this.exchange.stop.stop(tooMuch)
     this.#wake.resolve()
     this.#wake = Promise.withResolvers()
   }

@@ -13,8 +13,7 @@ import { judgeStatus } from '../../routing/attempts.ts'
 import { parseModelName } from '../../routing/model-name.ts'
 import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { applyQuirks } from '../../upstreams/quirks.ts'
-import { signRequest } from '../../upstreams/signing.ts'
+import { readyRequest } from '../../upstreams/ready-request.ts'
 import type { StoredResponse } from '../../vault/responses.ts'
 import { SSE_HEADERS } from '../answer-stream.ts'
 import { scrubbed } from '../opening.ts'
@@ -58,8 +57,7 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
     const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${below}`
     const headers = { 'accept': '*/*', 'accept-encoding': 'identity', 'user-agent': 'weir', ...protocol.headers }
     const url = search === '' ? address : `${address}?${search}`
-    const request = applyQuirks({ quirks: provider.quirks }, { method, url, headers, body: nothing })
-    return { ...request, headers: { ...request.headers, ...(await signRequest(channel, protocol.name, request)) } }
+    return await readyRequest({ method, url, headers, body: nothing }, { provider, channel, dialect: protocol.name })
   }
 
   return {

@@ -2,7 +2,8 @@
 
 import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { checkTools, invalid, missing, optional, otherModels, refuseFields, requireModel } from '../checks.ts'
+import { checkMessages, checkTools, invalid, missing, optional } from '../checks.ts'
+import { otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject } from '../json-object.ts'
 import type { Asked } from '../protocol.ts'
 import { packedMark } from '../sealed.ts'
@@ -93,17 +94,6 @@ function serviceClassOf(json: Json): string | undefined {
     ...(place === undefined || place === 'global' ? [] : [`geo_${place}`]),
   ]
   return dearer.length === 0 ? tier : dearer.join('+')
-}
-
-function checkMessages(messages: unknown): void {
-  if (messages === undefined || messages === null) throw missing('messages')
-  if (!Array.isArray(messages) || messages.length === 0) {
-    throw invalid('messages', 'must be a list with at least one message')
-  }
-  messages.forEach((message: unknown, index) => {
-    const ok = isObject(message) && typeof message.role === 'string'
-    if (!ok) throw invalid(`messages[${index}]`, 'must be an object with a role')
-  })
 }
 
 export function writeCall(call: Call, target: CallTarget): Uint8Array {

@@ -35,11 +35,6 @@ export function readPath(path: string): GeminiPath | undefined {
   return { version: head[1]!, model: modelName(path.slice(head[0].length, colon)), verb }
 }
 
-/** The model of `GET /v1beta/models/<provider>/<model>`. Throws a Refusal. */
-export function readModelPath(path: string): string {
-  return modelName(path.replace(HEAD, ''))
-}
-
 /** Without the collection that it stands in. Throws a Refusal for what no model is called. */
 export function modelName(named: string): string {
   const name = named.replace(COLLECTION, '')

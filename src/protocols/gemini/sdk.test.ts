@@ -16,7 +16,7 @@ import { readCountCall, writeCount } from './count-tokens.ts'
 import { gemini } from './dialect.ts'
 import { batchEmbedContents, embedContent } from './embed.ts'
 import { writeModel, writeModelList } from './models.ts'
-import { readModelPath, readPath } from './path.ts'
+import { readPath } from './path.ts'
 
 /**
  * What a client reads while nothing comes. A comment is read over by all but @google/generative-ai, which finds no
@@ -49,7 +49,7 @@ function serve(request: Request, body: Buffer): Response {
     const traits = { thinking: 'level' } as const
     const model = { name: 'Gemini', provider: 'google', contextTokens: 1000, outputTokensMax: 100, traits }
     const list = (): string => writeModelList([{ ...model, id: 'google/gemini-3' }], {})
-    return json(path.endsWith('/models') ? list() : writeModel({ ...model, id: readModelPath(path) }))
+    return json(path.endsWith('/models') ? list() : writeModel({ ...model, id: path.replace('/v1beta/models/', '') }))
   }
   const asked = { path, query: (name: string) => url.searchParams.get(name), header: () => undefined }
   const verb = readPath(path)?.verb

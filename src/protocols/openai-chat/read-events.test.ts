@@ -6,7 +6,8 @@ import fc from 'fast-check'
 import { freshNotes, ORIGIN, sourceOf } from '../../../test/support/translation.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
-import { collectAnswer, lawful } from '../answer-collector.ts'
+import { collectAnswer } from '../answer-collector.ts'
+import { lawful } from '../../../test/support/lawful.ts'
 import { ChatEventReader, readWhole } from './read-events.ts'
 
 function eventsFrom(chunks: readonly unknown[], source = sourceOf()): AnswerEvent[] {

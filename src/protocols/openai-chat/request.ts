@@ -5,7 +5,7 @@ import type { FieldSpan } from '../../base/json.ts'
 import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { at, checkTools, fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { at, checkMessages, checkTools, fieldSplice, optional } from '../checks.ts'
 import { otherModels, refuseFields, requireModel } from '../checks.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
@@ -125,15 +125,4 @@ export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
   if (typeof scan === 'string') return
   if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return
   throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'may stand once'))
-}
-
-function checkMessages(messages: unknown): void {
-  if (messages === undefined || messages === null) throw missing('messages')
-  if (!Array.isArray(messages) || messages.length === 0) {
-    throw invalid('messages', 'must be a list with at least one message')
-  }
-  messages.forEach((message: unknown, index) => {
-    const ok = isObject(message) && typeof message.role === 'string'
-    if (!ok) throw invalid(`messages[${index}]`, 'must be an object with a role')
-  })
 }

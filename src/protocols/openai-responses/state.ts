@@ -2,19 +2,13 @@
 // again, and the answers of the endpoints that list, delete, count and compact.
 
 import type { Usage } from '../../base/usage.ts'
-import type { Answer } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import { invalid } from '../checks.ts'
-import type { Turn } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
-import { Losses } from '../losses.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import { packedMark, packSealed } from '../sealed.ts'
-import type { Flavour } from './flavour.ts'
-import { readItems } from './read-items.ts'
 import { itemId, responseId, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
-import { OutputItems, writeOutput } from './write-output.ts'
 
 const prefixes: ReadonlyMap<unknown, string> = new Map([
   ['message', 'msg'],
@@ -44,26 +38,6 @@ export function itemsOfInput(json: Json, requestId: string): readonly Json[] {
     const content = typeof item.content === 'string' ? [{ ...form, text: item.content }] : item.content
     return { ...item, type, id, content, status: item.status ?? 'completed' }
   })
-}
-
-/** What an answer added to the conversation, as the items that its caller was given. */
-export function itemsOfAnswer(answer: Answer, requestId: string, flavour: Flavour): readonly Json[] {
-  const items = new OutputItems(requestId, new Losses(), flavour)
-  return writeOutput(answer.choices[0]?.parts ?? [], items)
-}
-
-/** Kept items as turns, with what of them only this dialect knows as native parts. */
-export function conversationOfItems(items: readonly Json[], flavour: Flavour): readonly Turn[] {
-  return readItems(items, { flavour, unread: new Set() }, true)
-}
-
-/**
- * A request that follows kept ones: all items before its own, and no name of what it followed. Instructions are not
- * inherited.
- */
-export function withHistory(json: Json, history: readonly Json[], requestId: string): Json {
-  const { previous_response_id: _previous, conversation: _conversation, ...rest } = json
-  return { ...rest, input: [...history, ...itemsOfInput(json, requestId)] }
 }
 
 /** What is told of a response that nobody has begun to make. */
@@ -177,11 +151,3 @@ export interface Compacted {
   readonly rest: readonly Json[]
 }
 
-/** What stands for earlier items, in an input or in a compacted answer; undefined where nothing does. */
-export function readCompaction(items: unknown): Compacted | undefined {
-  if (!Array.isArray(items)) return undefined
-  const all = items.filter(isObject)
-  const at = all.findLastIndex(({ type }) => type === 'compaction')
-  const content = at < 0 ? undefined : all[at]!.encrypted_content
-  return typeof content === 'string' ? { content, rest: all.filter((_, index) => index !== at) } : undefined
-}

@@ -1,0 +1,60 @@
+// The law of the events, as answer.ts has it, for the tests of every dialect.
+
+import { assert } from '../../src/base/assert.ts'
+import type { AnswerEvent, Opening } from '../../src/protocols/answer.ts'
+
+/** Throws when these are not all the events of one stream, as answer.ts says that they are. */
+export function lawful(events: Iterable<AnswerEvent>): void {
+  const law = new Law()
+  for (const event of events) law.take(event)
+  law.end()
+}
+
+class Law {
+  #started = false
+  readonly #parts: { readonly choice: number; readonly part: Opening['part'] | undefined; open: boolean }[] = []
+  readonly #finished = new Set<number>()
+
+  take(event: AnswerEvent): void {
+    assert(this.#started === (event.kind !== 'start'), 'a stream starts once, before all else')
+    this.#started = true
+    if (event.kind === 'open' || event.kind === 'whole') this.#begin(event)
+    else if (event.kind === 'delta' || event.kind === 'cite' || event.kind === 'close') this.#grow(event)
+    else if (event.kind === 'finish') this.#finish(event.choice)
+  }
+
+  end(): void {
+    assert(this.#started, 'a stream starts')
+    assert(!this.#parts.some(part => part.open), 'what was opened is closed')
+    const last = Math.max(-1, ...this.#finished, ...new Set(this.#parts.map(part => part.choice)))
+    for (let choice = 0; choice <= last; choice++) assert(this.#finished.has(choice), 'every choice finishes')
+  }
+
+  #begin(event: AnswerEvent & { readonly kind: 'open' | 'whole' }): void {
+    const { index, choice } = event
+    assert(index === this.#parts.length, `parts are counted in the order of opening: ${index}`)
+    assert(Number.isSafeInteger(choice) && choice >= 0, 'choices are counted from 0')
+    assert(!this.#finished.has(choice), 'nothing is opened in a choice that has finished')
+    const part = event.kind === 'open' ? event.part : undefined
+    if (event.kind === 'open' && event.part === 'call') assert(event.id !== '' && event.name !== '', 'calls have names')
+    this.#parts.push({ choice, part, open: part !== undefined })
+  }
+
+  #grow(event: AnswerEvent & { readonly kind: 'delta' | 'cite' | 'close' }): void {
+    const part = this.#parts[event.index]
+    assert(part?.open === true, `only what is open grows and is closed: ${event.kind} ${event.index}`)
+    const isText = part.part === 'text'
+    if (event.kind === 'cite') assert(isText, 'only text has citations')
+    if (event.kind === 'delta') assert(isText || event.logprobs === undefined, 'only text has probabilities')
+    if (event.kind !== 'close') return
+    const seals = part.part === 'reasoning' || part.part === 'call'
+    assert(seals || event.sealed === undefined, 'only thoughts and calls are sealed')
+    part.open = false
+  }
+
+  #finish(choice: number): void {
+    assert(!this.#finished.has(choice), 'a choice finishes once')
+    assert(!this.#parts.some(part => part.choice === choice && part.open), 'a choice finishes with its parts closed')
+    this.#finished.add(choice)
+  }
+}
