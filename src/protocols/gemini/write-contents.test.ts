@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import type { Traits } from '../../base/traits.ts'
 import type { Conversation, Part, Turn } from '../conversation.ts'
-import { Losses } from '../losses.ts'
+import { targetOf } from '../../../test/support/translation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { needsInline } from './media.ts'
 import { writeConversation } from './write-request.ts'
@@ -19,11 +19,8 @@ const talk = (more: Partial<Conversation>): Conversation => ({
   unread: [],
   ...more,
 })
-const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget => ({
-  ...{ model: 'up', traits, outputTokensMax: undefined, cap: undefined, capField: 'max_tokens', askUsage: true },
-  ...{ origin: 'here', media: new Map(), notes: { losses: new Losses(), renamed: new Map() } },
-  ...more,
-})
+const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
+  targetOf({ model: 'up', origin: 'here', traits, ...more })
 
 function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
   const body = JSON.parse(writeConversation(talk(more), target)) as Body

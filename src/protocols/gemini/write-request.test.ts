@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Traits } from '../../base/traits.ts'
 import type { Conversation, FunctionTool, Part, Turn } from '../conversation.ts'
-import { Losses } from '../losses.ts'
+import { targetOf } from '../../../test/support/translation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { readConversation } from './read-request.ts'
 import { readCall } from './request.ts'
@@ -19,11 +19,8 @@ const talk = (more: Partial<Conversation>): Conversation => ({
   unread: [],
   ...more,
 })
-const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget => ({
-  ...{ model: 'up', traits, outputTokensMax: undefined, cap: undefined, capField: 'max_tokens', askUsage: true },
-  ...{ origin: 'here', media: new Map(), notes: { losses: new Losses(), renamed: new Map() } },
-  ...more,
-})
+const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
+  targetOf({ model: 'up', origin: 'here', traits, ...more })
 
 function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
   const body = JSON.parse(writeConversation(talk(more), target)) as Body
