@@ -43,7 +43,7 @@ db.transaction(() => {
        CASE WHEN at % 50 = 0 THEN 'none' ELSE 'reported' END, at % 2, 812, 0, 0, 214, 0,
        CASE WHEN at % 50 = 0 THEN 0 ELSE ?4 END, 0, 1234567, 321, '[["input",812,"0.15"],["output",214,"0.60"]]',
        '[["openai#1","answered",412]]', '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}', 412, 413,
-       CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL, NULL, NULL, NULL
+       CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL, NULL, NULL, NULL, NULL, NULL
      FROM (SELECT at, 1000 + (((at * 7919) % 1000) * ((at * 104729) % 1000)) / 1000 AS account,
        'gpt-4o-' || ((at * 31) % 20) AS model FROM n)`,
     [Number(records), firstId, step, PRICE],

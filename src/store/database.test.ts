@@ -144,7 +144,8 @@ describe('migrations', () => {
     db.run('INSERT INTO record VALUES ('.concat(marks, ')'), [...values, ...more])
     const old = db.query('SELECT * FROM record').get() as object
     migrate(db)
-    expect(db.query('SELECT * FROM record').get()).toEqual({ ...old, loss: null, came_hash: null, went_hash: null })
+    const unsaid = { loss: null, came_hash: null, went_hash: null, asked: null, why: null }
+    expect(db.query('SELECT * FROM record').get()).toEqual({ ...old, ...unsaid })
     expect(db.query('SELECT * FROM hold').values()).toEqual([[31n, 'task', 11n, 21n, 40n, 3n, '{}']])
     expect(db.query('SELECT id, balance FROM account WHERE id > 4').values()).toEqual([[11n, 70n]])
     expect(schemaFindings(db)).toEqual([])

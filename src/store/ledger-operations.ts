@@ -235,7 +235,7 @@ const nothingCharged: Charged = { cost: 0n, shortfall: 0n, held: 0n }
 function recordInserter(db: Database): (record: RecordRow, charged: Charged) => boolean {
   const insert = db.query(
     `INSERT INTO record VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,
-       ?25,?26,?27,?28,?29,?30,?31,?32) ON CONFLICT DO NOTHING`,
+       ?25,?26,?27,?28,?29,?30,?31,?32,?33,?34) ON CONFLICT DO NOTHING`,
   )
   return (record, charged) => insert.run(...recordValues(record, charged)).changes === 1
 }
@@ -275,5 +275,7 @@ function recordValues(record: RecordRow, { cost, shortfall, held }: Charged): (s
     record.loss ?? null,
     record.cameHash ?? null,
     record.wentHash ?? null,
+    record.asked ?? null,
+    record.why ?? null,
   ]
 }

@@ -46,6 +46,10 @@ export interface RecordDraft {
   /** What the caller sent and what the upstream got: the first 16 bytes of a SHA-256, in hex. */
   readonly cameHash?: string | null
   readonly wentHash?: string | null
+  /** The name that the caller used, where it is not the model's own. */
+  readonly asked?: string | null
+  /** JSON: why it went where it went. */
+  readonly why?: string | null
 }
 
 export interface RecordUsage {

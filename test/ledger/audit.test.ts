@@ -74,7 +74,7 @@ const ways: readonly (readonly [what: string, sql: string, found: readonly strin
     `INSERT INTO record SELECT ${calls.open}, key_id, account_id, dialect, provider, model, channel, status, error,
        outcome, rule, usage_source, streamed, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens,
        reasoning_tokens, 0, 0, held, price_version, lines, attempts, timings, first_ms, duration_ms, end_user, tags,
-       loss, came_hash, went_hash
+       loss, came_hash, went_hash, asked, why
      FROM record WHERE call_id = ${calls.free}`,
     [`call ${alice}`],
   ],
