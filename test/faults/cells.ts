@@ -1,0 +1,97 @@
+// The cells of the fault matrix: which fault, plain or streamed, for a caller of which dialect on an upstream of which.
+
+import type { Dialect as Wire } from '../../src/fake-upstream/dialect.ts'
+import { dialects as wires } from '../../src/fake-upstream/dialects.ts'
+import type { Fault, FaultSettings } from '../../src/fake-upstream/faults.ts'
+import { faultsIn } from '../../src/fake-upstream/faults.ts'
+import type { Speaker } from '../dialects/speaking.ts'
+import { callers } from '../dialects/speaking.ts'
+import type { Dialect } from '../dialects/upstreams.ts'
+import { dialects } from '../dialects/upstreams.ts'
+
+export interface Cell {
+  readonly number: number
+  readonly fault: Fault
+  readonly stream: boolean
+  readonly caller: Speaker
+  readonly upstream: Dialect
+  /** The upstream goes on after its first content only when the caller has it; else as fast as it can. */
+  readonly gated: boolean
+}
+
+export const faultName = ({ id, name }: Pick<Fault, 'id' | 'name'>): string => `${id} ${name}`
+
+export const cellName = ({ fault, stream, caller, upstream }: Cell): string =>
+  `${faultName(fault)}, ${stream ? 'streamed' : 'plain'}, ${caller} on ${upstream}`
+
+export const isNative = ({ caller, upstream }: Cell): boolean => caller === upstream
+
+const MIB = 1024 * 1024
+
+/** As long as an attempt may take here. */
+export const deadlineMs = 600
+
+/** Large ones are larger than any bound of ours, and slow ones slower; but no more than that. */
+export const smallSettings: Partial<FaultSettings> = {
+  ...{ deadlineMs, idleMs: deadlineMs, byteMs: 20 },
+  ...{ tinyChunks: 2_000, streamBytes: 3 * MIB, encodings: 5 },
+  ...{ bodyBytes: 34 * MIB, bombBytes: 34 * MIB, lineBytes: 17 * MIB },
+}
+
+const wireOf = (dialect: Dialect): Wire => wires.find(({ name }) => name === dialect)!
+
+type Place = Omit<Cell, 'number' | 'gated'>
+
+const isMeant = ({ fault, stream }: Place): boolean => fault.asks === 'either' || (fault.asks === 'stream') === stream
+
+/** Whose first content may not leave by itself: nobody asked for it, it comes after an end, or its CR may be a CRLF. */
+const WAITING = /^F28 lines end in CR$|^F32 (finish and usage before the text|a choice that .*|a negative choice)$/
+
+/** Every other two, so that half of the native ones are, and half of the translated. */
+const isGated = ({ fault, stream }: Place, number: number): boolean =>
+  stream && number % 4 < 2 && !WAITING.test(faultName(fault))
+
+const numbered = (places: readonly Place[]): readonly Cell[] =>
+  places.map((place, number) => ({ ...place, number, gated: isGated(place, number) }))
+
+/** Every fault, every pair of dialects, both forms. */
+export function allCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
+  return numbered(
+    dialects.flatMap(upstream =>
+      faultsIn(wireOf(upstream), settings).flatMap(fault =>
+        callers.flatMap(caller => [false, true].map(stream => ({ fault, stream, caller, upstream }))),
+      ),
+    ).filter(isMeant).filter(({ caller, stream }) => stream || caller !== 'gemini-array'),
+  )
+}
+
+/** What goes wrong below the dialects goes wrong in the same way whatever is translated above. */
+const BELOW = /^F(1|2|3|4|5|6|7|8|9|10|16|17|18|19|20|21|22|29) /
+
+/**
+ * Every fault in both forms, so that each dialect comes in once and goes out once; which meet which moves on from fault
+ * to fault. What is said in a dialect is also said natively in each.
+ */
+export function pairwiseCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
+  const tables = new Map(dialects.map(dialect => [dialect, faultsIn(wireOf(dialect), settings)]))
+  const names = [...new Set([...tables.values()].flat().map(faultName))]
+  const count = dialects.length
+  return numbered(
+    names.flatMap((name, at) =>
+      [false, true].flatMap(stream =>
+        dialects.flatMap((upstream, place) => {
+          const fault = tables.get(upstream)!.find(one => faultName(one) === name)
+          if (fault === undefined) return []
+          const isBelow = BELOW.test(name)
+          const turn = at + Number(stream)
+          const shift = isBelow ? turn % count : 1 + (turn % (count - 1))
+          const other = dialects[(place + shift) % count]!
+          // The two forms of a stream take turns.
+          const caller: Speaker = other === 'gemini' && stream && at % 2 === 0 ? 'gemini-array' : other
+          const speakers = isBelow ? [caller] : [upstream, caller]
+          return speakers.map(speaker => ({ fault, stream, caller: speaker, upstream }))
+        }),
+      ),
+    ).filter(isMeant),
+  )
+}
