@@ -11,6 +11,8 @@ export const bounds = {
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
   modelNameCharsMax: 256,
+  /** Names of models of which it is remembered how they are reached. */
+  laneGroupsMax: 10_000,
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
