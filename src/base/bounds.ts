@@ -22,6 +22,9 @@ export const bounds = {
   chunkOverheadBytesMax: 4 * 1024,
   /** Of an answer that nobody reads, before its socket is no longer read either. */
   unreadBytesMax: 256 * 1024,
+  /** To be connected to an upstream, its name looked up, and for its handshake after that. */
+  connectMsMax: 5_000,
+  tlsMsMax: 5_000,
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
