@@ -36,6 +36,9 @@ export const bounds = {
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
   callMsMax: 600_000,
+  /** Calls that wait for a free channel, of one group of models. */
+  waitingCallsMax: 100,
+  waitingMsMax: 5_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
