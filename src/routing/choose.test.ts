@@ -45,7 +45,7 @@ function shares(options: readonly Option[], times: number, asking: Partial<Choos
 }
 
 describe('the order', () => {
-  test.each(policies)('%s: priorities of models, then those without translation, then priorities of channels', policy => {
+  test.each(policies)('%s: models by priority, then those without translation, then channels by priority', policy => {
     const [first, native, near, far] = ['first', 'native', 'near', 'far'].map(id => seatOf(id))
     const options = [
       optionOf('p/later', [first!], { priority: 1 }),
@@ -63,7 +63,8 @@ describe('the order', () => {
 
   test('what has no weight comes only when no other can', () => {
     const [a, b, c, d] = [seatOf('a', { weight: 0 }), seatOf('b', { priority: 5 }), seatOf('c'), seatOf('d')]
-    const options = [optionOf('p/m', [a, b]), optionOf('p/n', [c], { priority: 1 }), optionOf('p/o', [d], { weight: 0 })]
+    const later = optionOf('p/n', [c], { priority: 1 })
+    const options = [optionOf('p/m', [a, b]), later, optionOf('p/o', [d], { weight: 0 })]
     const seen: string[] = []
     for (const seat of [b, c, a, d]) {
       seen.push(idOf(ask(options)))
@@ -207,12 +208,14 @@ describe('when none is open', () => {
     expect(ask(options, { tried })).toEqual({ kind: 'none', retryAfterMs: 30_000 })
   })
 
-  test('one that is ready in a second is waited for, unless the call has waited', () => {
+  test('one that is ready in time is waited for, where the call may wait', () => {
     const seat = seatOf('a')
     shut(seat, 700)
     const options = [optionOf('p/m', [seat])]
-    expect(ask(options)).toEqual({ kind: 'wait', forMs: 700 })
-    expect(ask(options, { waited: true })).toMatchObject({ kind: 'try', why: 'nearest' })
+    expect(ask(options, { waitMs: 700 })).toEqual({ kind: 'wait', forMs: 700 })
+    expect(ask(options, { waitMs: 699 })).toMatchObject({ kind: 'try', why: 'nearest' })
+    expect(ask(options)).toMatchObject({ kind: 'try', why: 'nearest' })
+    expect(ask(options, { waitMs: 0 })).toMatchObject({ kind: 'try', why: 'nearest' })
     expect(ask(options, { nowMs: 700 })).toMatchObject({ kind: 'try', why: 'policy' })
   })
 
@@ -221,13 +224,13 @@ describe('when none is open', () => {
     for (let call = 0; call < 4; call++) learned.health.begin(1, 0)
     learned.health.begin(1, 0).end({ verdict: 'broken', overloaded: true }, 0)
     expect(ask([optionOf('p/m', [learned])])).toEqual({ kind: 'wait' })
-    expect(idOf(ask([optionOf('p/m', [learned])], { waited: true }))).toBe('learned')
+    expect(idOf(ask([optionOf('p/m', [learned])], { waitMs: 0 }))).toBe('learned')
     const capped = seatOf('capped', { caps: { concurrency: 1 } })
     capped.health.begin(1, 0)
     expect(ask([optionOf('p/m', [capped])])).toEqual({ kind: 'wait' })
-    expect(ask([optionOf('p/m', [capped])], { waited: true }).kind).toBe('none')
+    expect(ask([optionOf('p/m', [capped])], { waitMs: 0 }).kind).toBe('none')
     fail(capped, { verdict: 'broken' })
-    expect(ask([optionOf('p/m', [capped])], { waited: true }).kind).toBe('none')
+    expect(ask([optionOf('p/m', [capped])], { waitMs: 0 }).kind).toBe('none')
   })
 
   test('caps that are used up are a wait when that is short, and none otherwise', () => {
@@ -236,8 +239,8 @@ describe('when none is open', () => {
     expect(ask([optionOf('p/m', [slow])])).toEqual({ kind: 'none', retryAfterMs: 60_000 })
     const quick = seatOf('quick', { caps: { requestsPerMinute: 120 } })
     for (let call = 0; call < 120; call++) quick.health.begin(1, 0)
-    expect(ask([optionOf('p/m', [quick])])).toEqual({ kind: 'wait', forMs: 500 })
-    expect(ask([optionOf('p/m', [slow, quick])], { waited: true })).toEqual({ kind: 'none', retryAfterMs: 500 })
+    expect(ask([optionOf('p/m', [quick])], { waitMs: 1_000 })).toEqual({ kind: 'wait', forMs: 500 })
+    expect(ask([optionOf('p/m', [slow, quick])], { waitMs: 100 })).toEqual({ kind: 'none', retryAfterMs: 500 })
   })
 
   test('no more than half of a model is held closed by breakers', () => {
@@ -303,15 +306,20 @@ test('what is explained is what is chosen', () => {
   const property = fc.property(
     fc.array(optionArb, { minLength: 1, maxLength: 4 }),
     fc.constantFrom(...policies),
-    fc.record({ seed: fc.nat(), waited: fc.boolean(), triedAt: fc.option(fc.nat(11)), nowMs: fc.nat(4_000) }),
-    (rows, policy, { seed, waited, triedAt, nowMs }) => {
+    fc.record({
+      seed: fc.nat(),
+      waitMs: fc.constantFrom(0, 1_000, undefined),
+      triedAt: fc.option(fc.nat(11)),
+      nowMs: fc.nat(4_000),
+    }),
+    (rows, policy, { seed, waitMs, triedAt, nowMs }) => {
       const options = rows.map((row, at) =>
         optionOf(`p/${at}`, row.seats.map((seat, place) => damaged(`${at}.${place}`, seat)), {
           ...{ priority: row.priority, weight: row.weight, translates: row.translates, price: row.price },
         }),
       )
       const tried: Tried[] = triedAt === null ? [] : [{ channelId: `0.${triedAt}`, verdict: 'broken' }]
-      const choosing = { ...asked(options), policy, tried, waited, nowMs, chance: chanceOf(seed) }
+      const choosing = { ...asked(options), policy, tried, waitMs, nowMs, chance: chanceOf(seed) }
       const explained = explainSeats(choosing)
       expect(explained).toHaveLength(rows.reduce((sum, { seats }) => sum + seats.length, 0))
       const open = explained.filter(({ dropped }) => dropped === null)
@@ -325,7 +333,7 @@ test('what is explained is what is chosen', () => {
         expect(open).toEqual([])
         // Only caps may keep a call from a first attempt.
         const capped = untried.every(({ dropped }) => dropped!.endsWith('_capped') || dropped === 'broken')
-        if (waited && tried.length === 0 && !rows.some(hasCaps)) expect(capped && untried.length === 0).toBe(true)
+        if (waitMs === 0 && tried.length === 0 && !rows.some(hasCaps)) expect(capped && untried.length === 0).toBe(true)
       }
     },
   )

@@ -25,8 +25,8 @@ export interface Choosing {
   readonly keptModel?: string | undefined
   /** What the call is taken to use. */
   readonly tokens: number
-  /** It has waited as long as it may: `wait` is no answer any more. */
-  readonly waited?: boolean | undefined
+  /** How long it may wait for a channel that is ready by then: 0 not at all, undefined only for a place. */
+  readonly waitMs?: number | undefined
   readonly nowMs: number
   chance(): number
 }
@@ -44,8 +44,6 @@ export type Dropped = 'tried' | Closed | Full
 
 /** Of many seats so many are looked at, each drawn by weight; where there are no more, all are. */
 const DRAWS = 8
-/** A channel that is ready again so soon is waited for. */
-const SOON_MS = 1_000
 const RETRY_AFTER_MS = 1_000
 
 export function choose(choosing: Choosing): Choice {
@@ -167,7 +165,7 @@ export function scoreOf({ priceMax }: Group, { entry, pooled }: Candidate, { pol
 const NO_TIME_MS = 100
 const NO_PRICE = 0.1
 
-/** By weight among those that can take the call: first the option, whose share stays while it has any, then the seat. */
+/** By weight among those that can take the call: first the option, whose share stays while it has any. */
 function drawIn({ entries, sums }: Group, choosing: Choosing): Candidate | undefined {
   const drawn = entries.length === 1 ? 0 : drawnAt(sums, choosing.chance())
   const found = drawSeat(entries[drawn]!, choosing)
@@ -216,13 +214,13 @@ interface Outlook {
 }
 
 function withoutOpen(groups: readonly Group[], choosing: Choosing): Choice {
-  const outlook: Outlook = { nearest: undefined, nearestMs: Infinity, busy: undefined, isFull: false, readyMs: Infinity }
+  const none = { nearest: undefined, busy: undefined, isFull: false }
+  const outlook: Outlook = { ...none, nearestMs: Infinity, readyMs: Infinity }
   for (const candidate of candidatesOf(groups)) lookAt(candidate, choosing, outlook)
   const { nearest, busy, isFull, readyMs } = outlook
-  if (choosing.waited !== true) {
-    if (readyMs <= SOON_MS) return { kind: 'wait', forMs: readyMs }
-    if (isFull || busy !== undefined) return { kind: 'wait' }
-  }
+  const { waitMs } = choosing
+  if (waitMs !== undefined && readyMs <= waitMs) return { kind: 'wait', forMs: readyMs }
+  if (waitMs !== 0 && (isFull || busy !== undefined)) return { kind: 'wait' }
   const found = busy ?? nearest
   if (found !== undefined) return { kind: 'try', option: found.entry.option, seat: seatOf(found), why: 'nearest' }
   return { kind: 'none', retryAfterMs: readyMs === Infinity ? RETRY_AFTER_MS : Math.max(1, Math.ceil(readyMs)) }

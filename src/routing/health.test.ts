@@ -3,11 +3,19 @@
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
 import type { Verdict } from './attempts.ts'
-import type { Alarm, Caps, Fate, HealthParts, Turn } from './health.ts'
+import type { Caps, Fate, HealthParts, Turn } from './health.ts'
 import { Health } from './health.ts'
 
 const evenly = (): number => 0.5
 const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, chance: evenly, ...parts })
+
+function alarmed(): { readonly health: Health; readonly alarms: readonly string[] } {
+  const alarms: string[] = []
+  const onCredentialOff = (): void => void alarms.push('credential_bad')
+  const onQuotaSpent = (): void => void alarms.push('quota_spent')
+  const onWellAgain = (): void => void alarms.push('well_again')
+  return { health: healthOf({ onCredentialOff, onQuotaSpent, onWellAgain }), alarms }
+}
 
 /** One call after another, each over at once. */
 function fail(health: Health, times: number, { atMs = 0, ...fate }: Partial<Fate> & { atMs?: number } = {}): void {
@@ -107,7 +115,7 @@ describe('a breaker', () => {
     expect(health.opensInMs(1, 0)).toBeCloseTo(1_200)
   })
 
-  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])('takes %s for life', verdict => {
+  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])('%s is life', verdict => {
     const health = healthOf()
     fail(health, 4)
     health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
@@ -149,8 +157,7 @@ describe('a limit of the upstream', () => {
   })
 
   test('that is a quota closes for longer, and is told', () => {
-    const alarms: Alarm[] = []
-    const health = healthOf({ alarm: what => void alarms.push(what) })
+    const { health, alarms } = alarmed()
     health.begin(1, 0).end({ verdict: 'quota_spent' }, 0)
     expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['quota_spent', 60_000])
     health.begin(1, 60_000).end({ verdict: 'quota_spent' }, 60_000)
@@ -161,8 +168,7 @@ describe('a limit of the upstream', () => {
 })
 
 test('a refused credential is off, told once, tried each five minutes, and back when it works', () => {
-  const alarms: Alarm[] = []
-  const health = healthOf({ alarm: what => void alarms.push(what) })
+  const { health, alarms } = alarmed()
   const before = health.begin(1, 0)
   const refused = [1, 2].map(() => health.begin(1, 0))
   for (const turn of refused) turn.end({ verdict: 'credential_bad' }, 0)

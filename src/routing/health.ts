@@ -57,14 +57,16 @@ export type Closed = 'credential_bad' | 'broken' | 'rate_limited' | 'quota_spent
 export type Full = 'busy' | 'concurrency_capped' | 'requests_capped' | 'tokens_capped'
 export type Standing = 'open' | Closed | Full
 
-export type Alarm = 'credential_bad' | 'quota_spent' | 'well_again'
-
 export interface HealthParts {
   readonly caps: Caps
   /** From 0 to 1. */
   chance(): number
-  /** Somebody should look at this credential, or need not any more. */
-  alarm?(what: Alarm): void
+  /** Its provider refuses the credential: it is left alone, and somebody should know. */
+  onCredentialOff?(): void
+  /** The same of one that has nothing left to spend. */
+  onQuotaSpent?(): void
+  /** It works again, by itself. */
+  onWellAgain?(): void
 }
 
 /** For whoever wants to see it. */
@@ -95,8 +97,7 @@ const SLOW_FROM = 8
 
 export class Health {
   caps: Caps
-  readonly #chance: () => number
-  readonly #alarm: ((what: Alarm) => void) | undefined
+  readonly #parts: HealthParts
   readonly #turns = new Ring<OneTurn>()
   readonly #broken = new Closing<OneTurn>(BROKEN)
   readonly #credential = new Closing<OneTurn>(CREDENTIAL)
@@ -115,10 +116,9 @@ export class Health {
   #limitedBy: 'rate_limited' | 'quota_spent' = 'rate_limited'
   #lastFailure: { readonly verdict: Verdict; readonly atMs: number } | undefined
 
-  constructor({ caps, chance, alarm }: HealthParts) {
-    this.caps = caps
-    this.#chance = chance
-    this.#alarm = alarm
+  constructor(parts: HealthParts) {
+    this.caps = parts.caps
+    this.#parts = parts
   }
 
   get underWay(): number {
@@ -209,10 +209,10 @@ export class Health {
     this.#noteThere(turn)
     if (this.#credential.isBefore(turn.step)) {
       this.#credential.open()
-      this.#alarm?.('well_again')
+      this.#parts.onWellAgain?.()
     }
     if (this.#limitedTimes === 0 || turn.step <= this.#limitedSinceStep) return
-    if (this.#limitedBy === 'quota_spent') this.#alarm?.('well_again')
+    if (this.#limitedBy === 'quota_spent') this.#parts.onWellAgain?.()
     this.#limitedTimes = 0
     this.#limited.clear()
   }
@@ -267,7 +267,7 @@ export class Health {
     const isNew = !this.#credential.isClosed
     if (!isNew && !this.#credential.isBefore(step)) return
     this.#credential.close(nowMs, { step: this.#steps, spread: this.#spread() })
-    if (isNew) this.#alarm?.('credential_bad')
+    if (isNew) this.#parts.onCredentialOff?.()
   }
 
   #noteLimited({ step }: OneTurn, { verdict, retryAfterMs }: LimitedFate, nowMs: number): void {
@@ -282,7 +282,7 @@ export class Health {
     const [firstMs, mostMs] = isQuota ? [QUOTA_FIRST_MS, bounds.channelClosedMsMax] : [RATE_FIRST_MS, RATE_MOST_MS]
     const doubledMs = Math.min(firstMs * 2 ** (this.#limitedTimes - 1), mostMs) * this.#spread()
     this.#limited.extend(Math.min(retryAfterMs ?? doubledMs, bounds.channelClosedMsMax), nowMs)
-    if (isQuota && isFirst) this.#alarm?.('quota_spent')
+    if (isQuota && isFirst) this.#parts.onQuotaSpent?.()
   }
 
   #reap(nowMs: number): void {
@@ -293,7 +293,7 @@ export class Health {
   }
 
   #spread(): number {
-    return 0.8 + 0.4 * this.#chance()
+    return 0.8 + 0.4 * this.#parts.chance()
   }
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Price } from '../base/price.ts'
 import { Secret } from '../base/secret.ts'
 import { openClient } from '../http/outgoing.ts'
+import type { Road } from '../http/road.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
 import type { Sign, SigningParts } from './signing.ts'
@@ -16,6 +17,8 @@ export interface Channel {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
+  /** How that address is reached; the key goes nowhere else. */
+  readonly road: Road
   /** How each dialect is signed. */
   readonly signs: Readonly<Record<string, Sign>>
   readonly key: Secret
@@ -84,6 +87,7 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       id: `${provider.id}#${index + 1}`,
       providerId: provider.id,
       baseUrl,
+      road: { origin: new URL(baseUrl).origin, permitted: true },
       ...opened,
     }
   })
