@@ -19,8 +19,12 @@ import { BooksReader } from './store/books-reader.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
+import { readCatalogue } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
+import type { Rules } from './store/rules.ts'
+import { RuleBook } from './store/rules-book.ts'
 import { Writer } from './store/writer.ts'
+import type { Catalogue } from './upstreams/catalogue.ts'
 import type { Vault } from './vault/vault.ts'
 import { openVault } from './vault/vault.ts'
 import type { World } from './world.ts'
@@ -30,6 +34,9 @@ const { version } = packageJson
 
 /** A call has its hold long before; a record that is younger is left to the auditor's next look. */
 const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
+
+/** Where built-in providers answer is known only while a gateway runs. */
+const UNKNOWN_URL = 'http://127.0.0.1'
 
 export interface Store {
   readonly folder: DataFolder
@@ -42,9 +49,17 @@ export interface Store {
   readonly bodies: Bodies
   readonly vault: Vault
   readonly seal: Seal
+  /** As they are now. */
+  readonly rules: Rules
+  /** Why those that are written down cannot be used. */
+  readonly rulesProblem: string | undefined
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
+  /** Calls with the rules as they are, and again after each change, once that is durable. */
+  followRules(listener: (rules: Rules) => void): void
+  /** What an operator's words are held against; until then, what the files and the environment say. */
+  useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
 }
 
@@ -86,6 +101,12 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     ...{ writer, reader, seal, days: config.responsesDays, dateMs: world.clock.dateMs },
     onTrouble: detail => log.warn('not kept', { detail }),
   })
+  const rules = new RuleBook({
+    ...{ reader: reader.rules, seal },
+    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+  })
+  rules.renew()
+  let catalogue: Catalogue | undefined
   let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
@@ -100,6 +121,8 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     books,
     audit: watch.audit,
     backUp: watch.backUp,
+    rules,
+    catalogue: () => (catalogue ??= readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)),
   })
   async function close(): Promise<void> {
     await watch.close()
@@ -113,5 +136,13 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
     followPrices: listener => void (onPriceAdded = listener),
+    followRules: listener => rules.follow(listener),
+    useCatalogue: used => void (catalogue = used),
+    get rules() {
+      return rules.current
+    },
+    get rulesProblem() {
+      return rules.problem
+    },
   }
 }

@@ -29,7 +29,7 @@ export interface TaskServiceParts {
   readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
   readonly limitRate: LimitRate
   readonly route: RouteCall
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
   readonly askUpstream: AskUpstream
   readonly log: Log
   readonly everyMs: number
