@@ -11,6 +11,8 @@ export const bounds = {
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
   modelNameCharsMax: 256,
+  /** Names of models of which it is remembered how they are reached. */
+  laneGroupsMax: 10_000,
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
@@ -20,6 +22,9 @@ export const bounds = {
   chunkOverheadBytesMax: 4 * 1024,
   /** Of an answer that nobody reads, before its socket is no longer read either. */
   unreadBytesMax: 256 * 1024,
+  /** To be connected to an upstream, its name looked up, and for its handshake after that. */
+  connectMsMax: 5_000,
+  tlsMsMax: 5_000,
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
@@ -31,6 +36,9 @@ export const bounds = {
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
   callMsMax: 600_000,
+  /** Calls that wait for a free channel, of one group of models. */
+  waitingCallsMax: 100,
+  waitingMsMax: 5_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,

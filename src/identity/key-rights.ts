@@ -1,7 +1,7 @@
 // What a key may use: models by the names that callers use for them, and channels by what is said of them.
 
 import { Refusal } from '../base/errors.ts'
-import { matchesPattern } from '../base/pattern.ts'
+import { matchesGlob } from '../base/glob.ts'
 
 /** Null: whichever. */
 export interface KeyRights {
@@ -15,8 +15,8 @@ export interface KeyRights {
 
 /** Throws for a model that the key may not use. */
 export function checkModel({ allows, denies }: KeyRights, model: string): void {
-  const isAllowed = allows === null || allows.some(pattern => matchesPattern(pattern, model))
-  const isDenied = denies !== null && denies.some(pattern => matchesPattern(pattern, model))
+  const isAllowed = allows === null || allows.some(pattern => matchesGlob(pattern, model))
+  const isDenied = denies !== null && denies.some(pattern => matchesGlob(pattern, model))
   if (!isAllowed || isDenied) throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '../base/clock.ts'
 import type { Price } from '../base/price.ts'
 import { Secret } from '../base/secret.ts'
 import { openClient } from '../http/outgoing.ts'
+import type { Road } from '../http/road.ts'
 import type { Channels, Fleet } from './channels.ts'
 import { nameChannels, openChannels } from './channels.ts'
 import type { Provider } from './provider.ts'
@@ -18,6 +19,8 @@ export interface Channel {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
+  /** How that address is reached; the key goes nowhere else. */
+  readonly road: Road
   /** How each dialect is signed. */
   readonly signs: Readonly<Record<string, Sign>>
   readonly key: Secret
@@ -82,7 +85,8 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    return [key, { id, providerId: provider.id, baseUrl, ...opened }] as const
+    const road = { origin: new URL(baseUrl).origin, permitted: true }
+    return [key, { id, providerId: provider.id, baseUrl, road, ...opened }] as const
   })
   const byKey = new Map<string, Channel>(channels)
   return keys.map(key => byKey.get(key)!)
