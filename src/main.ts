@@ -79,13 +79,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   }
 }
 
-/** What cannot be understood stops the start; what is not there any more is told, and calls that need it are refused. */
+/** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
   const { problem, notes } = checkRules(store.rules, catalogue)
   const unusable = store.rulesProblem ?? problem
   if (unusable !== undefined) throw new ConfigError(unusable)
   for (const note of notes) log.warn('a rule is for what is not there', { note })
-  store.followRules(({ channels }) => catalogue.setRules(channels))
   store.useCatalogue(catalogue)
 }
 

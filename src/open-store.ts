@@ -4,6 +4,7 @@
 import packageJson from '../package.json'
 import { bounds } from './base/bounds.ts'
 import { buildIdMinter } from './base/ids.ts'
+import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
@@ -101,12 +102,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     ...{ writer, reader, seal, days: config.responsesDays, dateMs: world.clock.dateMs },
     onTrouble: detail => log.warn('not kept', { detail }),
   })
-  const rules = new RuleBook({
-    ...{ reader: reader.rules, seal },
-    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
-  })
-  rules.renew()
-  let catalogue: Catalogue | undefined
+  const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
   const operator = buildOperator({
     writer,
@@ -121,8 +117,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     books,
     audit: watch.audit,
     backUp: watch.backUp,
-    rules,
-    catalogue: () => (catalogue ??= readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)),
+    ...{ rules, catalogue },
   })
   async function close(): Promise<void> {
     await watch.close()
@@ -135,9 +130,9 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
+    useCatalogue,
     followPrices: listener => void (onPriceAdded = listener),
     followRules: listener => rules.follow(listener),
-    useCatalogue: used => void (catalogue = used),
     get rules() {
       return rules.current
     },
@@ -145,4 +140,28 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
       return rules.problem
     },
   }
+}
+
+interface RuleParts {
+  readonly reader: Reader
+  readonly seal: Seal
+  readonly log: Log
+}
+
+/** The rules, and the channels that they are for. */
+function openRules(config: Config, { reader, seal, log }: RuleParts) {
+  const rules = new RuleBook({
+    ...{ reader: reader.rules, seal },
+    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+  })
+  rules.renew()
+  let catalogue: Catalogue | undefined
+  function useCatalogue(used: Catalogue): Catalogue {
+    used.setRules(rules.current.channels)
+    return (catalogue = used)
+  }
+  // Before all others: the channels that they look at must be as the rules are.
+  rules.follow(({ channels }) => catalogue?.setRules(channels))
+  const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
+  return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
 }

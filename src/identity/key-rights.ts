@@ -17,7 +17,8 @@ export interface KeyRights {
 export function checkModel({ allows, denies }: KeyRights, model: string): void {
   const isAllowed = allows === null || allows.some(pattern => matchesGlob(pattern, model))
   const isDenied = denies !== null && denies.some(pattern => matchesGlob(pattern, model))
-  if (!isAllowed || isDenied) throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
+  if (isAllowed && !isDenied) return
+  throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }
 
 export const mayUseChannel = ({ requires }: KeyRights, tags: readonly string[]): boolean =>

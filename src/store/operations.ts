@@ -36,10 +36,10 @@ export interface KeySwitches {
 /** Lists with commas between; null: whichever. What is not given stays as it is. */
 export interface KeyLists {
   /** Patterns of names of models. */
-  readonly allows?: string | null
-  readonly denies?: string | null
+  readonly allows?: string | null | undefined
+  readonly denies?: string | null | undefined
   /** Tags that a channel must have. */
-  readonly requires?: string | null
+  readonly requires?: string | null | undefined
 }
 
 /** What is known of a call when it is held. */

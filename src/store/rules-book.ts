@@ -24,6 +24,8 @@ export class RuleBook {
   #written = ''
   #current: Rules = noRules
   #problem: string | undefined
+  /** By what is written: one that has not changed is the same as before, its proxy too. */
+  #channels: ReadonlyMap<string, ChannelRow> = new Map()
 
   constructor(parts: RuleBookParts) {
     this.#parts = parts
@@ -54,7 +56,11 @@ export class RuleBook {
     this.#problem = unreadable && `The route "${unreadable.name}" cannot be read. Take it away: weir routes remove.`
     if (unreadable !== undefined) return
     const routes = rows.routes.map(row => readRoute(row)!)
-    this.#current = { limits: rows.limits, routes, channels: rows.channels.map(row => this.#readChannel(row)) }
+    this.#channels = new Map(rows.channels.map(row => {
+      const text = JSON.stringify(row)
+      return [text, this.#channels.get(text) ?? this.#readChannel(row)]
+    }))
+    this.#current = { limits: rows.limits, routes, channels: [...this.#channels.values()] }
     this.#tell()
   }
 

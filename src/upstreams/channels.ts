@@ -73,7 +73,7 @@ const plain: Omit<ChannelRow, 'channel' | 'tags'> = {
 export function openChannels(fleets: readonly Fleet[]): Channels {
   const byProvider = new Map(fleets.map(fleet => [fleet.providerId, fleet]))
   const everyOne = fleets.flatMap(({ listed }) => [...new Set(listed)])
-  const byId = new Map(everyOne.map(channel => [channel.id, channel]))
+  let byId = new Map(everyOne.map(channel => [channel.id, channel]))
   let rules = new Map<string, ChannelRow>()
   let usable = new Map<string, readonly Channel[]>()
   let revision = 0
@@ -89,15 +89,23 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
       const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
       return [id, { ...row, tags: [...new Set([...byProvider.get(providerId)!.tags, ...row.tags])] }]
     }))
+    byId = new Map(everyOne.map(channel => {
+      const { proxy } = rules.get(channel.id)!
+      const before = byId.get(channel.id)!
+      // Whoever has connections by this road must find it to be the same as before.
+      if (proxy === (before.road.proxy ?? null)) return [channel.id, before]
+      return [channel.id, proxy === null ? channel : { ...channel, road: { ...channel.road, proxy } }]
+    }))
     usable = new Map(fleets.map(({ providerId, listed }) => {
-      return [providerId, [...new Set(listed)].filter(({ id }) => !ruleOf(id).disabled)]
+      const ids = [...new Set(listed.map(({ id }) => id))]
+      return [providerId, ids.filter(id => !ruleOf(id).disabled).map(id => byId.get(id)!)]
     }))
   }
 
   function channelNamed(id: string): Channel | undefined {
     const place = Number(/#([1-9]\d{0,3})$/.exec(id)?.[1])
-    const channel = byId.get(id) ?? byProvider.get(providerOf(id))?.listed[place - 1]
-    return channel === undefined || ruleOf(channel.id).proxyLost ? undefined : channel
+    const name = byId.has(id) ? id : byProvider.get(providerOf(id))?.listed[place - 1]?.id
+    return name === undefined || ruleOf(name).proxyLost ? undefined : byId.get(name)
   }
 
   setRules([])
