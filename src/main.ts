@@ -81,8 +81,8 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
 
 /** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
-  const { problem, notes } = checkRules(store.rules, catalogue)
-  const unusable = store.rulesProblem ?? problem
+  const { problem, notes } = checkRules(store.rules.current, catalogue)
+  const unusable = store.rules.problem ?? problem
   if (unusable !== undefined) throw new ConfigError(unusable)
   for (const note of notes) log.warn('a rule is for what is not there', { note })
   store.useCatalogue(catalogue)

@@ -22,7 +22,6 @@ import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
-import type { Rules } from './store/rules.ts'
 import { RuleBook } from './store/rules-book.ts'
 import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
@@ -50,15 +49,10 @@ export interface Store {
   readonly bodies: Bodies
   readonly vault: Vault
   readonly seal: Seal
-  /** As they are now. */
-  readonly rules: Rules
-  /** Why those that are written down cannot be used. */
-  readonly rulesProblem: string | undefined
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
-  /** Calls with the rules as they are, and again after each change, once that is durable. */
-  followRules(listener: (rules: Rules) => void): void
   /** What an operator's words are held against; until then, what the files and the environment say. */
   useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
@@ -130,15 +124,8 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    useCatalogue,
+    ...{ rules, useCatalogue },
     followPrices: listener => void (onPriceAdded = listener),
-    followRules: listener => rules.follow(listener),
-    get rules() {
-      return rules.current
-    },
-    get rulesProblem() {
-      return rules.problem
-    },
   }
 }
 

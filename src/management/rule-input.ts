@@ -35,7 +35,7 @@ export function patternOf(given: unknown, name: string): string {
   const text = String(given)
   if (isName(text) && !text.includes(',')) return text
   const most = bounds.modelNameCharsMax
-  throw new OperatorError(`${name} must be a name of 1 to ${most} visible characters, in which * stands for any others.`)
+  throw new OperatorError(`${name} must have 1 to ${most} visible characters, in which * stands for any others.`)
 }
 
 /** Null for none, undefined where nothing was given. */

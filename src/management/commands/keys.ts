@@ -86,7 +86,8 @@ function rightsOf(input: Input) {
   }
 }
 
-const listText = (list: readonly string[] | null | undefined): string | null | undefined => list && (list.join() || null)
+const listText = (list: readonly string[] | null | undefined): string | null | undefined =>
+  list && (list.length === 0 ? null : list.join())
 
 /** A name that is misspelt denies nothing. */
 function warningOf(parts: OperatorParts, input: Input): Answer {
