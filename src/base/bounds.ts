@@ -35,6 +35,8 @@ export const bounds = {
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
+  /** Before the same channel is tried again; whoever should wait longer is told so. */
+  retryPauseMsMax: 5_000,
   callMsMax: 600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
