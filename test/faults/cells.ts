@@ -8,6 +8,7 @@ import type { Speaker } from '../dialects/speaking.ts'
 import { callers } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects } from '../dialects/upstreams.ts'
+import { chanceOf } from '../support/chance.ts'
 
 export interface Cell {
   readonly number: number
@@ -47,22 +48,24 @@ const isMeant = ({ fault, stream }: Place): boolean => fault.asks === 'either' |
 /** Whose first content may not leave by itself: nobody asked for it, it comes after an end, or its CR may be a CRLF. */
 const WAITING = /^F28 lines end in CR$|^F32 (finish and usage before the text|a choice that .*|a negative choice)$/
 
-/** Every other two, so that half of the native ones are, and half of the translated. */
-const isGated = ({ fault, stream }: Place, number: number): boolean =>
-  stream && number % 4 < 2 && !WAITING.test(faultName(fault))
+/** Of the others, half. */
+function numbered(places: readonly Place[], chance: () => number = chanceOf(1)): readonly Cell[] {
+  const mayBeGated = ({ fault, stream }: Place): boolean => stream && !WAITING.test(faultName(fault))
+  return places.map((place, number) => ({ ...place, number, gated: mayBeGated(place) && chance() < 0.5 }))
+}
 
-const numbered = (places: readonly Place[]): readonly Cell[] =>
-  places.map((place, number) => ({ ...place, number, gated: isGated(place, number) }))
-
-/** Every fault, every pair of dialects, both forms. */
-export function allCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
-  return numbered(
-    dialects.flatMap(upstream =>
+/** Every fault, every pair of dialects, both forms; the seed says in which order, and which are gated. */
+export function allCells(seed: number, settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
+  const chance = chanceOf(seed)
+  const places = dialects
+    .flatMap(upstream =>
       faultsIn(wireOf(upstream), settings).flatMap(fault =>
         callers.flatMap(caller => [false, true].map(stream => ({ fault, stream, caller, upstream }))),
       ),
-    ).filter(isMeant).filter(({ caller, stream }) => stream || caller !== 'gemini-array'),
-  )
+    )
+    .filter(place => isMeant(place) && (place.stream || place.caller !== 'gemini-array'))
+  const drawn = places.map(place => [chance(), place] as const).sort(([one], [other]) => one - other)
+  return numbered(drawn.map(([, place]) => place), chance)
 }
 
 /** What goes wrong below the dialects goes wrong in the same way whatever is translated above. */

@@ -38,7 +38,8 @@ export interface Ran {
 
 export const keyOf = (dialect: Dialect): string => `sk-canary-${dialect}`
 const keyEnvOf = (dialect: Dialect): string => `UP_${dialect.toUpperCase().replaceAll('-', '_')}_KEY`
-const providerOf = ({ number }: Cell): string => `cell-${number}`
+export const providerOf = ({ number }: Cell): string => `cell-${number}`
+export const modelOf = (cell: Cell): string => `${providerOf(cell)}/echo`
 
 const model = {
   ...{ id: 'echo', contextTokens: 32_768, outputTokensMax: 4_096 },
@@ -66,6 +67,7 @@ export class FaultGateway {
   readonly #requests = new Map<number, ReceivedRequest[]>()
   readonly #ended = new Set<number>()
   readonly #gated = new Set<number>()
+  #latest: Cell | undefined
   readonly #shown = new Map<number, PromiseWithResolvers<void>>()
 
   private constructor(harness: Harness, parts: Parts & { readonly key: string }) {
@@ -83,7 +85,7 @@ export class FaultGateway {
     for (const cell of cells) writeProvider(folder, cell)
     const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
     const harness = await startHarness({
-      world: { attemptTimes },
+      world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE) },
       env: {
         ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0' },
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
@@ -95,9 +97,7 @@ export class FaultGateway {
   }
 
   async run(cell: Cell): Promise<Ran> {
-    const { fault } = cell
-    // Of a socket without a request nobody can tell whose it is: such a cell runs alone.
-    if (fault.by === 'script' && fault.script.starts === 'accept') this.harness.upstream.plan(this.#traced(cell, fault))
+    this.#latest = cell
     const shown = Promise.withResolvers<void>()
     this.#shown.set(cell.number, shown)
     const sinceMs = performance.now()
@@ -112,12 +112,9 @@ export class FaultGateway {
     }
   }
 
-  modelOf(cell: Cell): string {
-    return `${providerOf(cell)}/echo`
-  }
 
   ask(cell: Cell): Caller {
-    const asked = { model: this.modelOf(cell), stream: cell.stream, text: TEXT }
+    const asked = { model: modelOf(cell), stream: cell.stream, text: TEXT }
     return openRaw(this.harness.url, requestOf(cell.caller, this.#key, asked))
   }
 
@@ -161,9 +158,12 @@ export class FaultGateway {
 
   #decide(at: Start, request: ReceivedRequest | undefined): Script | undefined {
     const number = Number(/^\/cell-(\d+)\//.exec(request?.path ?? '')?.[1])
-    const cell = this.#cells.get(number)
-    if (cell === undefined || cell.fault.by !== 'script' || cell.fault.script.starts !== at) return undefined
-    return this.#traced(cell, cell.fault)
+    // Of a socket without a request nobody can tell whose it is: a cell that begins there runs alone.
+    const cell = at === 'accept' ? this.#latest : this.#cells.get(number)
+    if (cell?.fault.by !== 'script') return undefined
+    const { starts } = cell.fault.script
+    const isNow = starts === at || (starts === 'accept' && at === 'head') // on a socket that was there before
+    return isNow ? this.#traced(cell, cell.fault) : undefined
   }
 
   #traced({ number, gated }: Cell, { script }: ScriptedFault): Script {
@@ -196,6 +196,8 @@ interface Parts {
   readonly folder: string
 }
 
+/** Between two attempts on the same channel. */
+const PAUSE_SCALE = 0.02
 const TEXT = 'Say something'
 const CREDIT_USD = '1000000'
 const WAIT_MS = deadlineMs * 2 + 10_000

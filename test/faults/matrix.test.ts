@@ -18,7 +18,7 @@ import { dialects } from '../dialects/upstreams.ts'
 import { until } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
 import { cellName, faultName, isNative, pairwiseCells } from './cells.ts'
-import { FaultGateway } from './gateway.ts'
+import { FaultGateway, modelOf, providerOf } from './gateway.ts'
 import type { Judged } from './judging.ts'
 import { judge } from './judging.ts'
 import type { Runs } from './running.ts'
@@ -117,7 +117,7 @@ test('P8: the SDK that takes an error event for an answer is told of it in a way
   const session = generativeAi.connect(harness.url, await harness.key())
   const upstreams: readonly Dialect[] = ['gemini', 'anthropic-messages']
   for (const upstream of upstreams) {
-    const model = gateway.modelOf(cells.find(cell => cell.upstream === upstream && cell.fault.by === 'script')!)
+    const model = modelOf(cells.find(cell => cell.upstream === upstream && cell.fault.id === 'F33')!)
     for (const way of ['stream', 'helper'] as const) {
       harness.upstream.plan(slowly(errorMidStream(['Hel', 'lo'], { message: 'Overloaded', type: 'overloaded_error' })))
       const asked = session.ask(way, { model, turns: [session.user('x')] })
@@ -138,7 +138,9 @@ describe('afterwards', () => {
     const { harness } = gateway
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
-    expect(harness.logs.filter(line => line.includes('"level":"error"'))).toEqual([])
+    const errors = harness.logs.filter(line => line.includes('"level":"error"')).map(line => JSON.parse(line) as Json)
+    const lockedOut = cells.filter(cell => verdictOn(cell) === 'locked out').map(cell => providerOf(cell))
+    expect(errors.map(({ channel }) => String(channel).split('#')[0]!).sort()).toEqual(lockedOut.sort())
     expect(unhandled.heard).toEqual([])
     // Those that wait in a pool for the next call are good ones; the last of each lane may be there.
     await until(() => gateway.openSockets <= 24, 'what is broken or unfinished is closed')

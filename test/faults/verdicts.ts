@@ -133,6 +133,8 @@ interface Exception {
   readonly fault: string
   readonly stream: boolean
   holds(asked: Asked): boolean
+  /** The same in words. */
+  readonly where: string
   readonly verdict: VerdictName
   readonly why: string
 }
@@ -142,17 +144,20 @@ const isFrom = (...upstreams: readonly Dialect[]) => ({ upstream }: Asked): bool
 /** Where a dialect's own way to end an answer makes a difference. */
 export const exceptions: readonly Exception[] = [
   {
-    ...{ fault: 'F16 Content-Length too short', stream: true, holds: isFrom('openai-responses', 'gemini') },
-    ...{ verdict: 'cut off', why: 'What is missing is the last event, and only that says that the answer is whole.' },
+    ...{ fault: 'F16 Content-Length too short', stream: true, verdict: 'cut off' },
+    ...{ holds: isFrom('openai-responses', 'gemini'), where: 'a stream in openai-responses or gemini' },
+    ...{ why: 'what is missing is its last event, and only that says that it is whole.' },
   },
   {
-    ...{ fault: 'F30 finished, but without terminal event', stream: true, holds: isFrom('openai-responses') },
-    ...{ verdict: 'cut off', why: 'Only the terminal event says that the answer is whole.' },
+    ...{ fault: 'F30 finished, but without terminal event', stream: true, verdict: 'cut off' },
+    ...{ holds: isFrom('openai-responses'), where: 'a stream in openai-responses' },
+    ...{ why: 'only the terminal event says that it is whole.' },
   },
   {
     ...{ fault: 'F32 a negative choice', stream: true, verdict: 'unusable' },
     holds: ({ caller, upstream }) => upstream === 'gemini' && !caller.startsWith('gemini'),
-    why: 'It cannot be said in another dialect.',
+    where: 'from gemini for a caller of another dialect',
+    why: 'it cannot be said in another dialect.',
   },
 ]
 
