@@ -71,30 +71,58 @@ export function allCells(seed: number, settings: Partial<FaultSettings> = smallS
 /** What goes wrong below the dialects goes wrong in the same way whatever is translated above. */
 const BELOW = /^F(1|2|3|4|5|6|7|8|9|10|16|17|18|19|20|21|22|29) /
 
+interface Row {
+  readonly name: string
+  /** Its place in the table. */
+  readonly at: number
+  readonly stream: boolean
+  /** Where it can be committed. */
+  readonly upstreams: readonly Dialect[]
+  faultOf(upstream: Dialect): Fault
+}
+
+/** Every fault in both forms, once for all dialects. */
+function rowsOf(settings: Partial<FaultSettings>): readonly Row[] {
+  const tables = dialects.map(dialect => [dialect, faultsIn(wireOf(dialect), settings)] as const)
+  const names = [...new Set(tables.flatMap(([, faults]) => faults.map(faultName)))]
+  return names.flatMap((name, at) => {
+    const able = new Map(
+      tables.flatMap(([dialect, faults]) =>
+        faults.filter(fault => faultName(fault) === name).map(fault => [dialect, fault] as const),
+      ),
+    )
+    const own = { name, at, upstreams: [...able.keys()], faultOf: (upstream: Dialect) => able.get(upstream)! }
+    return [false, true].map(stream => ({ ...own, stream }))
+  })
+}
+
 /**
  * Every fault in both forms, so that each dialect comes in once and goes out once; which meet which moves on from fault
  * to fault. What is said in a dialect is also said natively in each.
  */
 export function pairwiseCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
-  const tables = new Map(dialects.map(dialect => [dialect, faultsIn(wireOf(dialect), settings)]))
-  const names = [...new Set([...tables.values()].flat().map(faultName))]
   const count = dialects.length
-  return numbered(
-    names.flatMap((name, at) =>
-      [false, true].flatMap(stream =>
-        dialects.flatMap((upstream, place) => {
-          const fault = tables.get(upstream)!.find(one => faultName(one) === name)
-          if (fault === undefined) return []
-          const isBelow = BELOW.test(name)
-          const turn = at + Number(stream)
-          const shift = isBelow ? turn % count : 1 + (turn % (count - 1))
-          const other = dialects[(place + shift) % count]!
-          // The two forms of a stream take turns.
-          const caller: Speaker = other === 'gemini' && stream && at % 2 === 0 ? 'gemini-array' : other
-          const speakers = isBelow ? [caller] : [upstream, caller]
-          return speakers.map(speaker => ({ fault, stream, caller: speaker, upstream }))
-        }),
-      ),
-    ).filter(isMeant),
+  const places = rowsOf(settings).flatMap(({ name, at, stream, upstreams, faultOf }) =>
+    upstreams.flatMap(upstream => {
+      const isBelow = BELOW.test(name)
+      const turn = at + Number(stream)
+      const shift = isBelow ? turn % count : 1 + (turn % (count - 1))
+      const other = dialects[(dialects.indexOf(upstream) + shift) % count]!
+      // The two forms of a stream take turns.
+      const caller: Speaker = other === 'gemini' && stream && at % 2 === 0 ? 'gemini-array' : other
+      const speakers = isBelow ? [caller] : [upstream, caller]
+      return speakers.map(speaker => ({ fault: faultOf(upstream), stream, caller: speaker, upstream }))
+    }),
   )
+  return numbered(places.filter(isMeant))
+}
+
+/** Every fault in both forms, once, each in the next pair of dialects; all that can are gated. */
+export function fallbackCells(settings: Partial<FaultSettings> = smallSettings): readonly Cell[] {
+  const places = rowsOf(settings).map(({ at, stream, upstreams, faultOf }) => {
+    const upstream = upstreams[at % upstreams.length]!
+    const caller = dialects[(at * 2 + Number(stream)) % dialects.length]!
+    return { fault: faultOf(upstream), stream, caller, upstream }
+  })
+  return numbered(places.filter(isMeant), () => 0)
 }

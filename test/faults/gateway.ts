@@ -46,21 +46,23 @@ const model = {
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }
 
-function writeProvider(folder: string, cell: Cell): void {
-  const id = providerOf(cell)
-  const { paths } = spoken[cell.upstream]
+function writeProvider(folder: string, id: string, dialect: Dialect): void {
   const provider = {
     ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', sign: 'bearer', models: [model] },
-    ...{ keyEnv: keyEnvOf(cell.upstream), baseUrlEnv: addressEnvOf(cell), speaks: { [cell.upstream]: paths } },
+    ...{ keyEnv: keyEnvOf(dialect), baseUrlEnv: addressEnvOf(id), speaks: { [dialect]: spoken[dialect].paths } },
   }
   writeFileSync(join(folder, `${id}.json`), JSON.stringify(provider))
 }
 
-const addressEnvOf = ({ number }: Cell): string => `CELL_${number}_URL`
+const addressEnvOf = (id: string): string => `${id.toUpperCase().replaceAll('-', '_')}_URL`
+
+/** A provider that commits no fault. */
+const wellOf = (dialect: Dialect): string => `well-${dialect}`
 
 export class FaultGateway {
   readonly harness: Harness
   readonly #key: string
+  readonly #withSecond: boolean
   readonly #cells: ReadonlyMap<number, Cell>
   readonly #places: readonly FaultyPlace[]
   readonly #folder: string
@@ -73,16 +75,18 @@ export class FaultGateway {
   private constructor(harness: Harness, parts: Parts & { readonly key: string }) {
     this.harness = harness
     this.#key = parts.key
+    this.#withSecond = parts.withSecond
     this.#cells = new Map(parts.cells.map(cell => [cell.number, cell]))
     this.#places = [...parts.places.values()]
     this.#folder = parts.folder
     harness.upstream.decideBy((at, request) => this.#decide(at, request))
   }
 
-  static async start(cells: readonly Cell[]): Promise<FaultGateway> {
+  static async start(cells: readonly Cell[], { withSecond = false }: StartOptions = {}): Promise<FaultGateway> {
     const folder = mkdtempSync(join(tmpdir(), 'weir-faults-'))
     const places = await openPlaces(cells)
-    for (const cell of cells) writeProvider(folder, cell)
+    for (const cell of cells) writeProvider(folder, providerOf(cell), cell.upstream)
+    for (const dialect of dialects) writeProvider(folder, wellOf(dialect), dialect)
     const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
     const harness = await startHarness({
       world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE) },
@@ -90,10 +94,20 @@ export class FaultGateway {
         ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0' },
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
       },
-      upstreamEnv: url => Object.fromEntries(cells.map(cell => [addressEnvOf(cell), addressOf(cell, url, places)])),
+      upstreamEnv: url => Object.fromEntries([
+        ...cells.map(cell => [addressEnvOf(providerOf(cell)), addressOf(cell, url, places)] as const),
+        ...dialects.map(one => [addressEnvOf(wellOf(one)), `${url}/well${spoken[one].base}`] as const),
+      ]),
     })
+    for (const cell of withSecond ? cells : []) {
+      const second = wellOf(dialects[cell.number % dialects.length]!)
+      await harness.gateway.operator['routes-set']!({
+        name: groupOf(cell),
+        members: [modelOf(cell), 'then', `${second}/echo`],
+      })
+    }
     const key = await harness.key({ qpm: 100_000, credit: CREDIT_USD })
-    return new FaultGateway(harness, { cells, places, folder, key })
+    return new FaultGateway(harness, { cells, places, folder, key, withSecond })
   }
 
   async run(cell: Cell): Promise<Ran> {
@@ -114,13 +128,13 @@ export class FaultGateway {
 
 
   ask(cell: Cell): Caller {
-    const asked = { model: modelOf(cell), stream: cell.stream, text: TEXT }
+    const asked = { model: this.#withSecond ? groupOf(cell) : modelOf(cell), stream: cell.stream, text: WELL_TEXT }
     return openRaw(this.harness.url, requestOf(cell.caller, this.#key, asked))
   }
 
   /** Of an upstream that commits no fault. */
   askWell(caller: Speaker, stream: boolean): Caller {
-    const asked = { model: 'openai/gpt-4o-mini', stream, text: TEXT }
+    const asked = { model: 'openai/gpt-4o-mini', stream, text: WELL_TEXT }
     return openRaw(this.harness.url, requestOf(caller, this.#key, asked))
   }
 
@@ -190,7 +204,15 @@ interface Tracing {
   readonly gated: boolean
 }
 
+export interface StartOptions {
+  /** Behind each faulty provider one that answers: a group of both is asked. */
+  readonly withSecond?: boolean
+}
+
+const groupOf = ({ number }: Cell): string => `group-${number}`
+
 interface Parts {
+  readonly withSecond: boolean
   readonly cells: readonly Cell[]
   readonly places: ReadonlyMap<string, FaultyPlace>
   readonly folder: string
@@ -198,7 +220,8 @@ interface Parts {
 
 /** Between two attempts on the same channel. */
 const PAUSE_SCALE = 0.02
-const TEXT = 'Say something'
+/** What is asked, and what is answered where nothing goes wrong. */
+export const WELL_TEXT = 'Say something'
 const CREDIT_USD = '1000000'
 const WAIT_MS = deadlineMs * 2 + 10_000
 
