@@ -130,7 +130,7 @@ export function buildCalls(parts: CallParts) {
 
 /** Where calls may go, and where each goes. */
 function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
-  const { catalogue, prices, world, log, deadlines, attemptsMax } = parts
+  const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
@@ -139,6 +139,12 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
   })
+  store.rules.follow(rules => lanes.setRules(rules))
+  store.followPrices(row => {
+    prices.add(row)
+    lanes.forget()
+  })
+  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
   return { lanes, picking }
 }
 

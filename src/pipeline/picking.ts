@@ -1,8 +1,8 @@
 // Where the next attempt goes: by what routing chooses, when there is a place, and within what may be tried again.
 //
 // An attempt that failed is followed by one on another channel, at once. When there is no other, the same may be tried
-// again after a pause, unless that would be of no use. Only so many calls may be tried again at a time: a provider that
-// is down must not get three times its load.
+// again after a pause, if it has refused the call or never heard of it. Only so many calls may be tried again at a
+// time: a provider that is down must not get three times its load.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
@@ -15,7 +15,7 @@ import type { Choice } from '../routing/choose.ts'
 import { choose } from '../routing/choose.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { conversationName } from './conversation-name.ts'
-import type { Exchange, Route, Way } from './exchange.ts'
+import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import type { Berth } from './lanes.ts'
 
 export interface Picked {
@@ -102,11 +102,11 @@ export class Picking {
     const { pause, chance, nowMs, affinity } = this.#parts
     const { attempts, stop } = exchange
     const last = attempts.at(-1)!
-    if (!PASSING.has(last.verdict)) return undefined
+    if (!mayPass(last)) return undefined
     const waitMs = Math.max(backoffMs(attempts.length, chance()), last.retryAfterMs ?? 0)
     if (waitMs > bounds.retryPauseMsMax) return undefined
     await stop.during(pause(waitMs))
-    const useless = attempts.filter(({ verdict }) => !PASSING.has(verdict))
+    const useless = attempts.filter(tried => !mayPass(tried))
     const choice = this.#chooseNow(route, exchange, { tried: useless, nowMs: nowMs(), chance, affinity })
     return choice.kind === 'try' ? picked(route, choice) : undefined
   }
@@ -144,8 +144,9 @@ interface Now {
 
 const TYPICAL_OUTPUT = 1_024
 
-/** What may be otherwise a moment later. One that was too slow has had its time. */
-const PASSING: ReadonlySet<Verdict> = new Set(['broken', 'rate_limited'])
+/** What may be otherwise a moment later, and costs nothing twice. */
+const mayPass = ({ verdict, again }: Attempt): boolean =>
+  again === true && (verdict === 'broken' || verdict === 'rate_limited')
 
 const picked = ({ ways, options }: Route, { option, seat, why }: Extract<Choice, { kind: 'try' }>): Picked => ({
   way: ways[options.indexOf(option)]!,
