@@ -129,10 +129,18 @@ export const bounds = {
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** What one name may stand for, through how many other names. */
+  routeMembersMax: 32,
+  routeDepthMax: 8,
   /** However long an upstream asks to be left alone. */
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
   turnMsMax: 660_000,
+  /** Conversations of which it is remembered which channel has them, and for how long at most. */
+  conversationsKeptMax: 100_000,
+  conversationKeptMsMax: 3_600_000,
+  /** Names of models whose calls are counted to bound what is tried again. */
+  retryGroupsMax: 10_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
