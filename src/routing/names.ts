@@ -220,3 +220,13 @@ function renumbered(ranked: readonly Ranked[]): readonly MemberRow[] {
   }
   return [...members.values()]
 }
+
+/** Throws an Error whose message is a sentence for the operator. */
+export function checkRoutes(rows: readonly RouteRow[]): void {
+  const byName = new Map(rows.map(row => [row.name, row]))
+  const walk = (name: string, path: readonly string[]): void => {
+    if (path.includes(name)) throw new Error(`These names stand for each other: ${[...path, name].join(', ')}.`)
+    for (const { model } of byName.get(name)?.members ?? []) if (model !== name) walk(model, [...path, name])
+  }
+  for (const { name } of rows) walk(name, [])
+}
