@@ -141,8 +141,7 @@ export const bounds = {
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
-  /** What one name may stand for, through how many other names. */
-  routeMembersMax: 32,
+  /** Names of models on the way from one to a real model. */
   routeDepthMax: 8,
   /** However long an upstream asks to be left alone. */
   channelClosedMsMax: 3_600_000,

@@ -35,14 +35,11 @@ export class Affinity {
   }
 
   recall(name: string, nowMs: number): Kept | undefined {
-    let entry = this.#young.get(name)
-    if (entry === undefined) {
-      entry = this.#old.get(name)
-      if (entry === undefined) return undefined
-      this.#put(name, entry)
-    }
-    if (entry.untilMs <= nowMs) return undefined
+    const young = this.#young.get(name)
+    const entry = young ?? this.#old.get(name)
+    if (entry === undefined || entry.untilMs <= nowMs) return undefined
     entry.untilMs = nowMs + entry.ttlMs
+    if (young === undefined) this.#put(name, entry)
     return entry
   }
 

@@ -151,12 +151,13 @@ function openIn(entry: Entry, choosing: Choosing): readonly PooledSeat[] {
 }
 
 /** Less is better. */
-export function scoreOf({ priceMax }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
+export function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
   const { health } = pooled.seat
   if (policy === 'fastest') return health.expectedMs(nowMs)
-  const load = (1 + health.underWay) / (entry.share * pooled.share)
-  if (policy === 'least_busy') return load
   if (policy === 'weighted') return 0
+  // For its weight; while nothing is under way all are alike.
+  const load = 1 + health.underWay / (entry.share * pooled.share * seats)
+  if (policy === 'least_busy') return load
   const price = priceMax > 0 ? entry.option.price / priceMax : 0
   return load * (NO_TIME_MS + health.expectedMs(nowMs)) * (NO_PRICE + price)
 }

@@ -6,6 +6,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { MemberRow, PolicyName, RouteRow } from '../store/rules.ts'
+import { policyNames } from '../store/rules.ts'
 
 export interface Resolved {
   readonly policy: PolicyName
@@ -24,10 +25,6 @@ export function compileRoutes(rows: readonly RouteRow[]): Names {
   for (const { name } of rows) if (!name.includes('*')) exact.set(name, table.resolve(name)!)
   return { resolve: asked => exact.get(asked) ?? (table.hasPatterns ? table.resolve(asked) : undefined) }
 }
-
-const policies: readonly unknown[] = [
-  ...['balanced', 'weighted', 'least_busy', 'fastest', 'cheapest'],
-] satisfies readonly (PolicyName | string)[]
 
 /** Throws an Error whose message is a sentence for the operator. */
 export function checkRoutes(rows: readonly RouteRow[]): void {
@@ -66,7 +63,9 @@ const VISIBLE = /^[\x21-\x7e]+$/
 function checkRow({ name, policy, members }: RouteRow): void {
   checkText('name', name)
   if (starsIn(name) > 1) throw new Error(`The name ${name} may hold one * only.`)
-  if (!policies.includes(policy)) throw new Error(`The policy of ${name} must be one of ${policies.join(', ')}.`)
+  if (!policyNames.includes(policy)) {
+    throw new Error(`The policy of ${name} must be one of ${policyNames.join(', ')}.`)
+  }
   if (!Array.isArray(members) || members.length === 0) throw new Error(`The name ${name} stands for no model.`)
   const sums = new Map<number, number>()
   for (const { model, priority, weight } of members as readonly MemberRow[]) {
@@ -219,14 +218,4 @@ function renumbered(ranked: readonly Ranked[]): readonly MemberRow[] {
     }
   }
   return [...members.values()]
-}
-
-/** Throws an Error whose message is a sentence for the operator. */
-export function checkRoutes(rows: readonly RouteRow[]): void {
-  const byName = new Map(rows.map(row => [row.name, row]))
-  const walk = (name: string, path: readonly string[]): void => {
-    if (path.includes(name)) throw new Error(`These names stand for each other: ${[...path, name].join(', ')}.`)
-    for (const { model } of byName.get(name)?.members ?? []) if (model !== name) walk(model, [...path, name])
-  }
-  for (const { name } of rows) walk(name, [])
 }
