@@ -242,11 +242,14 @@ function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): voi
   if (isCapped) return
   if (dropped === 'busy') outlook.busy ??= candidate
   // A call that has been tried elsewhere is not sent where it is already known what it would be told.
-  else if ((tried.length === 0 || dropped === 'broken') && opensInMs < outlook.nearestMs) {
+  else if ((tried.length === 0 || !isToldTime(dropped)) && opensInMs < outlook.nearestMs) {
     outlook.nearest = candidate
     outlook.nearestMs = opensInMs
   }
 }
+
+/** The upstream itself has said when, or will say the same again. */
+const isToldTime = (dropped: Dropped): boolean => dropped !== 'broken' && dropped !== 'told_limit'
 
 /** In the order in which they come into question. */
 function* candidatesOf(groups: readonly Group[]): Generator<Candidate> {

@@ -37,7 +37,8 @@ const usable: readonly (readonly [string, number])[] = [
 
 const unusable: readonly string[] = [
   ...['', ' ', '0', '0.0', '-1', '-30', '+5', 'soon', 'NaN', 'Infinity', '1e9', '0x10', '1,5', '10 seconds'],
-  ...['1 s', 's', '5m5', '--', 'null', 'undefined', '1;2', '\u0660\u0661', '9'.repeat(30), `${'1s'.repeat(20)}`, '1s1s1q'],
+  ...['1 s', 's', '5m5', '--', 'null', 'undefined', '1;2', '\u0660\u0661', '9'.repeat(30)],
+  ...['1s'.repeat(20), '1s1s1q'],
   ...[httpDate(NOW), httpDate(NOW - 60_000), '1970-01-01T00:00:00Z'],
   ...['Mon, 99 Foo 2026 99:99:99 GMT', '2026-13-45T99:99'],
 ]
