@@ -76,8 +76,9 @@ export class Picking {
 
   #chooseNow({ options, policy }: Route, exchange: Exchange, { tried, nowMs, chance, affinity }: Now): Choice {
     const { conversation } = exchange
-    const keptOn = conversation && affinity.recall(conversation.name, nowMs)
-    return choose({ options, policy, tried, keptOn, tokens: this.tokensOf(exchange), nowMs, chance })
+    const kept = conversation && affinity.recall(conversation.name, nowMs)
+    const keeping = { keptOn: kept?.channelId, keptModel: kept?.model }
+    return choose({ options, policy, tried, ...keeping, tokens: this.tokensOf(exchange), nowMs, chance })
   }
 
   async #nextInLine(route: Route, exchange: Exchange): Promise<Next> {
@@ -112,9 +113,11 @@ export class Picking {
   }
 
   /** It has answered, so its conversation stays there. */
-  answered({ conversation }: Exchange, { seat }: Picked): void {
+  answered({ conversation }: Exchange, { seat, way }: Picked): void {
     if (conversation === undefined) return
-    this.#parts.affinity.keep(conversation.name, seat.id, { ttlMs: conversation.cacheMs, nowMs: this.#parts.nowMs() })
+    const { affinity, nowMs } = this.#parts
+    const kept = { channelId: seat.id, model: way.option.name }
+    affinity.keep(conversation.name, kept, { ttlMs: conversation.cacheMs, nowMs: nowMs() })
   }
 
   /** A place may be free. */
