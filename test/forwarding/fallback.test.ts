@@ -6,6 +6,7 @@ import { answer, errorMidStream, fail, garbage, jsonAnswer } from '../../src/fak
 import { resetAfterRequest, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
 import { chunk, close, end, gate, script } from '../../src/fake-upstream/script.ts'
+import { channelId } from '../../src/upstreams/channels.ts'
 import type { Harness } from '../support/gateway.ts'
 import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, event, finish, piece, role, sends } from './wire.ts'
@@ -61,7 +62,7 @@ describe('two channels', () => {
       const [record, ...more] = harness.records().slice(records)
       expect(more).toEqual([])
       expect(record).toMatchObject({
-        ...{ outcome: 'completed', status: 200, attempts: 2, channel: 'openai#2' },
+        ...{ outcome: 'completed', status: 200, attempts: 2, channel: channelId('openai', 'second-key') },
         ...{ usage_source: 'reported', cost: 2 * 150 + 600 },
       })
       expect(harness.openHolds()).toBe(0)
@@ -239,14 +240,14 @@ describe('five channels', () => {
     expect(caller.header('x-should-retry')).toBe('false')
     expect(keysSince(harness, before)).toEqual(['k1', 'k2', 'k3'])
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, cost: 0, channel: 'openai#3' })
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, cost: 0, channel: channelId('openai', 'k3') })
   })
 
   test('the third may still answer', async () => {
     harness.upstream.plan(fail(500), fail(429), answer('Hello'))
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, outcome: 'completed', channel: 'openai#3' })
+    expect(harness.records().at(-1)).toMatchObject({ attempts: 3, outcome: 'completed', channel: channelId('openai', 'k3') })
   })
 
   test('a single channel leaves it to the SDK to try again', async () => {
