@@ -103,7 +103,7 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
   }
 
   function channelNamed(id: string): Channel | undefined {
-    const place = Number(/#([1-9]\d{0,3})$/.exec(id)?.[1])
+    const place = Number(/^[^#]+#([1-9]\d{0,3})$/.exec(id)?.[1])
     const name = byId.has(id) ? id : byProvider.get(providerOf(id))?.listed[place - 1]?.id
     return name === undefined || ruleOf(name).proxyLost ? undefined : byId.get(name)
   }
