@@ -14,6 +14,7 @@ const dear = {
   currency: { code: 'CNY', unitsPerUsd: '8' },
 }
 
+const sizes = { contextTokens: 9_000, outputTokensMax: 7_000 }
 const plain = { input: '1', output: '2' }
 
 const file = (id: string, rest: object): { name: string; text: string } => {
@@ -21,7 +22,7 @@ const file = (id: string, rest: object): { name: string; text: string } => {
   return { name: id, text: JSON.stringify({ ...head, speaks: { 'openai-chat': '/chat' }, sign: 'bearer', ...rest }) }
 }
 const files = [
-  file('paid', { models: [{ id: 'dear', price: dear, contextTokens: 9_000, outputTokensMax: 7_000 }, { id: 'plain', price: plain }, { id: 'no' }] }),
+  file('paid', { models: [{ id: 'dear', price: dear, ...sizes }, { id: 'plain', price: plain }, { id: 'no' }] }),
   file('own', { free: true, models: [{ id: 'local', contextTokens: 8_000 }] }),
 ]
 const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })

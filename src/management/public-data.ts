@@ -124,7 +124,7 @@ function listedModel({ id, provider, model }: Offer): ListedModel {
   }
 }
 
-/** The names that an operator gave, but for patterns, each as what it first stands for, with what all of it can hold. */
+/** The names that an operator gave, but for patterns: each as what it first stands for, with what all of it holds. */
 function listedNames(routes: readonly RouteRow[], models: readonly ListedModel[]): readonly ListedModel[] {
   const names = compileRoutes(routes)
   const byId = new Map(models.map(model => [model.id, model]))

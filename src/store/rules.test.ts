@@ -24,8 +24,8 @@ afterEach(() => books.close())
 
 const author = 'ann'
 const limit = (more: Partial<LimitRow> = {}): Omit<LimitRow, 'id'> => ({
-  ...{ resource: 'requests', span: 'minute', amount: 5, keyId: null, accountId: null, tier: null, model: null, per: [] },
-  ...more,
+  ...{ resource: 'requests', span: 'minute', amount: 5, keyId: null, accountId: null, tier: null, model: null },
+  ...{ per: [], ...more },
 })
 const setLimit = (more: Partial<LimitRow> = {}) => books.run.setLimit({ ...limit(more), author })
 const route = (name: string, ...models: readonly string[]): RouteRow => ({

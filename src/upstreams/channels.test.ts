@@ -71,7 +71,7 @@ describe('found', () => {
     for (const key of ['a', 'b', 'c']) expect(channels.channelNamed(of(key))?.id).toBe(of(key))
     const places = ['a', 'b', 'a', 'c'].map((_, at) => channels.channelNamed(`river#${at + 1}`)?.id)
     expect(places).toEqual([of('a'), of('b'), of('a'), of('c')])
-    const strangers = ['river#0', 'river#5', 'river#01', 'river#99999', 'river#', 'river', '', '#1', 'lake#1', 'river#1#1']
+    const strangers = ['river#0', 'river#5', 'river#01', 'river#99999', 'river#', '', '#1', 'lake#1', 'river#1#1']
     for (const id of strangers) expect([id, channels.channelNamed(id)]).toEqual([id, undefined])
   })
 
@@ -115,7 +115,8 @@ describe('what is said of a channel', () => {
     const proxy = new Secret('http://proxy')
     channels.setRules([row(of('a'), { proxy })])
     const first = road('a')
-    expect([first.proxy, first.origin, channels.channelNamed('river#1')!.road]).toEqual([proxy, plain[0]!.origin, first])
+    expect([first.proxy, first.origin]).toEqual([proxy, plain[0]!.origin])
+    expect(channels.channelNamed('river#1')!.road).toBe(first)
     channels.setRules([row(of('a'), { proxy, weight: 7 })])
     expect([road('a') === first, road('b') === plain[1]]).toEqual([true, true])
     const other = new Secret('http://proxy')

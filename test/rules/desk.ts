@@ -35,7 +35,7 @@ const open = { ...pool, id: 'open', name: 'Open', keyEnv: 'OPEN_KEY', baseUrlEnv
 const keys = { BROOK_KEY: 'one,two', POOL_KEY: 'three' }
 
 export function writeProviders(folder: string): void {
-  for (const provider of [brook, pool, open]) writeFileSync(join(folder, `${provider.id}.json`), JSON.stringify(provider))
+  for (const each of [brook, pool, open]) writeFileSync(join(folder, `${each.id}.json`), JSON.stringify(each))
 }
 
 export async function openDesk(): Promise<Desk> {

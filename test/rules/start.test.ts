@@ -114,7 +114,7 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     expect(await status('openai/gpt-4o-mini')).toBe(200)
   })
 
-  test('the key of a proxy: its channel is closed until an operator has mended that, and then open at once', async () => {
+  test('the key of a proxy: its channel is closed until an operator has mended that', async () => {
     await ask('channels-set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
     await stop()
     writeFileSync(join(folder, 'encryption-key'), 'x'.repeat(64))
