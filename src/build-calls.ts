@@ -66,7 +66,7 @@ export function buildCalls(parts: CallParts) {
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
-  const following = buildFollowing({ responses: vault.responses, compacting })
+  const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -135,6 +135,7 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
+  store.rules.follow(rules => lanes.setRules(rules))
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
