@@ -69,7 +69,6 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    store.followPrices(row => prices.add(row))
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })
@@ -127,7 +126,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence, attemptsMax }
   const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
@@ -183,6 +182,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     },
   }
 }
+
+const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
 
 const openLedger = ({ writer }: Store, log: Log): Ledger =>
   buildLedger({

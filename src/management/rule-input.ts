@@ -147,8 +147,7 @@ export function capOf(given: unknown, name: string): number | null | undefined {
 export function proxyOf(given: unknown): Secret | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null
   const text = String(given)
-  const url = text.length <= bounds.proxyUrlCharsMax && VISIBLE.test(text) ? URL.parse(text) : null
-  const isBare = url?.protocol === 'http:' && url.pathname === '/' && !/[?#]/.test(text)
-  if (isBare && url.hostname !== '') return new Secret(text)
+  const isAddress = text.length <= bounds.proxyUrlCharsMax && VISIBLE.test(text) && /^http:\/\/[^/?#]+\/?$/.test(text)
+  if (isAddress && URL.canParse(text)) return new Secret(text)
   throw new OperatorError('--proxy must be none, or an address such as http://name:password@proxy.example.com:3128.')
 }
