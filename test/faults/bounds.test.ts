@@ -15,7 +15,7 @@ const MIB = 1024 * 1024
 let harness: Harness
 let key: string
 beforeAll(async () => {
-  harness = await startHasty({ world: { pause: () => Promise.resolve() } })
+  harness = await startHasty()
   key = await harness.key()
 })
 afterAll(() => harness.stop())
@@ -54,7 +54,7 @@ test.each([200, 400, 500])('a length that lies beside chunks opens no bound (%i)
 }, 20_000)
 
 test('a provider that cannot make up its mind is asked again, and its callers do not notice', async () => {
-  const own = await startHasty({ world: { pause: () => Promise.resolve() } })
+  const own = await startHasty({ world: { pause: () => Promise.resolve() }, env: { WEIR_ATTEMPTS: '3' } })
   try {
     const ownKey = await own.key()
     own.upstream.plan(...flapping())

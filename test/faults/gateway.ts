@@ -91,7 +91,7 @@ export class FaultGateway {
     const harness = await startHarness({
       world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE) },
       env: {
-        ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0' },
+        ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' },
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
       },
       upstreamEnv: url => Object.fromEntries([

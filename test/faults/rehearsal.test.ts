@@ -57,7 +57,8 @@ interface Day {
 async function onSuchADay(upstream: Rehearsed, look: (day: Day) => Promise<void>): Promise<void> {
   const attemptTimes = { firstContentMs: 500, betweenChunksMs: 500 }
   const world = { attemptTimes, pause: () => Promise.resolve() }
-  const harness = await startHarness({ env: { ...upstream.env, WEIR_DRAIN_SECONDS: '0' }, world })
+  const env = { ...upstream.env, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' }
+  const harness = await startHarness({ env, world })
   const key = await harness.key()
   try {
     await look({
