@@ -135,7 +135,6 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
-  store.rules.follow(rules => lanes.setRules(rules))
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
