@@ -1,5 +1,6 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
+import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
 import type { Price } from './base/price.ts'
@@ -29,6 +30,8 @@ import { buildKeeping } from './pipeline/keeping.ts'
 import { buildLearning } from './pipeline/counts/learning.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
+import { Lanes } from './pipeline/lanes.ts'
+import { Picking } from './pipeline/picking.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
@@ -66,15 +69,18 @@ export function buildCalls(parts: CallParts) {
   const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
+  const { lanes, picking } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
+    lanes,
     files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
-    route: buildRoute({ catalogue, prices, dateMs }),
+    route: buildRoute({ lanes, prices, dateMs }),
     following,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
+      picking,
       send: upstreams.send,
       deadlines,
       times: world.attemptTimes,
@@ -96,6 +102,7 @@ export function buildCalls(parts: CallParts) {
       left: exchange => leaving.left(exchange),
       over(exchange) {
         leaving.over(exchange)
+        picking.over(exchange)
         learning.end(exchange)
       },
     },
@@ -111,10 +118,19 @@ export function buildCalls(parts: CallParts) {
   })
   const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
-    ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
+    ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
   return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+}
+
+/** Where calls may go, and where each goes. */
+function buildChoice({ catalogue, prices, world, log }: CallParts): { lanes: Lanes; picking: Picking } {
+  const { clock, chance } = world
+  const onCredentialOff = (channel: string): void =>
+    log.error('a provider refuses this credential: it is left alone', { channel })
+  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
+  return { lanes, picking: new Picking({ attemptsMax: bounds.attemptsPerCallMax, nowMs: clock.nowMs, chance }) }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

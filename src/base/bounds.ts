@@ -11,6 +11,8 @@ export const bounds = {
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
   modelNameCharsMax: 256,
+  /** Names of models of which it is remembered how they are reached. */
+  laneGroupsMax: 10_000,
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
@@ -50,6 +52,9 @@ export const bounds = {
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
   callMsMax: 600_000,
+  /** Calls that wait for a free channel, of one group of models. */
+  waitingCallsMax: 100,
+  waitingMsMax: 5_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,

@@ -39,6 +39,8 @@ export interface HealthParts {
   readonly caps: Caps
   /** From 0 to 1. */
   chance(): number
+  /** Its provider refuses the credential: it is left alone, and somebody should know. */
+  onCredentialOff?(): void
 }
 
 export class Health {
