@@ -24,6 +24,8 @@ import { startFakeUpstream } from './fake-upstream/server.ts'
 import { buildFrontDoor } from './front-door.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
+import type { Client } from './http/outgoing.ts'
+import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
 import { listenText } from './http/text-server.ts'
 import { verifyToken } from './identity/token.ts'
@@ -37,7 +39,7 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { Housekeeping } from './store/housekeeping.ts'
-import type { Catalogue } from './upstreams/catalogue.ts'
+import type { Catalogue, CatalogueParts } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 import { realWorld } from './world.ts'
@@ -67,14 +69,18 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(store, keepHouse(store, config, world))
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
-    const catalogue = readCatalogue(config, demo?.url)
+    const { privateHosts } = config
+    const upstreams = openClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
+    opened.push(upstreams)
+    const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
+    const catalogue = readCatalogue(config, demo?.url, signing)
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
     store.followPrices(row => prices.add(row))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, prices, opened })
+    return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -103,10 +109,11 @@ interface GatewayParts {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Client
   readonly opened: Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
@@ -116,8 +123,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   let draining = false
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
-  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
-  const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
+  const parts = { catalogue, prices, upstreams, ledger: counted, store, underWay, deadlines, world, log, silence }
+  const { settling, counter, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
@@ -156,7 +163,6 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     await settling.close()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     counter.close()
-    upstreams.close()
     await closeAll(opened)
     log.info('stopped')
   }
@@ -203,7 +209,9 @@ function openMetrics({ metrics: at }: Config, { store, world, log, underWay, ope
 
 type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay'> & Pick<GatewayParts, 'opened'>
 
-function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
+type Signing = NonNullable<CatalogueParts['signing']>
+
+function readCatalogue(config: Config, builtInUrl: string | undefined, signing: Signing): Catalogue {
   const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {
     try {
       const names = readdirSync(folder).filter(name => name.endsWith('.json')).sort()
@@ -212,7 +220,8 @@ function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogu
       throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
     }
   })
-  return buildCatalogue({ files, env: config.env, builtInUrl })
+  const { env, privateHosts, proxy } = config
+  return buildCatalogue({ files, env, builtInUrl, privateHosts, proxy, signing })
 }
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */

@@ -3,7 +3,6 @@
 
 import { isIP } from 'node:net'
 import { bounds } from '../base/bounds.ts'
-import type { Secret } from '../base/secret.ts'
 import type { Connection } from './connection.ts'
 import type { Addresses } from './names.ts'
 import type { Socket, SocketOwner } from './socket.ts'
@@ -20,9 +19,15 @@ export interface Place {
   readonly ca?: string | undefined
   /** The addresses of the host, or of the proxy before it: only those that may be reached. */
   find(): Addresses | Promise<Addresses>
-  readonly proxy?: { readonly port: number; readonly tunnel?: Secret } | undefined
+  readonly proxy?: ProxyPlace
   /** How many were given up that the system still tries to connect, because that cannot be called off. */
   readonly givenUp: { count: number }
+}
+
+export interface ProxyPlace {
+  readonly port: number
+  /** What it is told for a tunnel, where one is wanted. */
+  tunnelWords?(): string
 }
 
 export interface DialTimes {
@@ -159,7 +164,8 @@ class Try implements SocketOwner {
 
   begin(address: string): void {
     const { port, proxy } = this.#dial.place
-    const options = { hostname: address, port: proxy?.port ?? port, ...(this.#isDirectTls && { tls: this.#security() }) }
+    const security = this.#isDirectTls && { tls: this.#security() }
+    const options = { hostname: address, port: proxy?.port ?? port, ...security }
     // That it failed is told to connectError, too; here only what fails before there is a socket.
     Bun.connect<SocketOwner>({ ...options, data: this, socket: socketHandlers }).catch((fault: unknown) => {
       this.failed(describeConnectFault(fault))
@@ -208,16 +214,16 @@ class Try implements SocketOwner {
     if (this.#socket !== undefined) return // the same one, now with TLS
     this.#socket = socket
     const { tls, proxy } = this.#dial.place
-    if (proxy?.tunnel !== undefined) return this.#askForTunnel(socket, proxy.tunnel)
+    if (proxy?.tunnelWords !== undefined) return this.#askForTunnel(socket, proxy.tunnelWords())
     this.#dial.answered('')
     if (tls) this.#dial.shakesHands()
     else this.#done(socket)
   }
 
-  #askForTunnel(socket: Socket, words: Secret): void {
+  #askForTunnel(socket: Socket, words: string): void {
     this.#dial.answered('no tunnel of the proxy')
     this.#tunnel = new TunnelAnswer()
-    const bytes = Buffer.from(words.reveal(), 'latin1')
+    const bytes = Buffer.from(words, 'latin1')
     if (socket.write(bytes) < bytes.length) this.#fail('cannot connect: the proxy does not listen')
   }
 

@@ -3,15 +3,14 @@
 
 import { assert } from '../base/assert.ts'
 import { bounds } from '../base/bounds.ts'
-import { Secret } from '../base/secret.ts'
 import type { Line } from './answer.ts'
 import { ConnectionPool } from './connection-pool.ts'
 import type { Place } from './dial.ts'
 import { Door } from './door.ts'
 import type { ClientOptions, OutgoingRequest } from './outgoing.ts'
+import { Proxy } from './proxy.ts'
 import type { Road } from './road.ts'
-import type { Proxy } from './written-address.ts'
-import { hostOf, portOf, readProxy } from './written-address.ts'
+import { hostOf, portOf } from './written-address.ts'
 
 /** An address as far as it is the same for every request to it. */
 export interface Target extends Line {
@@ -61,21 +60,19 @@ export class Targets {
     // What signed the request may only be seen by whom it was given for.
     if (road !== strangersRoad && url.origin !== road.origin) throw new Error('a key goes to no host but its own')
     if (!tls && !road.permitted && !this.#door.lists(hostOf(url))) throw new Error('only private hosts go without TLS')
-    const proxy = road.proxy === undefined ? undefined : readProxy(road.proxy)
+    const proxy = road.proxy && Proxy.read(road.proxy)
     const isForwarded = proxy !== undefined && !tls
-    const named = isForwarded ? url.origin : ''
-    const told = isForwarded ? proxy.authorization.reveal() : ''
     return {
       pool: this.#poolOf(url, road, proxy),
       times: { connectMs: road.connectMs ?? bounds.connectMsMax, tlsMs: road.tlsMs ?? bounds.tlsMsMax },
-      start: `${method} ${named}${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n${told}`,
+      start: isForwarded ? proxy.forwardedStart(method, url) : startOf(method, url),
       isForwarded,
     }
   }
 
   /** Who may reach what another may not, or goes by another proxy, uses none of the other's connections. */
   #poolOf(url: URL, road: Road, proxy: Proxy | undefined): ConnectionPool {
-    const name = `${url.origin} ${road.permitted} ${road.proxy?.reveal() ?? ''}`
+    const name = `${url.origin} ${road.permitted} ${proxy?.digest}`
     let pool = this.#pools.get(name)
     if (pool === undefined) {
       pool = new ConnectionPool(this.#placeOf(url, road, proxy), this.#idleSeconds)
@@ -94,11 +91,13 @@ export class Targets {
     const common = { host, port, tls, ca: this.#options.ca, givenUp: { count: 0 } }
     if (proxy === undefined) return { ...common, find: () => this.#door.addressesOf(host, permitted) }
     const authority = `${url.hostname}:${port}`
-    const words = `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${proxy.authorization.reveal()}\r\n`
     return {
       ...common,
       find: () => this.#door.addressesOf(proxy.host, true),
-      proxy: { port: proxy.port, ...(tls && { tunnel: new Secret(words) }) },
+      proxy: { port: proxy.port, ...(tls && { tunnelWords: () => proxy.tunnelWords(authority) }) },
     }
   }
 }
+
+const startOf = (method: string, { pathname, search, host }: URL): string =>
+  `${method} ${pathname}${search} HTTP/1.1\r\nHost: ${host}\r\n`

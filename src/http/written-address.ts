@@ -1,7 +1,6 @@
-// An address as an operator wrote it, for a channel, a token endpoint or a proxy: what it must be before anything is
-// ever sent there. What is wrong with it is told when it is read, and never with the credentials that it may hold.
+// An address as an operator wrote it, for a channel or where its tokens are fetched: what it must be before anything
+// is ever sent there. What is wrong with it is told when it is read, and never with the credentials that it may hold.
 
-import { Secret } from '../base/secret.ts'
 import type { PrivateHosts } from './private-hosts.ts'
 import type { AddressKind } from './public-address.ts'
 import { kindOfHost } from './public-address.ts'
@@ -19,7 +18,8 @@ export interface WrittenAddress {
   readonly kind: AddressKind | 'unknown'
 }
 
-const NEVER = 'must not be an address at which clouds keep credentials'
+export const neverReached = (): BadAddress =>
+  new BadAddress('must not be an address at which clouds keep credentials')
 
 export function readAddress(text: string): WrittenAddress {
   if (!/^https?:\/\//i.test(text)) throw new BadAddress('must be an http(s) address')
@@ -29,7 +29,7 @@ export function readAddress(text: string): WrittenAddress {
   if (url === null || url.port === '0') throw new BadAddress('must be an http(s) address')
   const host = hostOf(url)
   const kind = kindOfHost(host)
-  if (kind === 'never') throw new BadAddress(NEVER)
+  if (kind === 'never') throw neverReached()
   const base = `${url.origin}${url.pathname}`.replace(/\/+$/, '')
   return { origin: url.origin, base, host, tls: url.protocol === 'https:', kind }
 }
@@ -54,31 +54,3 @@ export function roadTo(address: WrittenAddress, { isOwn, privateHosts }: Permiss
 
 export const isPrivate = ({ kind, host }: WrittenAddress, privateHosts: PrivateHosts): boolean =>
   kind === 'private' || privateHosts.hasName(host)
-
-export interface Proxy {
-  readonly host: string
-  readonly port: number
-  /** The header line that it wants to see, or nothing. */
-  readonly authorization: Secret
-}
-
-/** `http://name:password@host:port`, or without name and password. */
-export function readProxy(written: Secret): Proxy {
-  const text = written.reveal().trim()
-  const url = /^http:\/\/[^\s\\?#]+$/i.test(text) ? URL.parse(text) : null
-  if (url === null || url.pathname !== '/' || url.port === '0') {
-    throw new BadAddress('must be a proxy as http://name:password@host:port')
-  }
-  if (kindOfHost(hostOf(url)) === 'never') throw new BadAddress(NEVER)
-  return { host: hostOf(url), port: portOf(url), authorization: new Secret(authorizationOf(url)) }
-}
-
-function authorizationOf({ username, password }: URL): string {
-  if (username === '' && password === '') return ''
-  try {
-    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-    return `Proxy-Authorization: Basic ${Buffer.from(pair).toString('base64')}\r\n`
-  } catch {
-    throw new BadAddress('must be a proxy whose name and password are percent-encoded')
-  }
-}
