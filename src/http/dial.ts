@@ -145,6 +145,7 @@ class Dial {
 /** Not all of many; of both kinds where there are both, because a machine may have a way to one of them only. */
 function triedOf(addresses: Addresses): Addresses {
   const most = bounds.addressesTriedMax
+  if (addresses.length <= most) return addresses
   const [four, six] = [4, 6].map(family => addresses.filter(address => isIP(address) === family))
   return [...four!.slice(0, most - Math.min(six!.length, most / 2)), ...six!].slice(0, most)
 }

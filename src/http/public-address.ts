@@ -37,9 +37,10 @@ const special6 = rangesOf('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '2
 export function kindOfAddress(address: string): AddressKind {
   if (address.includes('%')) return 'never' // of one link of this machine
   const family = isIP(address)
-  if (family === 0) return 'never'
   if (family === 4) return kindOf4(address)
-  if (never6.check(address, 'ipv6') || wrapped4(address).some(inner => kindOf4(inner) === 'never')) return 'never'
+  const groups = family === 6 ? groupsOf(address) : undefined
+  if (groups === undefined || never6.check(address, 'ipv6')) return 'never'
+  if (wrapped4(groups).some(inner => kindOf4(inner) === 'never')) return 'never'
   return given6.check(address, 'ipv6') && !special6.check(address, 'ipv6') ? 'public' : 'private'
 }
 
@@ -49,8 +50,7 @@ function kindOf4(address: string): AddressKind {
 }
 
 /** The IPv4 addresses that an IPv6 address may lead to, by any of the ways to wrap one. */
-function wrapped4(address: string): readonly string[] {
-  const groups = groupsOf(address)
+function wrapped4(groups: readonly number[]): readonly string[] {
   const [first, second, third] = groups
   const at = (index: number, flip = 0): string => {
     const [high, low] = [groups[index]! ^ flip, groups[index + 1]! ^ flip]
@@ -62,9 +62,11 @@ function wrapped4(address: string): readonly string[] {
   return isNat64 || groups.slice(0, 4).every(group => group === 0) ? [at(6)] : [] // mapped, translated, compatible
 }
 
-/** The eight numbers of an IPv6 address that is well formed. */
-function groupsOf(address: string): readonly number[] {
-  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+/** The eight numbers of an IPv6 address; undefined where parsers do not agree on what they are. */
+function groupsOf(address: string): readonly number[] | undefined {
+  const url = URL.parse(`http://[${address}]`)
+  if (url === null) return undefined
+  const [head = '', tail] = url.hostname.slice(1, -1).split('::')
   const numbers = (text = ''): number[] => (text === '' ? [] : text.split(':').map(group => Number.parseInt(group, 16)))
   const [before, after] = [numbers(head), numbers(tail)]
   return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
