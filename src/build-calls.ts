@@ -1,6 +1,5 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
-import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
 import type { Price } from './base/price.ts'
@@ -11,6 +10,7 @@ import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import type { Client } from './http/outgoing.ts'
 import { RateLimiter } from './limits/gcra.ts'
+import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
 import { buildLimitRate } from './pipeline/20-limit-rate.ts'
@@ -40,6 +40,8 @@ import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
 import { buildUpstreamAsking } from './pipeline/responses/upstream-asking.ts'
 import { buildAskUpstream } from './pipeline/whole-answer.ts'
+import { Affinity } from './routing/affinity.ts'
+import { RetryBudget } from './routing/retry-budget.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -54,6 +56,8 @@ export interface CallParts {
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
+  /** How often a call is tried, at most. */
+  readonly attemptsMax: number
 }
 
 export function buildCalls(parts: CallParts) {
@@ -125,12 +129,17 @@ export function buildCalls(parts: CallParts) {
 }
 
 /** Where calls may go, and where each goes. */
-function buildChoice({ catalogue, prices, world, log }: CallParts): { lanes: Lanes; picking: Picking } {
+function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
+  const { catalogue, prices, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
-  return { lanes, picking: new Picking({ attemptsMax: bounds.attemptsPerCallMax, nowMs: clock.nowMs, chance }) }
+  const picking = new Picking({
+    ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
+    ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
+  })
+  return { lanes, picking }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

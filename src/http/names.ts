@@ -71,7 +71,8 @@ export class Names {
       return addresses
     } catch (fault) {
       known.askAgainMs = this.#nowMs() + bounds.nameRetryMsMin
-      throw fault
+      const { code } = fault as { code?: unknown }
+      throw typeof code === 'string' ? new Error(`its name leads nowhere: ${code}`) : fault
     }
   }
 }
@@ -97,9 +98,5 @@ async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
 }
 
 async function lookUp(name: string): Promise<Addresses> {
-  try {
-    return (await lookup(name, { all: true })).map(({ address }) => address)
-  } catch (fault) {
-    throw new Error(`its name leads nowhere: ${(fault as { code?: string }).code ?? 'for no known reason'}`)
-  }
+  return (await lookup(name, { all: true })).map(({ address }) => address)
 }

@@ -21,15 +21,15 @@ describe('a road', () => {
     roadTo(readAddress(text), { isOwn, privateHosts: hosts(listed) })
 
   test.each([
-    ['https://api.example.com', false, '', false],
-    ['https://api.example.com', true, '', true],
-    ['https://api.example.com', false, 'api.example.com', true],
-    ['http://api.example.com', true, '', true],
-    ['http://ollama:11434', false, 'ollama', true],
-    ['http://127.0.0.1:11434', false, '', true],
-    ['http://localhost:11434', false, '', true],
-    ['https://8.8.8.8', false, '', false],
-  ])('to %s, own: %p, listed: %j, is permitted: %p', (text, isOwn, listed, permitted) => {
+    ['https://api.example.com', { isOwn: false, listed: '' }, false],
+    ['https://api.example.com', { isOwn: true, listed: '' }, true],
+    ['https://api.example.com', { isOwn: false, listed: 'api.example.com' }, true],
+    ['http://api.example.com', { isOwn: true, listed: '' }, true],
+    ['http://ollama:11434', { isOwn: false, listed: 'ollama' }, true],
+    ['http://127.0.0.1:11434', { isOwn: false, listed: '' }, true],
+    ['http://localhost:11434', { isOwn: false, listed: '' }, true],
+    ['https://8.8.8.8', { isOwn: false, listed: '' }, false],
+  ])('to %s with %j is permitted: %p', (text, { isOwn, listed }, permitted) => {
     expect(to(text, isOwn, listed)).toEqual({ origin: text, permitted })
   })
 
@@ -57,7 +57,8 @@ describe('a proxy', () => {
 
   test.each([
     ...['', 'gate:3128', 'https://gate', 'socks5://gate:1080', 'http://gate/path', 'http://gate?x', 'http://gate#x'],
-    ...['http://ga te', 'http://gate:0', 'http://', 'http://%zz:x@gate', 'http://169.254.169.254:3128', 'http://metadata'],
+    ...['http://ga te', 'http://gate:0', 'http://', 'http://%zz:x@gate'],
+    ...['http://169.254.169.254:3128', 'http://metadata', 'http://[fd00:ec2::254]:81'],
   ])('is not %j', text => {
     expect(() => read(text)).toThrow(/^must /)
   })

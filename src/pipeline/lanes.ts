@@ -73,7 +73,6 @@ export class Lanes {
   /** From the next call on; calls under way go on as they began. What is known of a channel's health stays. */
   setRules({ routes, channels }: Pick<Rules, 'routes' | 'channels'>): void {
     this.#names = compileRoutes(routes)
-    this.#parts.catalogue.setProxies(channels)
     this.#rules = new Map(channels.map(row => [row.channel, row]))
     this.#groups = new Map()
     this.#seats = new Map()

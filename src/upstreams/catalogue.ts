@@ -12,6 +12,8 @@ import { noPrivateHosts } from '../http/private-hosts.ts'
 import type { Road } from '../http/road.ts'
 import type { WrittenAddress } from '../http/written-address.ts'
 import { BadAddress, isPrivate, readAddress, roadTo } from '../http/written-address.ts'
+import type { Channels, Fleet } from './channels.ts'
+import { nameChannels, openChannels } from './channels.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
 import type { Sign, SigningParts } from './signing.ts'
@@ -41,66 +43,29 @@ export interface CatalogueParts {
   readonly signing?: Pick<SigningParts, 'send' | 'dateMs'>
 }
 
-export interface ProxyRow {
-  /** The channel's id. */
-  readonly channel: string
-  readonly proxy: string | null
-}
-
-export interface Catalogue {
+export interface Catalogue extends Channels {
   readonly providers: ReadonlyMap<string, Provider>
-  channelsOf(providerId: string): readonly Channel[]
-  /** From now on the proxies of channels that have their own are these. */
-  setProxies(rows: readonly ProxyRow[]): void
   /** Every price that is known, by the name that callers use for its model. */
   prices(): ReadonlyMap<string, Price>
 }
 
 export function buildCatalogue(parts: CatalogueParts): Catalogue {
   const providers = new Map<string, Provider>()
-  const channels = new Map<string, readonly Channel[]>()
-  const exits = new Map<string, Exit>()
+  const fleets = new Map<string, Fleet>()
   const { privateHosts = noPrivateHosts, proxy } = parts
   const signing = parts.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
+  let channels: Channels | undefined
+  const proxyOf = (id: string): Secret | undefined => channels?.channelNamed(id)?.road.proxy
   for (const { name, text } of parts.files) {
     const provider = parseProvider(text, name)
     if (provider.builtIn && parts.builtInUrl === undefined) continue
     // A later folder may replace a provider that we ship.
     providers.set(provider.id, provider)
-    channels.set(
-      provider.id,
-      channelsFromEnvironment(provider, name, { ...parts, signing, privateHosts, proxy, exits }),
-    )
+    const listed = channelsFromEnvironment(provider, name, { ...parts, signing, privateHosts, proxy, proxyOf })
+    fleets.set(provider.id, { providerId: provider.id, tags: provider.tags, listed })
   }
-  return {
-    providers,
-    channelsOf: id => channels.get(id) ?? [],
-    setProxies(rows) {
-      const own = new Map(rows.map(row => [row.channel, row.proxy ?? undefined]))
-      for (const [id, list] of channels) {
-        channels.set(id, list.map(channel => leavingBy(channel, exits.get(channel.id)!, own.get(channel.id))))
-      }
-    },
-    prices: () => pricesOf(providers),
-  }
-}
-
-/** By which proxy a channel is left, with what must be fetched to sign for it. */
-interface Exit {
-  /** Where the channel has none of its own. */
-  readonly usual: Secret | undefined
-  own: string | undefined
-  proxy: Secret | undefined
-}
-
-/** The same channel where nothing changes, so that what is known of its road stays known. */
-function leavingBy(channel: Channel, exit: Exit, own: string | undefined): Channel {
-  if (own === exit.own) return channel
-  const proxy = own === undefined ? exit.usual : new Secret(own)
-  exit.own = own
-  exit.proxy = proxy
-  const { proxy: _before, ...road } = channel.road
-  return { ...channel, road: { ...road, ...(proxy !== undefined && { proxy }) } }
+  channels = openChannels([...fleets.values()])
+  return { ...channels, providers, prices: () => pricesOf(providers) }
 }
 
 function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
@@ -114,35 +79,32 @@ function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string,
 }
 
 interface ChannelParts extends Required<Omit<CatalogueParts, 'files'>> {
-  readonly exits: Map<string, Exit>
+  /** Of the channel of that id, as the rules have it now. */
+  proxyOf(id: string): Secret | undefined
 }
 
 function channelsFromEnvironment(provider: Provider, file: string, parts: ChannelParts): readonly Channel[] {
-  const { env, signing, privateHosts, exits } = parts
+  const { env, signing, privateHosts } = parts
   const found = addressOf(provider, file, parts)
   if (found === undefined) return []
   const { address, isOwn } = found
   const keys = keysOf(provider, env)
   if (keys.length === 0 && provider.keyless && isOwn) keys.push('')
-  return keys.map((key, index) => {
-    const id = `${provider.id}#${index + 1}`
+  const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
+  const channels = [...nameChannels(provider.id, keys)].map(([key, id]) => {
     const road = orSay(found.writtenAt, () => roadTo(address, { isOwn, privateHosts }))
-    const usual = isPrivate(address, privateHosts) ? undefined : parts.proxy
-    const exit: Exit = { usual, own: undefined, proxy: usual }
-    exits.set(id, exit)
     const sign = key === '' ? unsigned(provider.sign) : provider.sign
-    const { origin } = address
-    const opened = openKey(new Secret(key), sign, { ...signing, env, origin, proxy: () => exit.proxy })
+    const bound = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id) }
+    const opened = openKey(new Secret(key), sign, bound)
     if (opened === undefined) {
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    return {
-      ...{ id, providerId: provider.id, baseUrl: address.base },
-      road: { ...road, ...(usual !== undefined && { proxy: usual }) },
-      ...opened,
-    }
+    const reached = { baseUrl: address.base, road: { ...road, ...(proxy !== undefined && { proxy }) } }
+    return [key, { id, providerId: provider.id, ...reached, ...opened }] as const
   })
+  const byKey = new Map<string, Channel>(channels)
+  return keys.map(key => byKey.get(key)!)
 }
 
 interface FoundAddress {
@@ -196,7 +158,7 @@ function keysOf({ keyEnv, sign }: Provider, env: CatalogueParts['env']): string[
   return found === undefined ? [] : [found]
 }
 
-/** Several keys may be given with commas between: each is a channel, tried in this order. JSON is one key. */
+/** Several keys may be given with commas between: each is a channel. JSON is one key. */
 function listOf(value: string | undefined): string[] {
   const text = value?.trim() ?? ''
   if (text.startsWith('{')) return [text]

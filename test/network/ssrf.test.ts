@@ -18,9 +18,8 @@ let peer: Peer
 let asked: string[]
 
 beforeAll(async () => {
-  peer = await startPeer((socket, all) => {
-    if (all.includes('\r\n\r\n')) socket.write('HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 2\r\n\r\n{}')
-  })
+  const answer = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 2\r\n\r\n{}'
+  peer = await startPeer((socket, all) => void (all.includes('\r\n\r\n') && socket.write(answer)))
 })
 afterAll(() => peer.stop())
 beforeEach(() => {
