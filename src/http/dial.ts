@@ -243,7 +243,7 @@ class Try implements SocketOwner {
   shookHands(authorized: boolean, fault: Error | null): void {
     if (this.#isOver) return
     if (authorized && fault === null) this.#done(this.#socket!)
-    else this.#fail(`the certificate was refused: ${fault?.message ?? 'no handshake'}`)
+    else this.#fail(describeTlsFault(fault))
   }
 
   #done(socket: Socket): void {
@@ -263,4 +263,11 @@ class Try implements SocketOwner {
   failed(fault: string): void {
     if (!this.#isGone()) this.#fail(fault)
   }
+}
+
+/** Codes of the system are not about a certificate, but about what came in the place of a handshake. */
+function describeTlsFault(fault: (Error & { readonly code?: string }) | null): string {
+  const said = fault?.message ?? 'no handshake'
+  const isOfSystem = fault === null || /^E(?!RR_)[A-Z]+$/.test(fault.code ?? '')
+  return isOfSystem ? `cannot connect: no TLS: ${said}` : `the certificate was refused: ${said}`
 }
