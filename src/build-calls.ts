@@ -66,7 +66,7 @@ export function buildCalls(parts: CallParts) {
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
-  const following = buildFollowing({ responses: vault.responses, compacting })
+  const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -130,15 +130,22 @@ export function buildCalls(parts: CallParts) {
 
 /** Where calls may go, and where each goes. */
 function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
-  const { catalogue, prices, world, log, deadlines, attemptsMax } = parts
+  const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
+  store.rules.follow(rules => lanes.setRules(rules))
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
   })
+  store.rules.follow(rules => lanes.setRules(rules))
+  store.followPrices(row => {
+    prices.add(row)
+    lanes.forget()
+  })
+  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
   return { lanes, picking }
 }
 

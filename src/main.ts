@@ -75,7 +75,6 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    store.followPrices(row => prices.add(row))
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
@@ -135,7 +134,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const parts = { ...served, underWay, deadlines, world, log, silence, attemptsMax }
   const { settling, counter, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
@@ -190,6 +189,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     },
   }
 }
+
+const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
 
 const openLedger = ({ writer }: Store, log: Log): Ledger =>
   buildLedger({

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Secret } from '../base/secret.ts'
 import { kindOfHost } from './public-address.ts'
-import { BadAddress, hostOf, neverReached, portOf } from './written-address.ts'
+import { BadAddress, hostOf, NeverReached, portOf } from './written-address.ts'
 
 export class Proxy {
   readonly host: string
@@ -16,11 +16,11 @@ export class Proxy {
   /** `http://name:password@host:port`, or without name and password. */
   static read(written: Secret): Proxy {
     const text = written.reveal().trim()
-    const url = /^http:\/\/[^\s\\?#]+$/i.test(text) ? URL.parse(text) : null
+    const url = /^http:\/\/[\x21-\x7e]+$/i.test(text) && !/[\\?#]/.test(text) ? URL.parse(text) : null
     if (url === null || url.pathname !== '/' || url.port === '0') {
       throw new BadAddress('must be a proxy as http://name:password@host:port')
     }
-    if (kindOfHost(hostOf(url)) === 'never') throw neverReached()
+    if (kindOfHost(hostOf(url)) === 'never') throw new NeverReached()
     return new Proxy(url)
   }
 

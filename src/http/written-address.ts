@@ -18,8 +18,11 @@ export interface WrittenAddress {
   readonly kind: AddressKind | 'unknown'
 }
 
-export const neverReached = (): BadAddress =>
-  new BadAddress('must not be an address at which clouds keep credentials')
+export class NeverReached extends BadAddress {
+  constructor() {
+    super('must not be an address at which clouds keep credentials')
+  }
+}
 
 export function readAddress(text: string): WrittenAddress {
   if (!/^https?:\/\//i.test(text)) throw new BadAddress('must be an http(s) address')
@@ -29,7 +32,7 @@ export function readAddress(text: string): WrittenAddress {
   if (url === null || url.port === '0') throw new BadAddress('must be an http(s) address')
   const host = hostOf(url)
   const kind = kindOfHost(host)
-  if (kind === 'never') throw neverReached()
+  if (kind === 'never') throw new NeverReached()
   const base = `${url.origin}${url.pathname}`.replace(/\/+$/, '')
   return { origin: url.origin, base, host, tls: url.protocol === 'https:', kind }
 }

@@ -4,7 +4,7 @@
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
 import { Proxy } from '../http/proxy.ts'
-import { BadAddress } from '../http/written-address.ts'
+import { BadAddress, NeverReached } from '../http/written-address.ts'
 import type { LimitRow, LimitScope, MemberRow, PolicyName } from '../store/rules.ts'
 import { limitScopes, policyNames } from '../store/rules.ts'
 import { isTag } from '../upstreams/provider.ts'
@@ -155,6 +155,8 @@ export function proxyOf(given: unknown): Secret | null | undefined {
     Proxy.read(proxy)
     return proxy
   } catch (fault) {
-    throw fault instanceof BadAddress ? new OperatorError(`--proxy ${fault.message}, or none.`) : fault
+    if (fault instanceof NeverReached) throw new OperatorError(`--proxy ${fault.message}.`)
+    if (!(fault instanceof BadAddress)) throw fault
   }
+  throw new OperatorError('--proxy must be none, or an address such as http://name:password@proxy.example.com:3128.')
 }
