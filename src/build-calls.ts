@@ -8,7 +8,7 @@ import type { PriceBook } from './billing/price-book.ts'
 import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
-import { openClient } from './http/outgoing.ts'
+import type { Client } from './http/outgoing.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
@@ -50,6 +50,7 @@ export interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Pick<Client, 'send'>
   readonly store: Store
   readonly underWay: UnderWay
   readonly deadlines: Deadlines
@@ -60,9 +61,8 @@ export interface CallParts {
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { catalogue, prices, upstreams, ledger, store, underWay, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
@@ -125,7 +125,7 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  return { settling, counter, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** Where calls may go, and where each goes. */

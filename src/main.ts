@@ -22,6 +22,8 @@ import { startFakeUpstream } from './fake-upstream/server.ts'
 import { buildFrontDoor } from './front-door.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
+import type { Client } from './http/outgoing.ts'
+import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
 import { listenText } from './http/text-server.ts'
 import { verifyToken } from './identity/token.ts'
@@ -64,14 +66,18 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(store, keepHouse(store, config, world))
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
-    const catalogue = readCatalogue(config, demo?.url)
+    const { privateHosts } = config
+    const upstreams = openClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
+    opened.push(upstreams)
+    const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
+    const catalogue = readCatalogue(config, demo?.url, signing)
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, prices, opened })
+    return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -109,10 +115,11 @@ interface GatewayParts {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Client
   readonly opened: Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
@@ -123,8 +130,9 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const attemptsMax = config.attempts
-  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence, attemptsMax }
-  const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
+  const served = { catalogue, prices, upstreams, ledger: counted, store }
+  const parts = { ...served, underWay, deadlines, world, log, silence, attemptsMax }
+  const { settling, counter, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
@@ -163,7 +171,6 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     await settling.close()
     if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
     counter.close()
-    upstreams.close()
     await closeAll(opened)
     log.info('stopped')
   }

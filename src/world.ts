@@ -5,6 +5,7 @@ import { systemClock } from './base/clock.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
+import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import { defaultAttemptTimes } from './pipeline/attempt.ts'
@@ -12,6 +13,8 @@ import { defaultAttemptTimes } from './pipeline/attempt.ts'
 export interface World {
   readonly clock: Clock
   readonly attemptTimes: AttemptTimes
+  /** How upstreams are found and trusted; what the settings say stands. */
+  readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How what callers name by an address is fetched. */
   readonly media?: GuardedFetchOptions
   /** Else as the settings say. */

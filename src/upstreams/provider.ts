@@ -5,6 +5,7 @@ import type { Price } from '../base/price.ts'
 import { isOfNothing, parsePrice } from '../base/price.ts'
 import type { Traits } from '../base/traits.ts'
 import { noTraits } from '../base/traits.ts'
+import { readAddress } from '../http/written-address.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isWayToSign } from './signing.ts'
@@ -125,7 +126,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
-  if (!isAddress(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  checkAddress(baseUrl, fail)
   const free = flag('free')
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
@@ -152,8 +153,16 @@ function readProvider(json: Json, fail: Fail): Provider {
 }
 
 /** Variables may stand in it, in braces. */
-const isAddress = (text: string): boolean =>
-  /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
+function checkAddress(text: string, fail: Fail): void {
+  const filled = text.replace(/\{[A-Z][A-Z0-9_]*\}/g, 'x')
+  if (/[{}]/.test(filled)) fail('"baseUrl" may hold variables such as {AWS_REGION}, and no other braces')
+  if (filled.endsWith('/')) fail('"baseUrl" must be without a trailing slash')
+  try {
+    readAddress(filled)
+  } catch (fault) {
+    fail(`"baseUrl" ${(fault as Error).message}`)
+  }
+}
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
   const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses']
