@@ -170,7 +170,9 @@ function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: 
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
-  const upstream = wordsFor(exchange, scrubbed(error, channel))
+  // Whatever it would have been as an answer of its own: it is one that broke off.
+  const { status } = errorRows.upstream_failed
+  const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
   return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream })
 }
 
