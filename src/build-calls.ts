@@ -9,6 +9,7 @@ import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
+import type { Gate } from './limits/gate.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
@@ -47,13 +48,14 @@ export interface CallParts {
   readonly prices: PriceBook
   readonly store: Store
   readonly underWay: UnderWay
+  readonly gate: Gate
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { catalogue, prices, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
   const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
@@ -91,7 +93,7 @@ export function buildCalls(parts: CallParts) {
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
   const runCall = buildPipeline({
-    ...{ stages, answering, background, underWay, nowMs, dateMs },
+    ...{ stages, answering, background, underWay, gate, nowMs, dateMs },
     leaving: {
       left: exchange => leaving.left(exchange),
       over(exchange) {
@@ -114,7 +116,12 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  const relieve = (): void => {
+    upstreams.close()
+    store.keys.forget()
+    vault.reasoning.shrink()
+  }
+  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files, relieve }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

@@ -9,6 +9,7 @@ import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
+import type { Lease } from '../limits/gate.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
@@ -144,6 +145,8 @@ export interface Exchange {
   renaming?: Renaming
   /** It goes on in the background, whether its caller is there or not. */
   detached?: boolean
+  /** Its place among the calls under way; given back when it is closed. */
+  lease?: Lease
   permit?: Permit
   route?: Route
   hold?: Hold
