@@ -56,7 +56,7 @@ export interface Gateway {
   readonly underWay: number
   /** No start before this one has made the first key. */
   readonly firstStart: boolean
-  /** After the delay takes no more calls, lets all end, ends the rest after the window, closes. Asked again, hurries. */
+  /** After the delay takes no more calls, lets all end, ends the rest after its window, closes. Again: hurries. */
   drain(delayMs?: number): Promise<void>
 }
 

@@ -4,6 +4,7 @@
 // by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
 
 import type { Brand } from '../base/brand.ts'
+import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
@@ -107,6 +108,12 @@ export interface Exchange {
   meter: Meter
   /** Stops the call: the caller left, or the gateway must end it. */
   readonly stop: Stop<StopReason>
+  /** The caller left, and the call goes on to its end without it. */
+  readonly alone: Stop<StopReason>
+  /** When that ends, too. */
+  untilAlone?: Deadline
+  /** Closed; whether its caller is there does not matter any more. */
+  isOver?: boolean
   /** Where the caller is, for the log. */
   address(): string
   /** Closes the caller's connection, for a caller that does not read. */
@@ -177,3 +184,6 @@ export function lossesOf({ translation, vectors }: Exchange): readonly string[] 
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
+
+/** It goes on without its caller, who cannot ask for its answer again: only what it costs is still of interest. */
+export const isForNobody = ({ alone, claim }: Exchange): boolean => alone.reason !== undefined && claim === undefined

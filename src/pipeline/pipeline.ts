@@ -167,6 +167,7 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     mayHold: false,
     meter: freshMeter(),
     stop: new Stop(),
+    alone: new Stop(),
     address: () => ingress.address(),
     cut: () => ingress.cut(),
     handOver: () => ingress.done(),
