@@ -178,7 +178,7 @@ function openGate(config: Config, { store, world, log, relieve }: GateWorld): Ga
     nowMs: world.clock.nowMs,
     lateMs: world.lateMs,
     read: () => ({ memory: world.memoryBytes() / bytesMax, ledgerMs: store.writer.ageMs }),
-    onLevel: pressed => log.warn('overload', { ...pressed }),
+    onLevel: ({ level, ...readings }) => log.warn('overload', { overload: level, ...readings }),
     relieve() {
       relieve()
       // A gateway that refuses all calls makes no garbage, and would not collect what it has.

@@ -1,6 +1,6 @@
 // What it means that a caller left: the call is stopped. It goes on to its end without its caller, within bounds, where
-// that is of use: with an idempotency key, so that the caller can come again and find a whole answer; and at an upstream
-// that bills all of it anyway, so that what it reports in the end is what the caller pays.
+// that is of use: with an idempotency key, so that the caller can come again and find a whole answer; and where the
+// upstream bills all of it anyway, so that what it reports in the end is what the caller pays.
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'

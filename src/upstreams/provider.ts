@@ -20,8 +20,8 @@ export interface Capabilities {
   /** Keeps its answers in the Responses dialects, to be asked for and gone on from. Default false. */
   readonly keepsResponses: boolean
   /**
-   * Bills all of an answer whose caller hung up, as it goes on making it. Then a call goes on without its caller, within
-   * bounds, to its reported usage. Default false.
+   * Bills all of an answer when it is hung up on, as it goes on making it. Then a call goes on without its caller,
+   * within bounds, to its reported usage. Default false.
    */
   readonly billsWhenLeft: boolean
 }
