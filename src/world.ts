@@ -30,6 +30,8 @@ export interface World {
   memoryBytes(): number
   /** From 0 to 1, for waits that must not fall together. */
   chance(): number
+  /** Resolves after so many milliseconds. */
+  pause(ms: number): Promise<void>
   writeLog(line: string): void
   /** The ledger's thread is gone: nothing can be promised any more. */
   onLedgerLost(detail: string): void
@@ -44,6 +46,7 @@ export const realWorld: World = {
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   memoryBytes: () => process.memoryUsage.rss(),
   chance: Math.random,
+  pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),
 }

@@ -11,6 +11,8 @@ export const bounds = {
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
   modelNameCharsMax: 256,
+  /** Names of models of which it is remembered how they are reached. */
+  laneGroupsMax: 10_000,
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
@@ -20,6 +22,9 @@ export const bounds = {
   chunkOverheadBytesMax: 4 * 1024,
   /** Of an answer that nobody reads, before its socket is no longer read either. */
   unreadBytesMax: 256 * 1024,
+  /** To be connected to an upstream, its name looked up, and for its handshake after that. */
+  connectMsMax: 5_000,
+  tlsMsMax: 5_000,
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
@@ -30,6 +35,8 @@ export const bounds = {
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
+  /** Before the same channel is tried again; whoever should wait longer is told so. */
+  retryPauseMsMax: 5_000,
   callMsMax: 600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
@@ -41,6 +48,18 @@ export const bounds = {
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
   qpmMax: 100_000,
+  /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
+  limitRulesMax: 10_000,
+  modelRoutesMax: 1_000,
+  routeMembersMax: 32,
+  channelRulesMax: 2_000,
+  weightMax: 1_000_000,
+  priorityMax: 1_000,
+  channelCapMax: 1_000_000_000,
+  proxyUrlCharsMax: 1_000,
+  /** Of one key or one channel. */
+  tagsMax: 20,
+  keyPatternsMax: 50,
   ledgerQueueMax: 10_000,
   ledgerBatchMax: 256,
   /** How long the oldest operation may wait before new calls are refused. */
@@ -122,8 +141,13 @@ export const bounds = {
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** However long an upstream asks to be left alone. */
+  channelClosedMsMax: 3_600_000,
+  /** An attempt whose end nobody told is over by then. */
+  turnMsMax: 660_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
+assert(bounds.callMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

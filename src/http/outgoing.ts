@@ -10,6 +10,7 @@ import type { Stop } from '../base/stop.ts'
 import { Answer } from './answer.ts'
 import { saidCharsMax } from './connection.ts'
 import { ConnectionPool } from './connection-pool.ts'
+import type { Road } from './road.ts'
 
 export interface OutgoingRequest {
   /** POST if not given, as all our calls are. */
@@ -17,6 +18,8 @@ export interface OutgoingRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
+  /** That of the channel whose key is in it; without one only public hosts are reached, by https. */
+  readonly road?: Road
   /** Called when its first bytes are about to leave: until then nobody has seen anything of it. */
   readonly onSend?: () => void
 }

@@ -5,6 +5,8 @@ import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
+import type { ToldLimit } from '../routing/health.ts'
+import { readToldLimits } from '../routing/told-limits.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
 import { bodyHash } from './body-hash.ts'
@@ -33,8 +35,18 @@ export const defaultAttemptTimes: AttemptTimes = {
   betweenChunksMs: bounds.betweenChunksMsMax,
 }
 
+/** What the head of an answer told besides. */
+export interface Heard {
+  told?: readonly ToldLimit[] | undefined
+}
+
+interface Trying extends Meeting {
+  readonly heard: Heard
+}
+
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
-export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Meeting): Promise<Opened> {
+export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Opened> {
+  const { hold, exchange, channel, heard } = meeting
   const { timings } = exchange
   const { firstContentMs, wholeMs } = parts.times
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
@@ -53,6 +65,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
     const sent = parts.send({ ...request, onSend }, watch.stop)
     noteBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
+    heard.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)

@@ -39,6 +39,13 @@ export interface Protocol extends ErrorDialect {
   readCall(body: Buffer, asked: Asked): Call
   /** The request for an upstream of this same dialect. */
   writeCall(call: Call, target: CallTarget): Uint8Array
+  /**
+   * Names the conversation that a call is a turn of, as a short text: its turns have the same, others hardly ever.
+   * `json` is a call's that `readCall` took.
+   */
+  begins?(json: Call['json']): string
+  /** For how long the caller wants its prompt cached, where it says. */
+  cacheMs?(json: Call['json']): number | undefined
   /** Undefined for what is not an answer of this dialect at all. */
   readAnswer(body: Buffer): AnswerReading | undefined
   /** For calls whose stream is not one of server-sent events. */

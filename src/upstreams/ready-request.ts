@@ -1,6 +1,7 @@
 // The last thing that happens to a request before it is sent, whatever it is for: its provider's quirks, then its
 // signature, which nothing may change any more.
 
+import type { Road } from '../http/road.ts'
 import type { Channel } from './catalogue.ts'
 import type { Provider } from './provider.ts'
 import type { QuirkyRequest } from './quirks.ts'
@@ -10,17 +11,21 @@ import { signRequest } from './signing.ts'
 /** Where a request goes, and in which dialect. */
 export interface Destination {
   readonly provider: Pick<Provider, 'quirks'>
-  readonly channel: Pick<Channel, 'id' | 'signs'>
+  readonly channel: Pick<Channel, 'id' | 'road' | 'signs'>
   readonly dialect: string
 }
+
+/** Signed, and bound to where its signature may go. */
+export type Ready<Request> = Request & { readonly road: Road }
 
 /** At once, unless something must be fetched to sign it; rejects when that fails. */
 export function readyRequest<Request extends QuirkyRequest>(
   request: Request,
   { provider, channel, dialect }: Destination,
-): Request | Promise<Request> {
+): Ready<Request> | Promise<Ready<Request>> {
   const ready = applyQuirks(provider, request)
   const signature = signRequest(channel, dialect, ready)
-  const signed = (headers: Request['headers']): Request => ({ ...ready, headers: { ...ready.headers, ...headers } })
+  const { road } = channel
+  const signed = (headers: Request['headers']) => ({ ...ready, road, headers: { ...ready.headers, ...headers } })
   return signature instanceof Promise ? signature.then(signed) : signed(signature)
 }

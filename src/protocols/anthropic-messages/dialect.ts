@@ -1,6 +1,7 @@
 // The Anthropic Messages dialect.
 
 import type { Protocol } from '../protocol.ts'
+import { begins, cacheMs } from './begins.ts'
 import { codec } from './codec.ts'
 import { writeError } from './errors.ts'
 import { passes, readCall, writeCall } from './request.ts'
@@ -16,6 +17,8 @@ export const anthropicMessages = {
   headers: { 'anthropic-version': defaultVersion },
   readCall,
   writeCall,
+  begins,
+  cacheMs,
   readAnswer,
   readFrame,
   writeError,

@@ -3,9 +3,11 @@
 
 import type { UsageReport } from '../../base/usage.ts'
 import { writeError } from '../ark/errors.ts'
+import { beginningText } from '../beginning.ts'
 import type { AnswerReading, FrameReading } from '../call.ts'
 import { missing } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import { begins } from '../openai-chat/begins.ts'
 import { readCall as readChat, writeCall } from '../openai-chat/request.ts'
 import { readAnswer as readChatAnswer } from '../openai-chat/response.ts'
 import { readFrame as readChatFrame } from '../openai-chat/stream.ts'
@@ -13,7 +15,7 @@ import { readUsage } from '../openai-chat/usage.ts'
 import type { Protocol } from '../protocol.ts'
 import { parseAnswer } from '../side-call.ts'
 
-const base = { lastEvent: 'data: [DONE]\n\n', writeCall, writeError } as const
+const base = { lastEvent: 'data: [DONE]\n\n', writeCall, begins, writeError } as const
 
 export const bots: Protocol = {
   ...base,
@@ -61,6 +63,7 @@ export const contextChat: Protocol = {
     if (typeof call.json.context_id !== 'string') throw missing('context_id')
     return { ...call, dialect: 'ark-context-chat', textOnly: false }
   },
+  begins: json => beginningText({ key: json.context_id, system: undefined, first: undefined }),
   readAnswer: readChatAnswer,
   readFrame: readChatFrame,
 }

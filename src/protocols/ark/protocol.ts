@@ -1,6 +1,7 @@
 // Volcengine Ark's chat: OpenAI's, without what OpenAI added later, with thinking as a switch, and with the state of
 // thoughts in its messages. Its errors are its own.
 
+import { begins, cacheMs } from '../openai-chat/begins.ts'
 import { buildCodec } from '../openai-chat/codec.ts'
 import type { Flavour } from '../openai-chat/flavour.ts'
 import { readChatCall, writeChatCall } from '../openai-chat/request.ts'
@@ -39,6 +40,8 @@ export const ark = {
   passes: PASSES,
   readCall: body => readChatCall(body, arkChat),
   writeCall: (call, target) => writeChatCall(call, target, arkChat),
+  begins,
+  cacheMs,
   readAnswer,
   readFrame,
   writeError,

@@ -1,6 +1,7 @@
 // The Gemini dialect.
 
 import type { Protocol } from '../protocol.ts'
+import { begins, cacheMs } from './begins.ts'
 import { writeError } from './errors.ts'
 import { openFraming } from './framing.ts'
 import { needsInline } from './media.ts'
@@ -20,6 +21,8 @@ export const gemini = {
   capName: 'maxOutputTokens',
   readCall,
   writeCall,
+  begins,
+  cacheMs,
   readAnswer,
   openFraming,
   readFrame,

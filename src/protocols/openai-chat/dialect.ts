@@ -1,6 +1,7 @@
 // The chat dialect of OpenAI.
 
 import type { Protocol } from '../protocol.ts'
+import { begins, cacheMs } from './begins.ts'
 import { buildCodec } from './codec.ts'
 import { writeError } from './errors.ts'
 import { openaiChat as flavour } from './flavour.ts'
@@ -13,6 +14,8 @@ export const openaiChat = {
   lastEvent: 'data: [DONE]\n\n',
   readCall,
   writeCall,
+  begins,
+  cacheMs,
   readAnswer,
   readFrame,
   writeError,

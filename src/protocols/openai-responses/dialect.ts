@@ -2,6 +2,7 @@
 
 import type { SpokenError } from '../../base/errors.ts'
 import type { Codec, Protocol, WrittenError } from '../protocol.ts'
+import { begins, cacheMs } from './begins.ts'
 import { openReader } from './event-reader.ts'
 import { openWriter } from './event-writer.ts'
 import type { Flavour } from './flavour.ts'
@@ -30,6 +31,8 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     passes,
     readCall: body => readCall(body, flavour),
     writeCall,
+    begins,
+    cacheMs,
     readAnswer,
     readFrame,
     writeError,

@@ -1,0 +1,21 @@
+// Which conversation a message is a turn of, and for how long its prompt is to be cached.
+
+import { beginningText, firstMessages, listOf, longer, markMs, markedMessagesMs, markedMs } from '../beginning.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+
+/** Claude Code names its session in the user: `…_session_<uuid>`, or JSON with a `session_id`. */
+const SESSION = /session_(?:id"\s*:\s*")?([0-9a-f-]{16,64})/
+const USER_CHARS_MAX = 512
+
+export function begins(json: Json): string {
+  const { user_id: user } = isObject(json.metadata) ? json.metadata : {}
+  const session = typeof user === 'string' ? SESSION.exec(user.slice(0, USER_CHARS_MAX))?.[1] : undefined
+  const { system, first } = firstMessages(json.messages, ['system'])
+  return beginningText({ key: session, user, tools: listOf(json.tools), system: [json.system, system], first })
+}
+
+export function cacheMs(json: Json): number | undefined {
+  const beside = longer(markMs(json), longer(markedMs(json.tools), markedMs(json.system)))
+  return longer(beside, markedMessagesMs(json.messages))
+}

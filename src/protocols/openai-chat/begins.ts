@@ -1,0 +1,18 @@
+// Which conversation a chat is a turn of, and for how long its prompt is to be cached.
+
+import { askedMs, beginningText, firstMessages, listOf, longer, markedMessagesMs, markedMs } from '../beginning.ts'
+import type { Json } from '../checks.ts'
+
+const systemRoles = ['system', 'developer']
+
+export function begins(json: Json): string {
+  return beginningText({
+    key: json.prompt_cache_key,
+    user: json.safety_identifier ?? json.user,
+    tools: listOf(json.tools) ?? listOf(json.functions),
+    ...firstMessages(json.messages, systemRoles),
+  })
+}
+
+export const cacheMs = (json: Json): number | undefined =>
+  longer(longer(askedMs(json), markedMs(json.tools)), markedMessagesMs(json.messages))

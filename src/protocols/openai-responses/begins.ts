@@ -1,0 +1,21 @@
+// Which conversation a response is a turn of, and for how long its prompt is to be cached.
+
+import { askedMs, beginningText, firstMessages, listOf, longer, markedMessagesMs } from '../beginning.ts'
+import type { Json } from '../checks.ts'
+import { isObject } from '../json-object.ts'
+
+const systemRoles = ['system', 'developer']
+
+export function begins(json: Json): string {
+  const { conversation, input, instructions, prompt } = json
+  const said = typeof input === 'string' ? { system: [], first: input } : firstMessages(input, systemRoles)
+  return beginningText({
+    key: json.prompt_cache_key ?? (isObject(conversation) ? conversation.id : conversation),
+    user: json.safety_identifier ?? json.user,
+    tools: listOf(json.tools),
+    system: [instructions, isObject(prompt) ? prompt.id : undefined, said.system],
+    first: said.first,
+  })
+}
+
+export const cacheMs = (json: Json): number | undefined => longer(askedMs(json), markedMessagesMs(json.input))
