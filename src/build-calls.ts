@@ -127,12 +127,7 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  const relieve = (): void => {
-    upstreams.close()
-    store.keys.forget()
-    vault.reasoning.shrink()
-  }
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files, relieve }
+  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** Where calls may go, and where each goes. */

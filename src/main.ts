@@ -122,7 +122,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   const drain = new Drain()
-  const gate = openGate(config, { store, world, log, relieve: () => calls.relieve() })
+  const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
   const metrics = openMetrics(config, { store, underWay, gate, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const attemptsMax = config.attempts
@@ -177,19 +177,22 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
 }
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
-  relieve(): void
+  closeIdle(): void
 }
 
-function openGate(config: Config, { store, world, log, relieve }: GateWorld): Gate {
+function openGate(config: Config, { store, world, log, closeIdle }: GateWorld): Gate {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return new Gate({
     callsMax: config.callsMax,
     nowMs: world.clock.nowMs,
     lateMs: world.lateMs,
-    read: () => ({ memory: world.memoryBytes() / bytesMax, ledgerMs: store.writer.ageMs }),
+    memory: () => world.memoryBytes() / bytesMax,
+    ledgerMs: () => store.writer.ageMs,
     onLevel: ({ level, ...readings }) => log.warn('overload', { overload: level, ...readings }),
     relieve() {
-      relieve()
+      closeIdle()
+      store.keys.forget()
+      store.vault.reasoning.shrink()
       // A gateway that refuses all calls makes no garbage, and would not collect what it has.
       Bun.gc(true)
     },

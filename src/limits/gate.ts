@@ -5,10 +5,11 @@
 // Each call that is let in has a lease, which is its account's and is given back when the call is over. An account
 // that is alone may have nearly all there is; as soon as half is in use, none may have more than an equal share.
 
+import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Paced } from './pace.ts'
 import { Pace } from './pace.ts'
-import type { Level, Pressed, Readings } from './pressure.ts'
+import type { Level, Pressed } from './pressure.ts'
 import { Pressure, SHORT_OF_MEMORY } from './pressure.ts'
 
 export interface GateParts {
@@ -17,7 +18,10 @@ export interface GateParts {
   nowMs(): number
   /** How late a timer is that was due then. */
   lateMs(dueMs: number): number
-  read(): Readings
+  /** What this process has taken of the memory there is for it, from 0 to 1. */
+  memory(): number
+  /** How long the oldest operation has waited for the ledger. */
+  ledgerMs(): number
   onLevel(pressed: Pressed): void
   /** Gives back memory that can be done without; again and again while it is short. */
   relieve(): void
@@ -65,6 +69,8 @@ export class Gate {
   #timer: ReturnType<typeof setTimeout> | undefined
   #dueMs = 0
   #lookedMs = 0
+  /** The level when it was last looked at. */
+  #told: Level = 0
   #relievedMs = Number.NEGATIVE_INFINITY
   #sweptMs = 0
   #sweeper: Iterator<Share> | undefined
@@ -74,12 +80,12 @@ export class Gate {
   }
 
   get level(): Level {
-    return this.#pressure.level
+    return this.isShut ? 3 : this.#pressure.level
   }
 
   /** Nobody is let in, whoever it is. */
   get isShut(): boolean {
-    return this.#pressure.level === 3
+    return this.#pressure.level === 3 || this.#parts.ledgerMs() > bounds.ledgerQueueMsMax
   }
 
   get underWay(): number {
@@ -125,7 +131,7 @@ export class Gate {
   }
 
   #reasonAgainst(share: Share, tier: string): TurnedAway | undefined {
-    const { level } = this.#pressure
+    const { level } = this
     const { callsMax } = this.#parts
     if (level === 3) return 'shut'
     if (this.#underWay >= callsMax) return 'full'
@@ -178,13 +184,16 @@ export class Gate {
 
   #look(nowMs: number): void {
     this.#lookedMs = nowMs
-    const before = this.level
-    const pressed = this.#pressure.look(this.#parts.read(), nowMs)
+    const { memory, ledgerMs } = this.#parts
+    const seen = this.#pressure.look({ memory: memory(), ledgerMs: ledgerMs() }, nowMs)
+    const pressed = { ...seen, level: this.level }
     if (pressed.memory >= SHORT_OF_MEMORY && nowMs - this.#relievedMs >= RELIEVE_MS) {
       this.#relievedMs = nowMs
       this.#parts.relieve()
     }
+    const before = this.#told
     if (pressed.level === before) return
+    this.#told = pressed.level
     if (pressed.level < 2) this.#pressedCalls = Number.POSITIVE_INFINITY
     else if (before < 2) this.#pressedCalls = this.#underWay
     this.#parts.onLevel(pressed)

@@ -1,5 +1,5 @@
 // How hard pressed the gateway is, as one of four levels. A level is taken at once when any reading calls for it, and
-// left one at a time, after a while of readings well below it, so that it does not flap.
+// left after a while of readings well below it, so that it does not flap.
 
 import { Percentile } from './percentile.ts'
 
@@ -26,13 +26,14 @@ export const SHORT_OF_MEMORY = 0.8
 const calls: Readonly<Record<keyof Omit<Pressed, 'level'>, readonly [number, number, number]>> = {
   memory: [SHORT_OF_MEMORY, 0.88, 0.94],
   lateMs: [100, 250, 500],
-  ledgerMs: [250, 500, 1_000],
+  // A ledger that does not answer shuts the gate by itself, and opens it again.
+  ledgerMs: [250, 500, Number.POSITIVE_INFINITY],
 }
 
 /** Readings must be this much below a level for it to be left, */
 const WELL_BELOW = 0.9
-/** for as long as this. */
-const CALM_MS = 2_000
+/** for as long as this, step by step. */
+const CALM_MS = 1_000
 
 const LATE_WINDOW_MS = 5_000
 /** A loop that was held up once has not been held up for long. */
