@@ -9,6 +9,7 @@ import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import type { Client } from './http/outgoing.ts'
+import type { Gate } from './limits/gate.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
@@ -53,6 +54,7 @@ export interface CallParts {
   readonly upstreams: Pick<Client, 'send'>
   readonly store: Store
   readonly underWay: UnderWay
+  readonly gate: Gate
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
@@ -61,7 +63,7 @@ export interface CallParts {
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, upstreams, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
@@ -101,7 +103,7 @@ export function buildCalls(parts: CallParts) {
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
   const runCall = buildPipeline({
-    ...{ stages, answering, background, underWay, nowMs, dateMs },
+    ...{ stages, answering, background, underWay, gate, nowMs, dateMs },
     leaving: {
       left: exchange => leaving.left(exchange),
       over(exchange) {

@@ -20,6 +20,11 @@ export interface Capabilities {
   readonly capsThought: boolean
   /** Keeps its answers in the Responses dialects, to be asked for and gone on from. Default false. */
   readonly keepsResponses: boolean
+  /**
+   * Bills all of an answer when it is hung up on, as it goes on making it. Then a call goes on without its caller,
+   * within bounds, to its reported usage. Default false.
+   */
+  readonly billsWhenLeft: boolean
 }
 
 export interface Model {
@@ -33,6 +38,8 @@ export interface Model {
   readonly free?: boolean
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
+  /** Otherwise than its provider; also of use for a model that thinks in secret, which no estimate could count. */
+  readonly billsWhenLeft?: boolean
   /** What it takes: its own, and for what they do not tell its provider's. */
   readonly traits?: Traits
 }
@@ -87,7 +94,9 @@ const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
   ...['can', 'traits', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
-const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits']
+const MODEL_FIELDS = [
+  ...['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'billsWhenLeft'],
+]
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -165,7 +174,7 @@ function checkAddress(text: string, fail: Fail): void {
 }
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
-  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses']
+  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'billsWhenLeft']
   const can = record(value, { what: '"can"', known }, fail)
   const flag = (name: string, unsaid: boolean): boolean => {
     const given = can[name] ?? unsaid
@@ -180,6 +189,7 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     outputCap,
     capsThought: flag('capsThought', true),
     keepsResponses: flag('keepsResponses', false),
+    billsWhenLeft: flag('billsWhenLeft', false),
   }
 }
 
@@ -268,7 +278,9 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
   const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
   const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
-  if (entry.free !== undefined && typeof entry.free !== 'boolean') failModel('"free" must be true or false')
+  for (const name of ['free', 'billsWhenLeft']) {
+    if (entry[name] !== undefined && typeof entry[name] !== 'boolean') failModel(`"${name}" must be true or false`)
+  }
   const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
   if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
   return {
@@ -280,6 +292,7 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
     ...(price !== undefined && { price }),
     ...(Object.keys(traits).length > 0 && { traits }),
     ...(entry.free === true && { free: true }),
+    ...(typeof entry.billsWhenLeft === 'boolean' && { billsWhenLeft: entry.billsWhenLeft }),
   }
 }
 
