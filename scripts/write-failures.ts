@@ -34,6 +34,15 @@ const consequences: Readonly<Record<Consequence, readonly [name: string, meaning
     'Left alone for as long as the provider asked, else for a second, and twice as long each time again, up to a ' +
       'minute. Others are tried meanwhile.',
   ],
+  spent: [
+    'closed for long',
+    'As a channel that is limited, but for a minute and then twice as long each time, up to an hour, with an error in ' +
+      'the log.',
+  ],
+  doubted: [
+    'doubted',
+    'It may be the credential or what was asked for: five in a row, with nothing else between them, switch it off.',
+  ],
   off: [
     'switched off',
     'Left alone for five minutes, with an error in the log; then one call tries whether it works again.',
@@ -50,7 +59,7 @@ function seenText({ code, midway }: Verdict): string {
   if (code === null) return '200, the answer'
   if (midway) return `what came until then, then an error event: \`${code}\``
   if (code === 'upstream_refused') return "the provider's own status and words"
-  const wait = code === 'upstream_rate_limited' ? ' and `Retry-After`' : ''
+  const wait = code === 'upstream_rate_limited' ? ' with `Retry-After`' : ''
   return `${errorRows[code].status} \`${code}\`${wait}`
 }
 

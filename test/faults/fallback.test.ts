@@ -28,8 +28,7 @@ beforeAll(async () => {
 afterAll(() => gateway.stop())
 
 /** Those after which another channel is tried: nobody has seen anything of the first. */
-const isReplaced = ({ code, midway }: Verdict): boolean =>
-  code !== null && code !== 'upstream_refused' && midway === undefined
+const isReplaced = ({ attempt }: Verdict): boolean => attempt !== 'answered' && attempt !== 'caller_at_fault'
 
 const forms = Map.groupBy(cells, ({ fault, stream }) => `${faultName(fault)}, ${stream ? 'streamed' : 'plain'}`)
 

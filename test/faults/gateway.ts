@@ -2,6 +2,7 @@
 // the others. The fake upstream tells cells apart by the paths of their addresses.
 
 import { Database } from 'bun:sqlite'
+import { Resolver } from 'node:dns/promises'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -19,6 +20,7 @@ import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, spoken } from '../dialects/upstreams.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
+import type { World } from '../../src/world.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
@@ -89,7 +91,7 @@ export class FaultGateway {
     for (const dialect of dialects) writeProvider(folder, wellOf(dialect), dialect)
     const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
     const harness = await startHarness({
-      world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE) },
+      world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE), upstreams: whereabouts(places) },
       env: {
         ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' },
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
@@ -237,6 +239,19 @@ async function openPlaces(cells: readonly Cell[]): Promise<ReadonlyMap<string, F
 
 const addressOf = (cell: Cell, url: string, places: Parts['places']): string =>
   `${places.get(faultName(cell.fault))?.origin ?? url}/cell-${cell.number}${spoken[cell.upstream].base}`
+
+/** Names are asked for where a place says, and its authority is trusted: only what is wrong with it is wrong. */
+function whereabouts(places: Parts['places']): Pick<World, 'upstreams'>['upstreams'] & object {
+  const all = [...places.values()]
+  const ca = all.find(({ authority }) => authority !== undefined)?.authority
+  const servers = new Map(all.map(({ origin, nameServer }) => [new URL(origin).hostname, nameServer]))
+  const resolve = async (name: string): Promise<readonly string[]> => {
+    const resolver = new Resolver({ timeout: WAIT_MS, tries: 1 })
+    resolver.setServers([servers.get(name)!])
+    return await resolver.resolve4(name)
+  }
+  return { resolve, ...(ca !== undefined && { ca }) }
+}
 
 export const recordOf = ({ seen }: Ran, records: ReadonlyMap<number, Json>): Json | undefined =>
   records.get(parseTextId('req', seen.header('x-request-id') ?? '') ?? -1)

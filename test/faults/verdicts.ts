@@ -22,9 +22,10 @@ export interface Verdict {
 }
 
 /** What it means for the channel. */
-export type Consequence = 'nothing' | 'counted' | 'closed' | 'off'
+export type Consequence = 'nothing' | 'counted' | 'closed' | 'spent' | 'doubted' | 'off'
 
 const failed = { outcome: 'upstream_failed', rules: ['upstream_failed'] } as const
+const refused = { outcome: 'refused', rules: ['refused'] } as const
 const brokeOff = { outcome: 'upstream_failed', rules: ['upstream_broke_off'], midway: true } as const
 
 export const verdicts = {
@@ -34,15 +35,15 @@ export const verdicts = {
   },
   'unusable': { ...failed, code: 'upstream_unusable', attempt: 'broken', channel: 'counted' },
   'locked out': { ...failed, code: 'upstream_unusable', attempt: 'credential_bad', channel: 'off' },
+  'forbidden': { ...failed, code: 'upstream_unusable', attempt: 'forbidden', channel: 'doubted' },
   'slow': { ...failed, code: 'upstream_too_slow', attempt: 'too_slow', channel: 'counted' },
   'limited': { ...failed, code: 'upstream_rate_limited', attempt: 'rate_limited', channel: 'closed' },
+  'spent': { ...failed, code: 'upstream_rate_limited', attempt: 'quota_spent', channel: 'spent' },
   'overloaded': { ...failed, code: 'upstream_overloaded', attempt: 'broken', channel: 'counted' },
   'cut off': { ...brokeOff, code: 'upstream_failed', attempt: 'answered', channel: 'counted' },
   'slow midway': { ...brokeOff, code: 'upstream_too_slow', attempt: 'answered', channel: 'counted' },
-  'refused': {
-    ...{ code: 'upstream_refused', outcome: 'refused', attempt: 'caller_at_fault', channel: 'nothing' },
-    rules: ['refused'],
-  },
+  'refused': { ...refused, code: 'upstream_refused', attempt: 'caller_at_fault', channel: 'nothing' },
+  'not here': { ...refused, code: 'upstream_refused', attempt: 'not_here', channel: 'nothing' },
 } as const satisfies Record<string, Verdict>
 
 export type VerdictName = keyof typeof verdicts
@@ -110,14 +111,15 @@ const rows: Readonly<Record<string, Row>> = {
   'F34 429 with negative seconds': 'limited',
   'F34 429 with a date long past': 'limited',
   'F34 429 with nonsense': 'limited',
-  'F35': 'locked out',
-  'F35 404': 'refused',
-  'F35 429 because we have not paid': 'limited',
+  'F35 401': 'locked out',
+  'F35 403': 'forbidden',
+  'F35 404 for the model': 'not here',
+  'F35 429 because we have not paid': 'spent',
   "F35 400 that is the caller's": 'refused',
   'F35 400 that is ours': 'refused',
   'F36': 'unusable',
   'F36 credentials in a 401': 'locked out',
-  'F36 credentials in a 400': 'refused',
+  'F36 credentials in a 400': 'locked out',
   'F36 credentials in a header': 'refused',
   'F36 credentials in an error event': 'cut off',
 }
@@ -131,7 +133,8 @@ export interface Asked {
 
 interface Exception {
   readonly fault: string
-  readonly stream: boolean
+  /** In both forms if not given. */
+  readonly stream?: boolean
   holds(asked: Asked): boolean
   /** The same in words. */
   readonly where: string
@@ -159,13 +162,18 @@ export const exceptions: readonly Exception[] = [
     where: 'from gemini for a caller of another dialect',
     why: 'it cannot be said in another dialect.',
   },
+  {
+    ...{ fault: 'F35 429 because we have not paid', verdict: 'limited' },
+    ...{ holds: isFrom('anthropic-messages', 'ark'), where: 'from anthropic-messages or ark' },
+    ...{ why: 'there a 429 is only ever a limit, and the channel is closed as for one.' },
+  },
 ]
 
 /** Undefined for a fault that nobody has judged yet. */
 export function verdictOn(asked: Asked): VerdictName | undefined {
   const { fault, stream } = asked
   const name = `${fault.id} ${fault.name}`
-  const exception = exceptions.find(one => one.fault === name && one.stream === stream && one.holds(asked))
+  const exception = exceptions.find(one => one.fault === name && (one.stream ?? stream) === stream && one.holds(asked))
   return exception?.verdict ?? usualVerdict(fault, stream)
 }
 
