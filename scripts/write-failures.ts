@@ -36,8 +36,8 @@ const consequences: Readonly<Record<Consequence, readonly [name: string, meaning
   ],
   spent: [
     'closed for long',
-    'As a channel that is limited, but for a minute and then twice as long each time, up to an hour, with an error in ' +
-      'the log.',
+    'As one that is limited, but for a minute and then twice as long each time, up to an hour, with an error in the ' +
+      'log.',
   ],
   doubted: [
     'doubted',
