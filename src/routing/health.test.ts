@@ -206,11 +206,11 @@ describe('calls under way', () => {
     expect(health.standing(1, 0)).toBe('open')
   })
 
-  test.each<Fate>([
-    { verdict: 'rate_limited', retryAfterMs: 1 },
-    { verdict: 'too_slow' },
-    { verdict: 'broken', overloaded: true },
-  ])('are bound by a fifth less after %p, once for all that were refused together', fate => {
+  test.each<[string, Fate]>([
+    ['a 429', { verdict: 'rate_limited', retryAfterMs: 1 }],
+    ['one too slow', { verdict: 'too_slow' }],
+    ['a word of overload', { verdict: 'broken', overloaded: true }],
+  ])('are bound by a fifth less after %s, once for all that were refused together', (_, fate) => {
     const health = healthOf()
     const turns = begin(health, 100)
     for (const turn of turns.slice(0, 4)) turn.end(fate, 0)
