@@ -222,13 +222,22 @@ describe('calls under way', () => {
 
   test('may be more again while it is well, never fewer than one, and without bound after a quiet minute', () => {
     const health = healthOf()
+    const turns = begin(health, 3)
     for (let nowMs = 0; nowMs < 1_000; nowMs += 10) {
       health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 1 }, nowMs)
     }
     expect(health.snapshot(2_000).limit).toBe(1)
+    for (const turn of turns) turn.end({ verdict: 'left' }, 2_000)
     for (let nowMs = 2_000; nowMs < 3_000; nowMs += 10) health.begin(1, nowMs).end(well, nowMs)
     expect(health.snapshot(3_000).limit).toBeGreaterThan(1)
     expect(health.snapshot(61_000).limit).toBe(null)
+  })
+
+  test('have no bound when three of them are too much: then it was not their number', () => {
+    const health = healthOf()
+    begin(health, 2)
+    fail(health, 20, { verdict: 'rate_limited', retryAfterMs: 1 })
+    expect(health.snapshot(10).limit).toBe(null)
   })
 
   test('are fewer when first contents come much later than usual, but eight at least', () => {
