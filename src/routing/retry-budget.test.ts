@@ -28,6 +28,16 @@ test('the same call twice counts twice, in ten seconds', () => {
   expect([0, 9_999, 10_000].map(nowMs => lease!.mayRetry(nowMs))).toEqual([false, false, true])
 })
 
+test('those that are still being tried again count, however long ago they began', () => {
+  const budget = new RetryBudget()
+  const hanging = begin(budget, 10)
+  expect(granted(hanging)).toBe(3)
+  const later = begin(budget, 10, 20_000)
+  expect(granted(later, 20_000)).toBe(1)
+  for (const lease of hanging) lease.end()
+  expect(granted(later, 40_000)).toBe(3)
+})
+
 test('those that hang are bound by what is under way, those that fail at once by what came', () => {
   const hanging = new RetryBudget()
   const first = begin(hanging, 100)
