@@ -140,6 +140,12 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
   })
+  store.rules.follow(rules => lanes.setRules(rules))
+  store.followPrices(row => {
+    prices.add(row)
+    lanes.forget()
+  })
+  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
   return { lanes, picking }
 }
 

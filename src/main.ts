@@ -69,7 +69,6 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    store.followPrices(row => prices.add(row))
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })

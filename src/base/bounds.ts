@@ -141,10 +141,17 @@ export const bounds = {
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** Names of models on the way from one to a real model. */
+  routeDepthMax: 8,
   /** However long an upstream asks to be left alone. */
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
   turnMsMax: 660_000,
+  /** Conversations of which it is remembered which channel has them, and for how long at most. */
+  conversationsKeptMax: 100_000,
+  conversationKeptMsMax: 3_600_000,
+  /** Names of models whose calls are counted to bound what is tried again. */
+  retryGroupsMax: 10_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -100,6 +100,8 @@ export interface Attempt extends Tried {
   readonly ms: number
   /** How long its upstream wants to be left alone. */
   readonly retryAfterMs?: number | undefined
+  /** Its upstream has made nothing of it, and may think otherwise in a moment. */
+  readonly again?: boolean
 }
 
 export interface Ending {

@@ -67,10 +67,7 @@ export class Lanes {
     this.#parts = parts
   }
 
-  /**
-   * From the next call on; calls under way go on as they began. What is known of a channel's health stays. What is
-   * said of channels, the catalogue knows by then.
-   */
+  /** From the next call on; calls under way go on as they began. What is known of a channel's health stays. */
   setRules({ routes }: Pick<Rules, 'routes'>): void {
     this.#names = compileRoutes(routes)
     this.#groups = new Map()
@@ -136,17 +133,17 @@ export class Lanes {
     const known = this.#seats.get(provider.id)
     if (known !== undefined) return known
     const seats: Berth[] = []
-    for (const channel of this.#parts.catalogue.channelsOf(provider.id)) {
-      const row = this.#parts.catalogue.ruleOf(channel.id)
+    const { catalogue } = this.#parts
+    for (const channel of catalogue.channelsOf(provider.id)) {
+      const row = catalogue.ruleOf(channel.id)
       const { weight, priority, tags } = row
-      seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(row) })
+      seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel.id, row) })
     }
     this.#seats.set(provider.id, seats)
     return seats
   }
 
-  #healthFor(row: ChannelRow): Health {
-    const id = row.channel
+  #healthFor(id: string, row: ChannelRow): Health {
     const known = this.#healths.get(id)
     if (known !== undefined) return known
     const { chance, onCredentialOff } = this.#parts
@@ -168,8 +165,7 @@ const itself = (asked: string): Resolved => ({
   members: [{ model: asked, priority: 0, weight: 1 }],
 })
 
-function capsOf(row: ChannelRow): Caps {
-  const { requestsPerMinute, tokensPerMinute, concurrency } = row
+function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow): Caps {
   return {
     ...(requestsPerMinute !== null && { requestsPerMinute }),
     ...(tokensPerMinute !== null && { tokensPerMinute }),

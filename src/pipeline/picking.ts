@@ -1,8 +1,8 @@
 // Where the next attempt goes: by what routing chooses, when there is a place, and within what may be tried again.
 //
 // An attempt that failed is followed by one on another channel, at once. When there is no other, the same may be tried
-// again after a pause, unless that would be of no use. Only so many calls may be tried again at a time: a provider that
-// is down must not get three times its load.
+// again after a pause, if it has refused the call or never heard of it. Only so many calls may be tried again at a
+// time: a provider that is down must not get three times its load.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
@@ -15,7 +15,7 @@ import type { Choice } from '../routing/choose.ts'
 import { choose } from '../routing/choose.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { conversationName } from './conversation-name.ts'
-import type { Exchange, Route, Way } from './exchange.ts'
+import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import type { Berth } from './lanes.ts'
 
 export interface Picked {
@@ -76,8 +76,9 @@ export class Picking {
 
   #chooseNow({ options, policy }: Route, exchange: Exchange, { tried, nowMs, chance, affinity }: Now): Choice {
     const { conversation } = exchange
-    const keptOn = conversation && affinity.recall(conversation.name, nowMs)
-    return choose({ options, policy, tried, keptOn, tokens: this.tokensOf(exchange), nowMs, chance })
+    const kept = conversation && affinity.recall(conversation.name, nowMs)
+    const keeping = { keptOn: kept?.channelId, keptModel: kept?.model }
+    return choose({ options, policy, tried, ...keeping, tokens: this.tokensOf(exchange), nowMs, chance })
   }
 
   async #nextInLine(route: Route, exchange: Exchange): Promise<Next> {
@@ -102,19 +103,21 @@ export class Picking {
     const { pause, chance, nowMs, affinity } = this.#parts
     const { attempts, stop } = exchange
     const last = attempts.at(-1)!
-    if (!PASSING.has(last.verdict)) return undefined
+    if (!mayPass(last)) return undefined
     const waitMs = Math.max(backoffMs(attempts.length, chance()), last.retryAfterMs ?? 0)
     if (waitMs > bounds.retryPauseMsMax) return undefined
     await stop.during(pause(waitMs))
-    const useless = attempts.filter(({ verdict }) => !PASSING.has(verdict))
+    const useless = attempts.filter(tried => !mayPass(tried))
     const choice = this.#chooseNow(route, exchange, { tried: useless, nowMs: nowMs(), chance, affinity })
     return choice.kind === 'try' ? picked(route, choice) : undefined
   }
 
   /** It has answered, so its conversation stays there. */
-  answered({ conversation }: Exchange, { seat }: Picked): void {
+  answered({ conversation }: Exchange, { seat, way }: Picked): void {
     if (conversation === undefined) return
-    this.#parts.affinity.keep(conversation.name, seat.id, { ttlMs: conversation.cacheMs, nowMs: this.#parts.nowMs() })
+    const { affinity, nowMs } = this.#parts
+    const kept = { channelId: seat.id, model: way.option.name }
+    affinity.keep(conversation.name, kept, { ttlMs: conversation.cacheMs, nowMs: nowMs() })
   }
 
   /** A place may be free. */
@@ -144,8 +147,9 @@ interface Now {
 
 const TYPICAL_OUTPUT = 1_024
 
-/** What may be otherwise a moment later. One that was too slow has had its time. */
-const PASSING: ReadonlySet<Verdict> = new Set(['broken', 'rate_limited'])
+/** What may be otherwise a moment later, and costs nothing twice. */
+const mayPass = ({ verdict, again }: Attempt): boolean =>
+  again === true && (verdict === 'broken' || verdict === 'rate_limited')
 
 const picked = ({ ways, options }: Route, { option, seat, why }: Extract<Choice, { kind: 'try' }>): Picked => ({
   way: ways[options.indexOf(option)]!,

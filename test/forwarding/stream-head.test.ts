@@ -96,7 +96,7 @@ describe('after a silence', () => {
   beforeAll(async () => {
     const attemptTimes = { firstContentMs: 1_000, betweenChunksMs: 1_000 }
     harness = await startHasty({
-      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes },
+      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes, chance: () => 0 },
       upstreamKeys: 'first-key,second-key',
     })
     key = await harness.key()
