@@ -114,6 +114,45 @@ describe('a channel', () => {
   })
 })
 
+describe('what a key may use', () => {
+  const set = (more: object) => operate('keys-set', { key, ...more })
+
+  test('holds for the next call, by the name of the model and by any other', async () => {
+    await operate('routes-set', { name: 'smart', members: [model, 'then', 'demo/echo'] })
+    await set({ deny: 'openai/*' })
+    const refused = await call(model)
+    expect([refused.status, refused.headers.get('x-pipeline-route')]).toEqual([403, expect.stringMatching(/^fail/)])
+    expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('model_forbidden')
+    // Of a group those that it may use.
+    expect((await call('smart')).headers.get('x-pipeline-route')).toContain('echo')
+    await set({ deny: 'smart' })
+    expect(await codeOf(call('smart'))).toEqual([403, 'model_forbidden'])
+    await set({ allow: 'demo/*', deny: '' })
+    expect([(await call('demo/echo')).status, (await call(model)).status]).toEqual([200, 403])
+    await set({ allow: '' })
+    expect((await call(model)).status).toBe(200)
+    await operate('routes-remove', { name: 'smart' })
+  })
+
+  test('holds for nobody else', async () => {
+    await set({ allow: 'demo/*' })
+    expect([(await call(model)).status, (await call(model, await harness.key())).status]).toEqual([403, 200])
+  })
+
+  test('keeps its data to channels that are tagged so', async () => {
+    await set({ require: 'eu' })
+    expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
+    await operate('channels-set', { channel: two, tags: 'eu,fast' })
+    const before = harness.upstream.requests.length
+    for (let calls = 0; calls < 8; calls++) expect((await call(model)).status).toBe(200)
+    const seen = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization'))
+    expect(new Set(seen)).toEqual(new Set(['Bearer sk-2']))
+    await operate('channels-set', { channel: two, tags: 'none' })
+    expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
+    await operate('channels-reset', { channel: two })
+  })
+})
+
 test('all of it survives a restart', async () => {
   await operate('routes-set', { name: 'kept', members: [model] })
   await operate('channels-set', { channel: one, disable: true })
