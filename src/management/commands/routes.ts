@@ -1,6 +1,6 @@
 // Names for models: an alias has one member, a group several. In force from the next call on.
 
-import { checkRoutes } from '../../routing/names.ts'
+import { checkRoutes, compileRoutes } from '../../routing/names.ts'
 import type { PolicyName, RouteRow } from '../../store/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, OperatorError } from '../command.ts'
@@ -37,11 +37,10 @@ function checkRoute(parts: OperatorParts, row: RouteRow, others: readonly RouteR
   } catch (fault) {
     throw new OperatorError((fault as Error).message)
   }
-  for (const member of row.members) {
-    const problem = memberProblem(member, others, catalogue)
-    if (problem !== undefined) throw new OperatorError(problem)
-  }
-  const providers = providersOf(row.name, all)
+  const names = compileRoutes(all)
+  const problem = memberProblem(row, names, catalogue)
+  if (problem !== undefined) throw new OperatorError(problem)
+  const providers = providersOf(row.name, names)
   if ([...providers].some(id => catalogue.channelsOf(id).length > 0)) return undefined
   const disabled = catalogue.all().filter(({ providerId }) => providers.has(providerId)).map(({ id }) => id)
   if (disabled.length === 0) return 'There is no channel to any of them yet: until there is, its calls get 503.'
