@@ -8,7 +8,8 @@ import type { PriceBook } from './billing/price-book.ts'
 import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
-import { openClient } from './http/outgoing.ts'
+import type { Client } from './http/outgoing.ts'
+import type { Gate } from './limits/gate.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
@@ -50,8 +51,10 @@ export interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Pick<Client, 'send'>
   readonly store: Store
   readonly underWay: UnderWay
+  readonly gate: Gate
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
@@ -60,9 +63,8 @@ export interface CallParts {
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
@@ -101,7 +103,7 @@ export function buildCalls(parts: CallParts) {
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
   const runCall = buildPipeline({
-    ...{ stages, answering, background, underWay, nowMs, dateMs },
+    ...{ stages, answering, background, underWay, gate, nowMs, dateMs },
     leaving: {
       left: exchange => leaving.left(exchange),
       over(exchange) {
@@ -125,7 +127,7 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  return { settling, counter, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** Where calls may go, and where each goes. */
@@ -135,7 +137,6 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
-  store.rules.follow(rules => lanes.setRules(rules))
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },

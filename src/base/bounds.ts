@@ -25,6 +25,22 @@ export const bounds = {
   /** To be connected to an upstream, its name looked up, and for its handshake after that. */
   connectMsMax: 5_000,
   tlsMsMax: 5_000,
+  /** Of one host; the time to connect is shared among them. */
+  addressesTriedMax: 4,
+  /** To one origin: connections that were given up, which the system goes on trying for two minutes. */
+  givenUpConnectsMax: 256,
+  /** What a proxy says of a tunnel. */
+  proxyAnswerBytesMax: 16 * 1024,
+  /** How long it is taken for granted where a name leads, and how long where nobody can be asked. */
+  namesFreshMsMax: 30_000,
+  namesKnownMsMax: 600_000,
+  namesKnownMax: 1_000,
+  nameLookupMsMax: 10_000,
+  /** For news of a name that is known, and before the next try when there were none. */
+  nameRefreshMsMax: 1_000,
+  nameRetryMsMin: 5_000,
+  /** Addresses of calls that are kept taken apart. */
+  targetsKeptMax: 1_000,
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
@@ -136,7 +152,6 @@ export const bounds = {
   mediaBytesMax: 20 * 1024 * 1024,
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
-  mediaRedirectsMax: 3,
   mediaFetchesMax: 64,
   /** Of one call. */
   mediaPerCallMax: 32,

@@ -3,6 +3,8 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
+import { Proxy } from '../http/proxy.ts'
+import { BadAddress, NeverReached } from '../http/written-address.ts'
 import type { LimitRow, LimitScope, MemberRow } from '../store/rules.ts'
 import { limitScopes } from '../store/rules.ts'
 import { isTag } from '../upstreams/provider.ts'
@@ -126,7 +128,14 @@ export function capOf(given: unknown, name: string): number | null | undefined {
 export function proxyOf(given: unknown): Secret | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null
   const text = String(given)
-  const isAddress = text.length <= bounds.proxyUrlCharsMax && VISIBLE.test(text) && /^http:\/\/[^/?#]+\/?$/.test(text)
-  if (isAddress && URL.canParse(text)) return new Secret(text)
+  const proxy = new Secret(text)
+  try {
+    if (text.length > bounds.proxyUrlCharsMax) throw new BadAddress('must be shorter')
+    Proxy.read(proxy)
+    return proxy
+  } catch (fault) {
+    if (fault instanceof NeverReached) throw new OperatorError(`--proxy ${fault.message}.`)
+    if (!(fault instanceof BadAddress)) throw fault
+  }
   throw new OperatorError('--proxy must be none, or an address such as http://name:password@proxy.example.com:3128.')
 }

@@ -57,7 +57,7 @@ export function buildForward(parts: ForwardParts): Forward {
       const retryAfterMs = failed?.refusal.extras.retryAfterMs
       note(verdict, { retryAfterMs, again: failed?.wasNothing ?? false })
       const isCut = exchange.stop.reason !== undefined
-      end({ verdict: isCut ? 'left' : verdict, retryAfterMs })
+      end({ verdict: isCut ? 'left' : verdict, retryAfterMs, overloaded: failed?.overloaded ?? false })
       throw fault
     }
   }

@@ -57,50 +57,44 @@ export class Picking {
 
   /** Undefined when enough was tried. */
   async next(route: Route, exchange: Exchange): Promise<Next> {
-    const { attempts, retry } = exchange
-    if (attempts.length >= this.#parts.attemptsMax) return undefined
-    if (attempts.length > 0 && !retry!.mayRetry(this.#parts.nowMs())) return undefined
-    const choice = this.#choose(route, exchange, attempts)
-    if (choice.kind === 'try') return picked(route, choice)
-    if (choice.kind === 'wait') return await this.#nextInLine(route, exchange)
-    if (attempts.length === 0) return noChannel(route, choice.retryAfterMs)
-    return await this.#sameAgain(route, exchange)
-  }
-
-  #choose(route: Route, exchange: Exchange, tried: readonly Tried[]): Choice {
-    const { lines, affinity, nowMs, chance } = this.#parts
-    // Whoever comes later stands behind.
-    if (exchange.attempts.length === 0 && lines.isWaitedIn(route.asked)) return { kind: 'wait' }
-    return this.#chooseNow(route, exchange, { tried, nowMs: nowMs(), chance, affinity })
-  }
-
-  #chooseNow({ options, policy }: Route, exchange: Exchange, { tried, nowMs, chance, affinity }: Now): Choice {
-    const { conversation } = exchange
-    const kept = conversation && affinity.recall(conversation.name, nowMs)
-    const keeping = { keptOn: kept?.channelId, keptModel: kept?.model }
-    return choose({ options, policy, tried, ...keeping, tokens: this.tokensOf(exchange), nowMs, chance })
-  }
-
-  async #nextInLine(route: Route, exchange: Exchange): Promise<Next> {
-    const { lines, nowMs, chance, affinity } = this.#parts
-    const { accountId } = route.permit.caller
+    const { attemptsMax, nowMs, lines } = this.#parts
+    const { attempts, retry, stop } = exchange
+    if (attempts.length >= attemptsMax) return undefined
+    if (attempts.length > 0 && !retry!.mayRetry(nowMs())) return undefined
     const untilMs = nowMs() + bounds.waitingMsMax
-    for (let again = false; ; again = true) {
-      const withinMs = untilMs - nowMs()
-      const waited = await lines.join(route.asked, accountId, { stop: exchange.stop, withinMs, again })
-      if (waited !== 'turn') return noChannel(route, 1_000)
-      const choice = this.#chooseNow(route, exchange, { tried: exchange.attempts, nowMs: nowMs(), chance, affinity })
+    for (let again = false; ; ) {
+      const leftMs = Math.max(0, untilMs - nowMs())
+      // Whoever comes later stands behind.
+      const isBehind = !again && attempts.length === 0 && lines.isWaitedIn(route.asked)
+      const choice = isBehind ? inLine : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
       if (choice.kind === 'try') return picked(route, choice)
       if (choice.kind === 'none') {
-        lines.serve(route.asked)
-        return noChannel(route, choice.retryAfterMs)
+        if (again) lines.serve(route.asked)
+        return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#sameAgain(route, exchange)
       }
+      if (choice.forMs !== undefined) {
+        await stop.during(this.#parts.pause(choice.forMs))
+        continue
+      }
+      const { accountId } = route.permit.caller
+      const waited = await lines.join(route.asked, accountId, { stop, withinMs: leftMs, again })
+      if (waited === 'full') return noChannel(route, 1_000)
+      again = true
     }
+  }
+
+  #choose({ options, policy }: Route, exchange: Exchange, { tried, waitMs }: Trying): Choice {
+    const { affinity, nowMs: now, chance } = this.#parts
+    const { conversation } = exchange
+    const nowMs = now()
+    const kept = conversation && affinity.recall(conversation.name, nowMs)
+    const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
+    return choose({ options, policy, tried, keptOn, keptModel, tokens, waitMs, nowMs, chance })
   }
 
   /** There is no other channel left: one of those that failed, after a while. */
   async #sameAgain(route: Route, exchange: Exchange): Promise<Next> {
-    const { pause, chance, nowMs, affinity } = this.#parts
+    const { pause, chance } = this.#parts
     const { attempts, stop } = exchange
     const last = attempts.at(-1)!
     if (!mayPass(last)) return undefined
@@ -108,7 +102,7 @@ export class Picking {
     if (waitMs > bounds.retryPauseMsMax) return undefined
     await stop.during(pause(waitMs))
     const useless = attempts.filter(tried => !mayPass(tried))
-    const choice = this.#chooseNow(route, exchange, { tried: useless, nowMs: nowMs(), chance, affinity })
+    const choice = this.#choose(route, exchange, { tried: useless, waitMs: 0 })
     return choice.kind === 'try' ? picked(route, choice) : undefined
   }
 
@@ -138,12 +132,13 @@ export class Picking {
   }
 }
 
-interface Now {
+interface Trying {
   readonly tried: readonly Tried[]
-  readonly nowMs: number
-  readonly affinity: Affinity
-  chance(): number
+  /** How long the call may wait. */
+  readonly waitMs: number
 }
+
+const inLine: Choice = { kind: 'wait' }
 
 const TYPICAL_OUTPUT = 1_024
 

@@ -8,6 +8,8 @@ import { Ring } from '../base/ring.ts'
 import type { Exchange, StopReason } from './exchange.ts'
 
 const LOOK_MS = 1_000
+/** How much longer than it may last a call keeps its place. */
+const LEASE_MS = 60_000
 
 export class UnderWay {
   readonly #nowMs: () => number
@@ -62,6 +64,8 @@ export class UnderWay {
       if (exchange.startedMs > earliestMs) break // they stand in the order in which they came
       const refusal = new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`)
       exchange.stop.stop({ outcome: 'too_long', refusal })
+      // One that was told to end and does not must not hold its account's place for ever.
+      if (exchange.startedMs <= earliestMs - LEASE_MS) exchange.lease?.release()
     }
   }
 }

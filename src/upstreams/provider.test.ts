@@ -177,7 +177,7 @@ test('a file with only the required fields is read with the documented defaults'
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
   expect(provider.can).toEqual({
-    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false },
+    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false, billsWhenLeft: false },
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
@@ -188,6 +188,8 @@ test('a file with only the required fields is read with the documented defaults'
 const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
   ['an unknown field', { colour: 'red' }, '"colour"'],
   ['a capability that is a number', { can: { keepsResponses: 1 } }, '"can.keepsResponses"'],
+  ['a capability that is text', { can: { billsWhenLeft: 'yes' } }, '"can.billsWhenLeft"'],
+  ['a model that bills or not', withModel({ billsWhenLeft: 1 }), '"billsWhenLeft"'],
   ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],
