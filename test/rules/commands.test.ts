@@ -275,6 +275,12 @@ describe('channels', () => {
     await expectRefused('channels-set', { channel: one, proxy }, /^--proxy must be none, or an address such as/)
   })
 
+  test('the proxy may be no address at which clouds keep credentials', async () => {
+    for (const proxy of ['http://169.254.169.254', 'http://joe:hunter2@[fd00:ec2::254]:80', 'http://0xa9fea9fe']) {
+      await expectRefused('channels-set', { channel: one, proxy }, /^--proxy must not be an address at which clouds/)
+    }
+  })
+
   test.each([
     ['no channel', {}, /^There is no such channel here\. See: weir channels list/],
     ['another channel', { channel: 'brook#zzzzzz', weight: '1' }, /^There is no such channel here/],

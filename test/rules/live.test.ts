@@ -8,6 +8,7 @@ import { pausedStream } from '../../src/fake-upstream/answers.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
+import { startProxy } from '../network/proxy-server.ts'
 
 let folder: string
 let harness: Harness
@@ -99,6 +100,24 @@ describe('a channel', () => {
     for (const channel of [one, two]) await operate('channels-reset', { channel })
     const { limits } = (await operate('limits-list', {})) as { limits: { id: number }[] }
     for (const { id } of limits) await operate('limits-remove', { id })
+  })
+
+  test('goes by its proxy from the next call on, and without it after that', async () => {
+    const proxy = await startProxy({ credentials: 'joe:hunter2' })
+    await operate('channels-set', { channel: two, disable: true })
+    await operate('channels-set', { channel: one, proxy: proxy.url() })
+    expect((await call(model)).status).toBe(200)
+    expect(proxy.heads).toHaveLength(1)
+    await operate('channels-set', { channel: one, weight: '2' })
+    expect((await call(model)).status).toBe(200)
+    const [heads, opened] = [proxy.heads.length, proxy.openCount]
+    await operate('channels-set', { channel: one, proxy: 'none' })
+    expect((await call(model)).status).toBe(200)
+    expect(proxy.heads.length).toBe(heads)
+    expect(opened).toBe(1) // by the same connection, although something else was changed meanwhile
+    expect(harness.logs.join()).not.toContain('hunter2')
+    for (const channel of [one, two]) await operate('channels-reset', { channel })
+    await proxy.stop()
   })
 
   test('is listed as available only while one can be used', async () => {
