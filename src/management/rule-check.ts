@@ -67,8 +67,16 @@ export function memberProblem({ name, members }: RouteRow, names: Names, { provi
   return undefined
 }
 
+type Known = Pick<OperatorParts, 'rules' | 'catalogue'>
+
+/** A name that is misspelt limits and denies nothing. */
+export function nameWarning(patterns: readonly string[], known: Known): { readonly warning?: string } {
+  const strange = patterns.filter(pattern => !namesSomething(pattern, known))
+  return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
+}
+
 /** Whether a pattern fits the name of any model, or could fit one that is not listed. */
-export function namesSomething(pattern: string, { rules, catalogue }: Pick<OperatorParts, 'rules' | 'catalogue'>) {
+function namesSomething(pattern: string, { rules, catalogue }: Known): boolean {
   const head = pattern.split('*')[0]!
   return (
     rules.current.routes.some(({ name }) => matchesGlob(pattern, name) || matchesGlob(name, pattern)) ||

@@ -58,6 +58,13 @@ describe('limits', () => {
     for (const { id } of limitsNow()) await desk.ask('limits-remove', { id })
   })
 
+  test('for a model that nobody has are taken, and it is said', async () => {
+    const some = { resource: 'requests', amount: '9/day', model: 'brok/*' }
+    const { id, warning } = await desk.ask('limits-set', some)
+    expect(warning).toBe('No model has such a name at the moment: brok/*.')
+    await desk.ask('limits-remove', { id })
+  })
+
   const of = (amount: unknown, more: object = {}) => ({ resource: 'requests', amount, ...more })
   const bad: readonly (readonly [name: string, input: object | (() => object), says: RegExp])[] = [
     ['0', of('0/minute'), /whole number from 1 to/],
