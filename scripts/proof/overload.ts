@@ -39,7 +39,8 @@ function judge(what: string, { value, most, least, unit }: Judged): void {
   const isMet = value <= (most ?? Number.POSITIVE_INFINITY) && value >= (least ?? Number.NEGATIVE_INFINITY)
   if (!isMet) missed++
   const bound = most === undefined ? `at least ${least!.toFixed(1)}` : `at most ${most.toFixed(1)}`
-  say(`  ${what.padEnd(52)} ${value.toFixed(1).padStart(9)} ${unit.padEnd(4)} ${bound.padEnd(18)} ${isMet ? 'yes' : 'NO'}`)
+  const told = `${value.toFixed(1).padStart(9)} ${unit.padEnd(4)} ${bound.padEnd(18)} ${isMet ? 'yes' : 'NO'}`
+  say(`  ${what.padEnd(52)} ${told}`)
 }
 
 interface Judged {

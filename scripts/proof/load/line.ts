@@ -18,6 +18,7 @@ interface Waiting {
 }
 
 const nothing = Buffer.alloc(0)
+const LAST = Buffer.from('\r\nConnection: close\r\n')
 
 export class Line {
   readonly #answer = new HttpAnswer()
@@ -25,6 +26,8 @@ export class Line {
   #waiting: Waiting | undefined
   #unsent: Buffer | undefined
   #hasBody = false
+  /** The other end has said that it will close. */
+  #isLast = false
   isOpen = true
 
   /** Undefined where nobody takes the connection. */
@@ -82,6 +85,7 @@ export class Line {
   #receive(bytes: Buffer): void {
     const waiting = this.#waiting
     if (waiting === undefined) return
+    if (bytes.includes(LAST)) this.#isLast = true
     const isWhole = this.#answer.add(bytes)
     if (!this.#hasBody && this.#answer.hasBody) {
       this.#hasBody = true
@@ -89,6 +93,7 @@ export class Line {
     }
     if (!isWhole) return
     this.#waiting = undefined
+    if (this.#isLast) this.isOpen = false
     const { status } = this.#answer
     waiting.resolve({ status, body: this.#answer.body(), ms: performance.now() - waiting.sentMs })
   }
