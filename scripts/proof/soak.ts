@@ -1,5 +1,5 @@
 // A mixed day, for as long as one likes: plain calls and streams, a tenth of whose callers leave, and a twentieth of
-// whose upstreams fail. What must not grow is looked at all the time, and its slope is printed at the end; it ends with 1
+// whose upstreams fail. What must not grow is looked at all the time, and its slope is printed at the end; ends with 1
 // when descriptors or holds do not come back to where they were, or when a call ended as none should.
 //
 //   bin/weir-bun scripts/proof/soak.ts [--minutes 60] [--rate 150] [--every 10]
