@@ -136,7 +136,10 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
-  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
+  const onQuotaSpent = (channel: string): void =>
+    log.error('a provider says that this credential has nothing left to spend: it is left alone', { channel })
+  const onWellAgain = (channel: string): void => log.info('a credential works again', { channel })
+  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },

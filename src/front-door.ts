@@ -49,6 +49,7 @@ export type AnswerArrival = (arrival: Arrival) => Promise<Response>
 export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   const whole = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
+  const familiesOf = new Map(Array.from(whole.keys(), path => [path, familyOf(path)]))
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
     whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
@@ -80,7 +81,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   }
 
   return async function answerArrival(arrival) {
-    const family = familyOf(arrival.path)
+    const family = familiesOf.get(arrival.path) ?? familyOf(arrival.path)
     const callId = parts.mintId()
     const requestId = textId('req', callId)
     const visit: Visit = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
@@ -218,7 +219,9 @@ class Arriving implements Ingress {
   }
 
   onLeft(listener: () => void): void {
-    this.#arrival.request.signal.addEventListener('abort', listener)
+    const { signal } = this.#arrival.request
+    if (signal.aborted) listener()
+    else signal.addEventListener('abort', listener)
   }
 
   cut(): void {

@@ -52,6 +52,10 @@ export interface LanesParts {
   chance(): number
   /** A credential was refused by its provider and is left alone. */
   onCredentialOff(channelId: string): void
+  /** A credential has nothing left to spend. */
+  onQuotaSpent?(channelId: string): void
+  /** One of these works again. */
+  onWellAgain?(channelId: string): void
 }
 
 const DEFAULT_POLICY: PolicyName = 'balanced'
@@ -146,8 +150,12 @@ export class Lanes {
   #healthFor(id: string, row: ChannelRow): Health {
     const known = this.#healths.get(id)
     if (known !== undefined) return known
-    const { chance, onCredentialOff } = this.#parts
-    const health = new Health({ caps: capsOf(row), chance, onCredentialOff: () => onCredentialOff(id) })
+    const { chance, onCredentialOff, onQuotaSpent, onWellAgain } = this.#parts
+    const health = new Health({
+      ...{ caps: capsOf(row), chance },
+      ...{ onCredentialOff: () => onCredentialOff(id), onQuotaSpent: () => onQuotaSpent?.(id) },
+      onWellAgain: () => onWellAgain?.(id),
+    })
     this.#healths.set(id, health)
     return health
   }
