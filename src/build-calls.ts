@@ -1,5 +1,6 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
+import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
 import type { Price } from './base/price.ts'
@@ -84,7 +85,7 @@ export function buildCalls(parts: CallParts) {
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
-  const stallMs = world.attemptTimes.betweenChunksMs
+  const stallMs = world.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })

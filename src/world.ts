@@ -7,11 +7,11 @@ import { defaultBodyBounds } from './http/body.ts'
 import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
-import { defaultAttemptTimes } from './pipeline/attempt.ts'
 
 export interface World {
   readonly clock: Clock
-  readonly attemptTimes: AttemptTimes
+  /** In place of what is known of each upstream. */
+  readonly attemptTimes?: AttemptTimes
   /** How what callers name by an address is fetched. */
   readonly media?: GuardedFetchOptions
   /** Else as the settings say. */
@@ -30,7 +30,6 @@ export interface World {
 
 export const realWorld: World = {
   clock: systemClock,
-  attemptTimes: defaultAttemptTimes,
   tasksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
   answeredSeconds: 30,

@@ -34,6 +34,8 @@ export const bounds = {
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
   callMsMax: 600_000,
+  /** The most that a model which is known to take longer may be given instead. */
+  longCallMsMax: 3_600_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
@@ -125,5 +127,6 @@ export const bounds = {
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
+assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

@@ -1,14 +1,14 @@
 // One attempt on one channel: adapt, send, open the answer.
 
-import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
+import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
 import { bodyHash } from './body-hash.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, Route } from './exchange.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed, openAnswer } from './opening.ts'
 import type { Meeting } from './translation.ts'
@@ -17,7 +17,8 @@ import { Watch } from './watch.ts'
 export interface AttemptParts extends AdaptParts {
   readonly send: Send
   readonly deadlines: Deadlines
-  readonly times: AttemptTimes
+  /** In place of what is known of the upstream. */
+  readonly times?: AttemptTimes | undefined
 }
 
 export interface AttemptTimes {
@@ -27,16 +28,16 @@ export interface AttemptTimes {
   readonly betweenChunksMs: number
 }
 
-export const defaultAttemptTimes: AttemptTimes = {
-  firstContentMs: bounds.firstContentMsMax,
-  wholeMs: bounds.callMsMax,
-  betweenChunksMs: bounds.betweenChunksMsMax,
+/** A plain answer may take as long as its call. */
+function timesFor({ provider, model }: Route): AttemptTimes {
+  const { firstContentMs, betweenChunksMs, totalMs } = timesOf(provider, model)
+  return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Meeting): Promise<Opened> {
   const { timings } = exchange
-  const { firstContentMs, wholeMs } = parts.times
+  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
@@ -55,7 +56,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
     const incoming = await sent
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
-    if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
+    if (opened.kind === 'stream') watch.expect(betweenChunksMs)
     return opened
   } catch (fault) {
     watch.abort()

@@ -68,6 +68,7 @@ type ChannelParts = Required<Omit<CatalogueParts, 'files'>>
 
 function channelsFromEnvironment(provider: Provider, file: string, parts: ChannelParts): readonly Channel[] {
   const { env, signing } = parts
+  const { connectMs, tlsMs } = provider.times
   const moved = env[provider.baseUrlEnv]?.trim().replace(/\/+$/, '')
   if (moved && !/^https?:\/\/[^\s?#@]+$/.test(moved)) {
     throw new ProviderFileError(`${provider.baseUrlEnv} must be an http(s) address without a query`)
@@ -87,7 +88,7 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       id: `${provider.id}#${index + 1}`,
       providerId: provider.id,
       baseUrl,
-      road: { origin: new URL(baseUrl).origin, permitted: true },
+      road: { origin: new URL(baseUrl).origin, permitted: true, connectMs, tlsMs },
       ...opened,
     }
   })
