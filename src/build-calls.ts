@@ -11,6 +11,7 @@ import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
 import { RateLimiter } from './limits/gcra.ts'
+import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
 import { buildLimitRate } from './pipeline/20-limit-rate.ts'
@@ -30,6 +31,8 @@ import { buildKeeping } from './pipeline/keeping.ts'
 import { buildLearning } from './pipeline/counts/learning.ts'
 import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
+import { Lanes } from './pipeline/lanes.ts'
+import { Picking } from './pipeline/picking.ts'
 import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
@@ -38,6 +41,8 @@ import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
 import { buildUpstreamAsking } from './pipeline/responses/upstream-asking.ts'
 import { buildAskUpstream } from './pipeline/whole-answer.ts'
+import { Affinity } from './routing/affinity.ts'
+import { RetryBudget } from './routing/retry-budget.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -51,6 +56,8 @@ export interface CallParts {
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
+  /** How often a call is tried, at most. */
+  readonly attemptsMax: number
 }
 
 export function buildCalls(parts: CallParts) {
@@ -67,15 +74,18 @@ export function buildCalls(parts: CallParts) {
   const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
+  const { lanes, picking } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
+    lanes,
     files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
-    route: buildRoute({ catalogue, prices, dateMs }),
+    route: buildRoute({ lanes, prices, dateMs }),
     following,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
+      picking,
       send: upstreams.send,
       deadlines,
       times: world.attemptTimes,
@@ -97,6 +107,7 @@ export function buildCalls(parts: CallParts) {
       left: exchange => leaving.left(exchange),
       over(exchange) {
         leaving.over(exchange)
+        picking.over(exchange)
         learning.end(exchange)
       },
     },
@@ -112,10 +123,24 @@ export function buildCalls(parts: CallParts) {
   })
   const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
-    ...{ limitRate, askUpstream, route: stages.route, everyMs: world.tasksEveryMs, chance: world.chance },
+    ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
   return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+}
+
+/** Where calls may go, and where each goes. */
+function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
+  const { catalogue, prices, world, log, deadlines, attemptsMax } = parts
+  const { clock, chance } = world
+  const onCredentialOff = (channel: string): void =>
+    log.error('a provider refuses this credential: it is left alone', { channel })
+  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
+  const picking = new Picking({
+    ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
+    ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
+  })
+  return { lanes, picking }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

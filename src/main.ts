@@ -116,7 +116,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   let draining = false
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
-  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
+  const attemptsMax = config.attempts
+  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence, attemptsMax }
   const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })

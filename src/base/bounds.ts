@@ -11,6 +11,8 @@ export const bounds = {
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
   modelNameCharsMax: 256,
+  /** Names of models of which it is remembered how they are reached. */
+  laneGroupsMax: 10_000,
   /** A plain answer is held whole until its settle is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
@@ -33,9 +35,14 @@ export const bounds = {
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
+  /** Before the same channel is tried again; whoever should wait longer is told so. */
+  retryPauseMsMax: 5_000,
   callMsMax: 600_000,
   /** The most that a model which is known to take longer may be given instead. */
   longCallMsMax: 3_600_000,
+  /** Calls that wait for a free channel, of one group of models. */
+  waitingCallsMax: 100,
+  waitingMsMax: 5_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
@@ -124,9 +131,14 @@ export const bounds = {
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** However long an upstream asks to be left alone. */
+  channelClosedMsMax: 3_600_000,
+  /** An attempt whose end nobody told is over by then. */
+  turnMsMax: 3_660_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
 assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
+assert(bounds.longCallMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

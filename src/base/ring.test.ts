@@ -6,16 +6,17 @@ import type { Place } from './ring.ts'
 import { Ring } from './ring.ts'
 
 test('holds what was added and not removed, in order, whatever is taken out', () => {
-  const steps = fc.array(fc.oneof(fc.constant('add' as const), fc.nat(50)), { maxLength: 200 })
+  const steps = fc.array(fc.oneof(fc.constantFrom('add' as const, 'first' as const), fc.nat(50)), { maxLength: 200 })
   fc.assert(
     fc.property(steps, moves => {
       const ring = new Ring<number>()
       const model: Place<number>[] = []
       moves.forEach((move, at) => {
         if (move === 'add') model.push(ring.add(at))
+        else if (move === 'first') model.unshift(ring.addFirst(at))
         else if (model.length > 0) ring.remove(model.splice(move % model.length, 1)[0]!)
         expect([...ring]).toEqual(model.map(place => place.value))
-        expect([ring.size, ring.first]).toEqual([model.length, model[0]?.value])
+        expect([ring.size, ring.first, ring.last]).toEqual([model.length, model[0]?.value, model.at(-1)?.value])
       })
     }),
   )

@@ -23,11 +23,25 @@ export class Ring<Value> {
     return this.#first?.value
   }
 
+  get last(): Value | undefined {
+    return this.#last?.value
+  }
+
   add(value: Value): Place<Value> {
     const place: Place<Value> = { value, before: this.#last, after: undefined }
     if (this.#last === undefined) this.#first = place
     else this.#last.after = place
     this.#last = place
+    this.#size++
+    return place
+  }
+
+  /** Before all others. */
+  addFirst(value: Value): Place<Value> {
+    const place: Place<Value> = { value, before: undefined, after: this.#first }
+    if (this.#first === undefined) this.#last = place
+    else this.#first.before = place
+    this.#first = place
     this.#size++
     return place
   }

@@ -8,6 +8,7 @@ import { buildCatalogue } from '../upstreams/catalogue.ts'
 import { buildRoute } from './30-route.ts'
 import { protocols } from '../protocols/list.ts'
 import type { Permit, Route } from './exchange.ts'
+import { Lanes } from './lanes.ts'
 
 const file = (id: string, rest: object): { name: string; text: string } => {
   const head = { id, name: id, baseUrl: 'https://api.test/v1', keyEnv: 'TEST_KEY', baseUrlEnv: `${id}_URL` }
@@ -31,10 +32,12 @@ const shipped = catalogue.prices()
 const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
 const prices = buildPriceBook(shipped, rows)
 const permit = { caller: { perMille: 1_200n } } as Permit
-const route = buildRoute({ catalogue, prices, dateMs: () => 5_000 })
+const lanes = new Lanes({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
+const route = buildRoute({ lanes, prices, dateMs: () => 5_000 })
 
 function routeTo(provider: string, model: string, serviceClass?: string): Route {
-  return route(permit, { name: { provider, model }, protocol: protocols['openai-chat'], serviceClass, searches: false })
+  const asked = { model: `${provider}/${model}`, protocol: protocols['openai-chat'] }
+  return route(permit, { ...asked, serviceClass, searches: false })
 }
 
 function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
@@ -74,14 +77,14 @@ test('an unknown price is never nothing', () => {
 
 test('a search needs a price, which may be nothing', () => {
   const common = { protocol: protocols['openai-chat'], serviceClass: undefined, searches: true }
-  const asks = (model: string) => (): Route => route(permit, { name: { provider: 'paid', model }, ...common })
+  const asks = (model: string) => (): Route => route(permit, { model: `paid/${model}`, ...common })
   expect(asks('plain')).toThrow('price_unknown')
   expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)
 })
 
 test('a translated call does without a search whose price is not known', () => {
   const common = { protocol: protocols['openai-responses'], serviceClass: undefined, searches: true }
-  const ask = (model: string): Route => route(permit, { name: { provider: 'paid', model }, ...common })
+  const ask = (model: string): Route => route(permit, { model: `paid/${model}`, ...common })
   expect(ask('plain').withoutSearch).toBe(true)
   expect(ask('searching').withoutSearch).toBeUndefined()
 })

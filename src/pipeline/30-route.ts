@@ -1,26 +1,22 @@
-// Permit + model name → Route: the provider and model the caller named, at which price, and the channels that can
-// serve them, in order.
+// Permit + model name → Route: what the name stands for, at which price, and the channels that can serve it.
 
 import { Refusal } from '../base/errors.ts'
 import type { Units } from '../base/usage.ts'
 import type { PriceBook } from '../billing/price-book.ts'
-import type { PricedOrFree } from '../billing/price.ts'
 import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
-import { protocolNamed } from '../protocols/list.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { ModelName } from '../routing/model-name.ts'
-import type { Catalogue } from '../upstreams/catalogue.ts'
-import type { Model, Provider } from '../upstreams/provider.ts'
-import type { Permit, Route } from './exchange.ts'
+import type { Permit, Route, Way } from './exchange.ts'
+import type { Berth, Lane, Lanes } from './lanes.ts'
 
 export interface RouteParts {
-  readonly catalogue: Catalogue
+  readonly lanes: Pick<Lanes, 'find'>
   readonly prices: Pick<PriceBook, 'current'>
   dateMs(): number
 }
 
 export interface Asked {
-  readonly name: ModelName
+  /** As the caller wrote it. */
+  readonly model: string
   /** The caller's. */
   readonly protocol: Protocol
   /** As the caller wrote it. */
@@ -42,80 +38,91 @@ export interface KeptAt {
 
 export type RouteCall = (permit: Permit, asked: Asked) => Route
 
-export function buildRoute({ catalogue, prices, dateMs }: RouteParts): RouteCall {
+export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
-  function priceOf(provider: Provider, model: Model, asked: Asked & { readonly isNative: boolean }): CurrentOrFree {
-    const { protocol, serviceClass, units, unpriced, isNative } = asked
+  function priceOf({ provider, model, spoken, option }: Lane, asked: Asked): CurrentOrFree {
+    const { protocol, serviceClass, units, unpriced } = asked
     if (provider.free || model.free || protocol.free) return undefined
-    const current = prices.current(`${provider.id}/${model.id}`)
-    if (current === undefined) throw new Refusal('price_unknown', `${provider.id}/${model.id}`)
+    const current = prices.current(option.name)
+    if (current === undefined) throw new Refusal('price_unknown', option.name)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
-      throw new Refusal('price_unknown', `${provider.id}/${model.id}`, { param: 'service_tier', hint })
+      throw new Refusal('price_unknown', option.name, { param: 'service_tier', hint })
     }
     // No other dialect has it, so that elsewhere it is left out.
-    if (unpriced !== undefined && isNative) {
+    if (unpriced !== undefined && spoken === protocol) {
       const hint = `It is not known what its tool "${unpriced.slice(0, 64)}" costs.`
-      throw new Refusal('price_unknown', `${provider.id}/${model.id}: a tool`, { param: 'tools', hint })
+      throw new Refusal('price_unknown', `${option.name}: a tool`, { param: 'tools', hint })
     }
     if (!hasBasis(current.price, units)) {
       const hint = 'It is not known for calls of this kind.'
-      throw new Refusal('price_unknown', `${provider.id}/${model.id}: ${protocol.name}`, { hint })
+      throw new Refusal('price_unknown', `${option.name}: ${protocol.name}`, { hint })
     }
     return current
   }
 
-  return function route(permit, asked) {
-    const { name, protocol } = asked
-    const { provider, model } = findModel(catalogue, name)
-    const spoken = dialectFor(provider, model, protocol)
-    if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
-    const channels = catalogue.channelsOf(provider.id)
-    if (channels.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const current = priceOf(provider, model, { ...asked, isNative: spoken === protocol })
+  function wayBy(lane: Lane, asked: Asked, permit: Permit): Way {
+    const current = priceOf(lane, asked)
     const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
     // What a caller wrote in the upstream's own dialect is not ours to change.
-    if (withoutSearch && spoken === protocol) {
+    if (withoutSearch && lane.spoken === asked.protocol) {
       const hint = 'It is not known what a search by it costs.'
-      throw new Refusal('price_unknown', `${provider.id}/${model.id}: search`, { hint })
+      throw new Refusal('price_unknown', `${lane.option.name}: search`, { hint })
     }
     const { perMille } = permit.caller
-    const price: PricedOrFree =
-      current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
-    const keeps = provider.can.keepsResponses && spoken === protocol
-    const keeper = keeps ? channels.find(({ id }) => id === asked.keptAt?.channel) : undefined
-    const pinned = keeper && { channels: [keeper], follows: asked.keptAt!.upstreamId }
-    const route = { permit, provider, model, price, spoken, channels, ...pinned }
-    return (withoutSearch ? { ...route, withoutSearch } : route) as Route
+    const price = current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
+    return withoutSearch ? { ...lane, price, withoutSearch } : { ...lane, price }
+  }
+
+  return function route(permit, asked) {
+    const group = lanes.find(asked.model, asked.protocol)
+    const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit))
+    const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
+    const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
+    return asked.keptAt === undefined ? found : (atKeeper(found, asked.keptAt, asked.protocol) ?? found)
   }
 }
 
-/** The caller's own dialect if the provider speaks it, for then nothing is translated; else the one it speaks best. */
-function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
-  const served = model.speaks ?? Object.keys(provider.speaks)
-  if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
-  const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
-  return others.find(other => canMeet(protocol, other))
+/** One that is unfit is left out; if all are, the first says why. */
+export function fitting<From, To>(all: readonly From[], fit: (one: From) => To): readonly To[] {
+  if (all.length === 1) return [fit(all[0]!)]
+  const fits: To[] = []
+  let unfit: unknown
+  for (const one of all) {
+    try {
+      fits.push(fit(one))
+    } catch (fault) {
+      if (!(fault instanceof Refusal)) throw fault
+      unfit ??= fault
+    }
+  }
+  if (fits.length === 0) throw unfit
+  return fits
 }
 
-/** Talk is translated into talk, and vectors into vectors. */
-function canMeet({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
-  if (codec !== undefined) return other?.codec !== undefined
-  return vectors !== undefined && other?.vectors !== undefined
+/** The upstream that keeps what a call follows need only be told its name. */
+function atKeeper(route: Route, { channel, upstreamId }: KeptAt, protocol: Protocol): Route | undefined {
+  const isKept = ({ provider, spoken }: Way, { id }: Berth): boolean =>
+    provider.can.keepsResponses && spoken === protocol && id === channel
+  const kept = narrowed(route, isKept)
+  return kept && ({ ...kept, follows: upstreamId, ways: [{ ...kept.ways[0]!, follows: upstreamId }] } as Route)
 }
+
+/** By those channels alone; undefined where none is left. */
+export function narrowed(route: Route, keeps: (way: Way, seat: Berth) => boolean): Route | undefined {
+  const ways: Way[] = []
+  for (const way of route.ways) {
+    const seats = way.seats.filter(seat => keeps(way, seat))
+    if (seats.length > 0) ways.push({ ...way, seats, option: { ...way.option, seats } })
+  }
+  if (ways.length === 0) return undefined
+  return { ...route, ...ways[0]!, ways, options: ways.map(({ option }) => option) } as Route
+}
+
+/** With another of its ways in use. */
+export const onWay = (route: Route, way: Way): Route => ({ ...route, ...bare, ...way }) as Route
+
+/** What one way may have and another has not. */
+const bare = { follows: undefined, withoutSearch: undefined }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>
-
-/** Throws for one that does not exist. */
-export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): Found {
-  const provider = providers.get(name.provider)
-  if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
-  const model = provider.models.get(name.model) ?? (provider.openModels ? { id: name.model } : undefined)
-  if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
-  return { provider, model }
-}
-
-interface Found {
-  readonly provider: Provider
-  readonly model: Model
-}

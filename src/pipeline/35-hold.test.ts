@@ -68,7 +68,8 @@ async function play(scene: Scene): Promise<Played> {
   const caller = { keyId: 1, accountId: 2, clamps: scene.clamps ?? false }
   const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
   const model: Model = { id: 'b', outputTokensMax: 1_000 }
-  const route = { permit: { caller }, provider: { id: 'a', can }, model, price: priced } as unknown as Route
+  const way = { provider: { id: 'a', can }, model, price: priced }
+  const route = { ...way, permit: { caller }, ways: [way], options: [{}] } as unknown as Route
   const exchange = { callId: 9, protocol: { name: 'x' }, stop: scene.stop ?? new Stop() } as unknown as Exchange
   let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
   try {

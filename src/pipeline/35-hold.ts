@@ -1,7 +1,9 @@
 // Route → Hold: the most that the call can cost is reserved, durably, before any byte goes upstream.
 //
 // There are three bounds, each tried only when the one before it is too much for the funds: every byte of text is a
-// token; the tokens are counted; and, for keys that opted in, the output is cut to what can be paid.
+// token; the tokens are counted; and, for keys that opted in, the output is cut to what can be paid. The first covers
+// the dearest of all ways to the model, so that any of them may be taken; the others cover the preferred way, and a way
+// that is dearer is then given up.
 
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
@@ -18,7 +20,7 @@ import type { Call } from '../protocols/call.ts'
 import { readMoney } from '../store/operations.ts'
 import type { Capabilities, Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
-import type { Exchange, Hold, Route } from './exchange.ts'
+import type { Exchange, Hold, Route, Way } from './exchange.ts'
 import { throwIfTaken } from './idempotency.ts'
 
 /** For a model whose own limits nobody wrote down. */
@@ -74,7 +76,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       last = await reserve(exchange, route, { amount, coarse: noMoney })
       if (last.done !== 'held') return undefined
       return {
-        ...{ route, call, size: sized, amount },
+        ...affordable(route, call, { amount, size: sized }),
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -100,14 +102,49 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   }
 
   return async function hold(route, call, exchange) {
-    const size = sizeOf(call, route.model, route.provider.can)
-    const coarse = isCountable(call) ? inputBound(size, route.price) : noMoney
-    const amount = upperBound(size, route.price)
+    const sizes: readonly CallSize[] = route.ways.map(way => sizeOn(way, call))
+    const dearest = dearestOf(route, sizes)
+    const [size, way] = [sizes[dearest]!, route.ways[dearest]!]
+    const coarse = isCountable(call) ? inputBound(size, way.price) : noMoney
+    const amount = upperBound(size, way.price)
     const held = await reserve(exchange, route, { amount, coarse })
-    if (held.done !== 'held') return await holdLess(exchange, route, { call, size, held })
-    return { route, call, size, amount } as Hold
+    if (held.done !== 'held') return await holdLess(exchange, route, { call, size: sizes[0]!, held })
+    return { route, call, size: sizes[0]!, sizes, amount } as Hold
   }
 }
+
+const sizeOn = ({ model, provider, withoutSearch }: Way, call: Call): CallSize =>
+  sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
+
+/** Which of its ways. */
+function dearestOf({ ways }: Route, sizes: readonly CallSize[]): number {
+  if (ways.length === 1) return 0
+  const most = ways.map(({ price }, at) => upperBound(sizes[at]!, price))
+  return most.reduce((best, amount, at) => (amount > most[best]! ? at : best), 0)
+}
+
+interface Narrower {
+  readonly amount: Nanos
+  /** Of the first way. */
+  readonly size: CallSize
+}
+
+/** By those ways alone that the amount covers. */
+function affordable(route: Route, call: Call, { amount, size }: Narrower): Pick<Hold, 'route' | 'call' | Sized> {
+  const sizes = new Map<Way, CallSize>()
+  for (const way of route.ways) {
+    const own = sizeOn(way, call)
+    const inputTokensMax = Math.min(own.inputTokensMax, size.inputTokensMax)
+    const outputTokensMax = Math.min(own.outputTokensMax, size.outputTokensMax)
+    const narrow = way === route.ways[0] ? size : { ...own, inputTokensMax, outputTokensMax }
+    if (upperBound(narrow, way.price) <= amount) sizes.set(way, narrow)
+  }
+  const ways = [...sizes.keys()]
+  const options = ways.length === route.ways.length ? route.options : ways.map(({ option }) => option)
+  return { route: { ...route, ways, options }, call, size, sizes: [...sizes.values()], amount }
+}
+
+type Sized = 'amount' | 'size' | 'sizes'
 
 interface Bound {
   readonly amount: Nanos

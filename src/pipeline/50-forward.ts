@@ -1,20 +1,23 @@
-// Hold → the upstream's answer, opened: channel after channel until one gives first content or a whole plain
-// answer. Until then an attempt may be replaced; afterwards nothing is tried again.
+// Hold → the upstream's answer, opened: channel after channel until one gives first content or a whole plain answer.
+// Until then an attempt may be replaced; afterwards nothing is tried again.
 
-import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/call.ts'
 import type { Verdict } from '../routing/attempts.ts'
-import { nextChannel } from '../routing/attempts.ts'
-import type { AttemptParts } from './attempt.ts'
+import type { Fate } from '../routing/health.ts'
+import { onWay } from './30-route.ts'
+import type { AttemptParts, Heard } from './attempt.ts'
 import { attempt } from './attempt.ts'
 import type { Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
+import type { Picking, Picked } from './picking.ts'
+import { routeNote } from './timings.ts'
 import { releaseSaid } from './translation.ts'
 
 export interface ForwardParts extends AttemptParts {
+  readonly picking: Picking
   /** Sees every call before it goes upstream, while its words are there. */
   onForward(exchange: Exchange): void
   onAttemptFailed(channelId: string, detail: string): void
@@ -23,33 +26,73 @@ export interface ForwardParts extends AttemptParts {
 export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
 
 export function buildForward(parts: ForwardParts): Forward {
-  return async function forward(hold, exchange) {
+  const { picking } = parts
+
+  async function tryOn({ way, seat }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
     const { timings, attempts } = exchange
+    const used = use(hold, way)
+    exchange.hold = used
+    exchange.route = used.route
+    const sinceMs = timings.nowMs()
+    const turn = seat.health.begin(picking.tokensOf(exchange), sinceMs)
+    const heard: Heard = {}
+    const note = (verdict: Verdict, retryAfterMs?: number): void => {
+      attempts.push({ channelId: seat.id, verdict, ms: timings.nowMs() - sinceMs, retryAfterMs })
+    }
+    const end = (fate: Fate): void => {
+      turn.end({ ...fate, told: heard.told }, timings.nowMs())
+      picking.freed()
+    }
+    try {
+      const opened = await attempt(parts, { hold: used, exchange, channel: seat.channel, heard })
+      note('answered')
+      exchange.firstMs = timings.nowMs()
+      turn.answered(exchange.firstMs - sinceMs, exchange.firstMs)
+      if (opened.kind === 'plain') end({ verdict: 'answered' })
+      else exchange.turn = { end }
+      return opened
+    } catch (fault) {
+      const failed = fault instanceof AttemptFailed ? fault : undefined
+      const verdict = failed?.verdict ?? 'broken'
+      const retryAfterMs = failed?.refusal.extras.retryAfterMs
+      note(verdict, retryAfterMs)
+      const isCut = exchange.stop.reason !== undefined
+      end({ verdict: isCut ? 'left' : verdict, retryAfterMs })
+      throw fault
+    }
+  }
+
+  return async function forward(hold, exchange) {
+    const { timings } = exchange
     parts.onForward(exchange)
-    let last: AttemptFailed | undefined
-    for (;;) {
+    picking.begin(hold.route, exchange)
+    for (let last: AttemptFailed | undefined; ; ) {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
-      const channel = nextChannel(hold.route.channels, attempts, bounds.attemptsPerCallMax)
-      if (channel === undefined) throw last?.refusal ?? new Refusal('no_channel', hold.route.provider.id)
-      const sinceMs = timings.nowMs()
-      const note = (verdict: Verdict): void => {
-        attempts.push({ channelId: channel.id, verdict, ms: timings.nowMs() - sinceMs })
-      }
+      const picked = await picking.next(hold.route, exchange)
+      if (picked === undefined) throw last?.refusal ?? new Refusal('no_channel', hold.route.asked)
+      if ('refusal' in picked) throw last?.refusal ?? picked.refusal
       try {
-        const opened = await attempt(parts, { hold, exchange, channel })
-        note('answered')
-        exchange.firstMs = timings.nowMs()
+        const opened = await tryOn(picked, hold, exchange)
+        if (picked.way !== hold.route.ways[0]) timings.rename('Route', routeNote(picked.way))
+        picking.answered(exchange, picked)
         releaseBody(hold.call)
         releaseSaid(exchange)
         return opened
       } catch (fault) {
-        note(fault instanceof AttemptFailed ? fault.verdict : 'broken')
         exchange.stop.throwIfStopped() // cut and not failed: what it gave still counts
         exchange.meter = freshMeter()
         if (!(fault instanceof AttemptFailed)) throw fault
-        parts.onAttemptFailed(channel.id, fault.message)
+        parts.onAttemptFailed(picked.seat.id, fault.message)
+        if (fault.verdict === 'caller_at_fault') throw fault.refusal
         last = fault
       }
     }
   }
+}
+
+/** The hold as it is on one of its ways. */
+function use(hold: Hold, way: Picked['way']): Hold {
+  if (way === hold.route.ways[0]) return hold
+  const at = hold.route.ways.indexOf(way)
+  return { ...hold, route: onWay(hold.route, way), size: hold.sizes[at]! }
 }

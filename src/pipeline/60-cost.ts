@@ -30,7 +30,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
 function withSearch({ usage, source }: ChargedUsage, { call, route, translation }: Exchange): Usage {
   if (source === 'reported' && route?.spoken.tellsSearches) return usage
   const isLost = translation?.source.notes.losses.codes.includes('web_search') ?? false
-  const asked = (call?.searchesMax ?? 0) > 0 && !isLost
+  const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !route?.withoutSearch
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }
 

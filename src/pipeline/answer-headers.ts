@@ -15,6 +15,7 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
     'request-id': exchange.requestId,
   }
   if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
+  if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   const told = lossesOf(exchange)
   const losses = exchange.unkept ? [...told, 'store'] : told

@@ -4,6 +4,8 @@ import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
+import type { ToldLimit } from '../routing/health.ts'
+import { readToldLimits } from '../routing/told-limits.ts'
 import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
@@ -34,8 +36,18 @@ function timesFor({ provider, model }: Route): AttemptTimes {
   return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
+/** What the head of an answer told besides. */
+export interface Heard {
+  told?: readonly ToldLimit[] | undefined
+}
+
+interface Trying extends Meeting {
+  readonly heard: Heard
+}
+
 /** Throws AttemptFailed when the channel gave nothing that the caller could use. */
-export async function attempt(parts: AttemptParts, { hold, exchange, channel }: Meeting): Promise<Opened> {
+export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Opened> {
+  const { hold, exchange, channel, heard } = meeting
   const { timings } = exchange
   const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
@@ -54,6 +66,7 @@ export async function attempt(parts: AttemptParts, { hold, exchange, channel }: 
     const sent = parts.send({ ...request, onSend }, watch.stop)
     noteBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
+    heard.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)

@@ -14,9 +14,12 @@ import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
-import type { Channel } from '../upstreams/catalogue.ts'
-import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Fate } from '../routing/health.ts'
+import type { Option } from '../routing/option.ts'
+import type { RetryLease } from '../routing/retry-budget.ts'
+import type { PolicyName } from '../store/rules.ts'
 import type { Claim } from './idempotency.ts'
+import type { Lane } from './lanes.ts'
 import type { KeptCall } from './responses/kept-call.ts'
 import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
@@ -47,21 +50,27 @@ export type Caller = Brand<
 /** Proves that the caller may call now. Made in 20-limit-rate. */
 export type Permit = Brand<{ readonly caller: Caller; readonly quota: Quota }, 'Permit'>
 
-/** Proves that the model exists and can be reached. Made in 30-route. */
+/** A model at a provider that may answer the call, at its price: what an attempt is made with. */
+export interface Way extends Lane {
+  readonly price: PricedOrFree
+  /** What the call follows, by its name at the only channel that has it. */
+  readonly follows?: string
+  /** The caller offers a search whose price nobody knows, and does without it: it was never the caller's point. */
+  readonly withoutSearch?: boolean
+}
+
+/** Proves that the model exists and can be reached. Made in 30-route. It is itself the way in use: the first, then the
+ * one of the attempt under way. */
 export type Route = Brand<
-  {
+  Way & {
     readonly permit: Permit
-    readonly provider: Provider
-    readonly model: Model
-    readonly price: PricedOrFree
-    /** The dialect in which the upstream is spoken to. */
-    readonly spoken: Protocol
-    /** In the order in which they are tried. */
-    readonly channels: readonly Channel[]
-    /** What the call follows, by its name at the only channel that has it. */
-    readonly follows?: string
-    /** The caller offers a search whose price nobody knows, and does without it: it was never the caller's point. */
-    readonly withoutSearch?: boolean
+    /** The name that the caller used. */
+    readonly asked: string
+    readonly policy: PolicyName
+    /** The preferred ones first. */
+    readonly ways: readonly Way[]
+    /** Of each way, in the same order. */
+    readonly options: readonly Option[]
   },
   'Route'
 >
@@ -72,8 +81,10 @@ export type Hold = Brand<
     readonly route: Route
     readonly call: Call
     readonly amount: Nanos
-    /** What it was held for. */
+    /** What it was held for, on the way in use. */
     readonly size: CallSize
+    /** The same for each way of the route. */
+    readonly sizes: readonly CallSize[]
     /** The cap on each choice that the funds imposed. */
     readonly cap?: number
     /** Of the input, where they were counted: a better estimate than its bytes. */
@@ -84,6 +95,8 @@ export type Hold = Brand<
 
 export interface Attempt extends Tried {
   readonly ms: number
+  /** How long its upstream wants to be left alone. */
+  readonly retryAfterMs?: number | undefined
 }
 
 export interface Ending {
@@ -147,6 +160,14 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
+  /** On the channel that answers, until the call is over. */
+  turn?: { end(fate: Fate): void }
+  /** Its share of what may be tried again. */
+  retry?: RetryLease
+  /** What it is a turn of, where it matters which channel has the others. */
+  conversation?: { readonly name: string; readonly cacheMs: number | undefined }
+  /** How it ended, once it has. */
+  ending?: Ending
   /** What we count of its input, for a call that is learned from. */
   counted?: Promise<number | undefined>
   /** When the first content, or a whole plain answer, was in hand. */

@@ -13,6 +13,7 @@ import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { Files } from '../vault/vault.ts'
 import type { LimitRate } from './20-limit-rate.ts'
+import { narrowed } from './30-route.ts'
 import type { Caller, Route } from './exchange.ts'
 import { scrubbed } from './opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from './whole-answer.ts'
@@ -113,14 +114,14 @@ export class FileService {
 
   /** The route by those channels alone at which all files lie that the call names. Another's file is not there. */
   near(route: Route, call: Call): Route {
-    if (route.provider.speaks[DIALECT] === undefined) return route
+    if (route.ways.every(({ provider }) => provider.speaks[DIALECT] === undefined)) return route
     const named = filesNamed(call)
     if (named.length === 0) return route
     const { accountId } = route.permit.caller
     const places = named.map(id => this.#parts.files.owns({ accountId, id }))
-    const channels = route.channels.filter(({ id }) => places.every(place => place === id))
-    if (channels.length === 0) throw unknown('a call', at('file_id', 'names a file that is not there'))
-    return { ...route, channels }
+    const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
+    if (near === undefined) throw unknown('a call', at('file_id', 'names a file that is not there'))
+    return near
   }
 
   #placeFor(wanted: string | undefined): Place {

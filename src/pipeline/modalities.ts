@@ -6,12 +6,25 @@ import { modalities } from '../base/traits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation, Part } from '../protocols/conversation.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Route } from './exchange.ts'
+import { fitting, narrowed } from './30-route.ts'
+import type { Route, Way } from './exchange.ts'
 
-/** Throws for what the model is known not to read. What is only text is not looked at. */
-export function checkModalities(call: Call, { codec }: Protocol, { model, provider }: Pick<Route, Looked>): void {
+/** The route by those models alone that read all of it. What is only text is not looked at. */
+export function readersOf(route: Route, call: Call, protocol: Protocol): Route {
+  if (call.textOnly || protocol.codec === undefined) return route
+  const readers = new Set(fitting(route.ways, way => checked(way, call, protocol)))
+  return readers.size === route.ways.length ? route : narrowed(route, way => readers.has(way))!
+}
+
+function checked(way: Way, call: Call, protocol: Protocol): Way {
+  checkModalities(call, protocol, way)
+  return way
+}
+
+/** Throws for what the model is known not to read. */
+function checkModalities(call: Call, { codec }: Protocol, { model, provider }: Way): void {
   const { reads } = model.traits ?? provider.traits
-  if (call.textOnly || codec === undefined || reads === undefined) return
+  if (codec === undefined || reads === undefined) return
   if (modalities.every(kind => reads.includes(kind))) return
   const said = meaningOf(() => codec.readConversation(call))
   const unread = said && unreadOf(said, reads)
@@ -19,8 +32,6 @@ export function checkModalities(call: Call, { codec }: Protocol, { model, provid
   const hint = `It does not read ${words[unread]}, only ${reads.map(kind => words[kind]).join(', ')}.`
   throw new Refusal('modality_unsupported', `${provider.id}/${model.id}: ${unread}`, { param: 'model', hint })
 }
-
-type Looked = 'model' | 'provider'
 
 const words: Readonly<Record<Modality, string>> = {
   text: 'text',

@@ -8,7 +8,6 @@ import type { Carriers } from '../identity/key-carriers.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { tagText } from '../protocols/tags.ts'
-import { parseModelName } from '../routing/model-name.ts'
 import type { Authenticate } from './10-authenticate.ts'
 import type { LimitRate } from './20-limit-rate.ts'
 import type { RouteCall } from './30-route.ts'
@@ -21,14 +20,15 @@ import type { FileService } from './files.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
+import type { Lanes } from './lanes.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
-import { checkModalities } from './modalities.ts'
+import { readersOf } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
 import type { Background } from './responses/background.ts'
 import type { Following } from './responses/following.ts'
 import { keptAt } from './responses/following.ts'
-import { arrow, Timings } from './timings.ts'
+import { routeNote, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
@@ -48,6 +48,7 @@ export interface Stages {
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
   readonly lookBack: LookBack
+  readonly lanes: Pick<Lanes, 'check'>
   readonly route: RouteCall
   readonly following: Following
   readonly files: Pick<FileService, 'near'>
@@ -103,7 +104,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
       takeNotes(exchange, ingress, { call, caller, body })
-      const name = parseModelName(call.model)
+      stages.lanes.check(call.model)
 
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller)
@@ -116,11 +117,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const { permit } = exchange
       const routed = ({ serviceClass, searchesMax, units, unpriced }: Call): Route =>
         stages.route(permit, {
-          ...{ name, protocol, serviceClass, searches: searchesMax > 0, units, unpriced },
+          ...{ model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, unpriced },
           keptAt: keptAt(previous),
         })
       exchange.route = routed(call)
-      timings.pass(`${exchange.route.provider.id}${arrow}${exchange.route.model.id}`)
+      timings.pass(routeNote(exchange.route))
       exchange.route = stages.files.near(exchange.route, call)
       if (call.state !== undefined) {
         exchange.call = await stages.following.bring(exchange, previous)
@@ -130,9 +131,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
           exchange.route = stages.files.near(routed(exchange.call), exchange.call)
         }
       }
-      if (exchange.route.withoutSearch) exchange.call = { ...exchange.call, searchesMax: 0 }
-
-      checkModalities(exchange.call, protocol, exchange.route)
+      exchange.route = readersOf(exchange.route, exchange.call, protocol)
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)

@@ -71,6 +71,7 @@ export function buildSettling(deduct: Deduct, keeping: Keeping, log: Log): Settl
 
   return {
     settle(exchange, ending) {
+      exchange.ending ??= ending
       exchange.settled ??= run(exchange, ending)
       return exchange.settled
     },

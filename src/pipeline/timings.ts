@@ -4,7 +4,15 @@
 import { utf8HeaderValue } from '../http/header-text.ts'
 
 /** U+2192 as the bytes of its UTF-8 form. Everything else in these headers is visible ASCII. */
-export const arrow = utf8HeaderValue('→')
+const arrow = utf8HeaderValue('→')
+
+/** Where a call goes, as the header of its route says it. */
+export const routeNote = ({ provider, model }: Going): string => `${provider.id}${arrow}${model.id}`
+
+interface Going {
+  readonly provider: { readonly id: string }
+  readonly model: { readonly id: string }
+}
 
 export type TimedStage = 'Auth' | 'RateLimit' | 'Route' | 'Adapter'
 
@@ -55,6 +63,12 @@ export class Timings {
     const note = took.note === undefined ? '' : `, ${took.note}`
     this.spent[stage] = tenths(took.ms)
     this.#said[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
+  }
+
+  /** What was passed turned out otherwise; how long it took stays. */
+  rename(stage: TimedStage, note: string): void {
+    const said = this.#said[stage]
+    if (said !== undefined) this.#said[stage] = said.replace(/ms.*/, `ms, ${note})`)
   }
 
   /** Takes back what was said of a stage whose outcome nobody knows yet. */

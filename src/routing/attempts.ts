@@ -2,6 +2,8 @@
 
 export interface Tried {
   readonly channelId: string
+  /** `<provider>/<model>`, where the same channel may be tried with another. */
+  readonly model?: string | undefined
   readonly verdict: Verdict
 }
 
@@ -11,6 +13,8 @@ export type Verdict =
   | 'caller_at_fault' // the upstream refused the caller's own request: another channel would too
   | 'credential_bad'
   | 'rate_limited'
+  | 'quota_spent' // nothing is left to be had for this credential until somebody pays, or for long
+  | 'not_here' // this channel does not have the model; another may
   | 'broken'
   | 'too_slow'
 

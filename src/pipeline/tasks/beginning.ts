@@ -17,12 +17,13 @@ import { at } from '../../protocols/checks.ts'
 import { tagText } from '../../protocols/tags.ts'
 import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
 import type { Tried, Verdict } from '../../routing/attempts.ts'
-import { parseModelName } from '../../routing/model-name.ts'
 import type { RecordDraft } from '../../store/operations.ts'
 import type { Channel } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
+import type { Lanes } from '../lanes.ts'
+import { narrowed } from '../30-route.ts'
 import { bodyHash } from '../body-hash.ts'
 import type { Caller, Route } from '../exchange.ts'
 import type { Claim } from '../idempotency.ts'
@@ -40,6 +41,7 @@ export interface BeginningParts {
   readonly ledger: Pick<Ledger, 'hold'>
   readonly limitRate: LimitRate
   readonly route: RouteCall
+  readonly lanes: Pick<Lanes, 'check'>
   readonly ends: TaskEnds
   readonly askUpstream: AskUpstream
   readonly log: Log
@@ -86,13 +88,14 @@ export class Beginning {
   /** Gives the upstream's own answer. */
   async begin(request: TaskRequest): Promise<Buffer> {
     const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
-    const name = parseModelName(call.model)
+    this.#parts.lanes.check(call.model)
     const claim = readClaim(request, request.body)
     const permit = this.#parts.limitRate(request.caller)
     let wanted: Wanted
     try {
       const { serviceClass, searchesMax, units } = call
-      const found = this.#parts.route(permit, { name, protocol, serviceClass, searches: searchesMax > 0, units })
+      const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units }
+      const found = this.#parts.route(permit, asked)
       const route = nearDrafts(this.#parts.tasks, found, call)
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
       wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
@@ -128,7 +131,7 @@ export class Beginning {
     const done = await tasks.create(
       {
         ...{ callId, accountId, keyId, id: textId('task', callId), createdMs },
-        ...{ provider: route.provider.id, model: route.model.id, channel: route.channels[0]!.id },
+        ...{ provider: route.provider.id, model: route.model.id, channel: route.seats[0]!.id },
         admitted: writeAdmission({ ...admitted, tier: call.serviceClass }),
       },
       createdMs + 2 * bounds.taskBeginMsMax,
@@ -171,7 +174,7 @@ export class Beginning {
     const tried: Tried[] = []
     let last: Refusal | undefined
     for (;;) {
-      const channel = nextChannel(route.channels, tried, bounds.attemptsPerCallMax)
+      const channel = nextChannel(route.seats, tried, bounds.attemptsPerCallMax)?.channel
       if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
       const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskBeginMsMax]
       const about = { provider: route.provider, channel, dialect: protocol.name, stop }
@@ -247,9 +250,9 @@ function nearDrafts(tasks: Tasks, route: Route, { json }: Call): Route {
   if (drafts.length === 0) return route
   const { accountId } = route.permit.caller
   const places = drafts.map(id => tasks.get({ accountId, id })?.channel)
-  const channels = route.channels.filter(({ id }) => places.every(place => place === id))
-  if (channels.length === 0) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
-  return { ...route, channels }
+  const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
+  if (near === undefined) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
+  return near
 }
 
 interface NotBegun {

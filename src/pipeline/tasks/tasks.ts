@@ -14,6 +14,7 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
+import type { Lanes } from '../lanes.ts'
 import type { Caller } from '../exchange.ts'
 import { scrubbed } from '../opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from '../whole-answer.ts'
@@ -29,6 +30,7 @@ export interface TaskServiceParts {
   readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
   readonly limitRate: LimitRate
   readonly route: RouteCall
+  readonly lanes: Pick<Lanes, 'check'>
   readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
   readonly askUpstream: AskUpstream
   readonly log: Log

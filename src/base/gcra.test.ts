@@ -1,0 +1,280 @@
+// The arithmetic of limits against a model in bigints that remembers everything, on a clock that the test moves.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Rate, Taken } from './gcra.ts'
+import { AMOUNT_MAX, Debt, rateOf, spansMs } from './gcra.ts'
+
+interface Entry {
+  readonly tick: number
+  /** Of the corrected ones, what they came to; of the others, what was taken. */
+  count: number
+}
+
+/** What would be owed had each been taken at its time for what it came to: from the beginning, each time anew. */
+function owedBy(history: readonly Entry[], { amount, each, tick: now }: Rate & { readonly tick: number }): bigint {
+  let owed = 0n
+  let tick = history[0]?.tick ?? now
+  const pay = (until: number): void => {
+    owed -= BigInt(until - tick) * BigInt(amount)
+    if (owed < 0n) owed = 0n
+    tick = until
+  }
+  for (const entry of history) {
+    pay(entry.tick)
+    owed += BigInt(entry.count) * BigInt(each)
+  }
+  pay(now)
+  return owed
+}
+
+const amounts = fc.oneof(fc.integer({ min: 1, max: 100 }), fc.constantFrom(300, 40_000, 60_001, 1_000_000, AMOUNT_MAX))
+const spans = fc.constantFrom(spansMs.minute, spansMs.day)
+const rates = fc.tuple(amounts, spans).map(([amount, spanMs]) => rateOf(amount, spanMs))
+/** Bursts, short waits, waits of about one interval, and long ones; whole and broken milliseconds. */
+const wait = fc.oneof(
+  fc.constant(0),
+  fc.integer({ min: 0, max: 3 }),
+  fc.double({ min: 0, max: 2, noNaN: true }),
+  fc.integer({ min: 0, max: 70_000 }),
+  fc.double({ min: 0, max: 2_000_000, noNaN: true }),
+)
+const starts = fc.double({ min: 0, max: 1e9, noNaN: true })
+
+/** The most that any window holds beyond its bound of B + r·W, in units; not positive when the bound is kept. */
+function excess(taken: readonly Entry[], { amount, each }: Rate): bigint {
+  let worst = -1n
+  for (let first = 0; first < taken.length; first++) {
+    let sum = 0n
+    for (let last = first; last < taken.length; last++) {
+      sum += BigInt(taken[last]!.count) * BigInt(each)
+      const bound = BigInt(amount) * BigInt(each + taken[last]!.tick - taken[first]!.tick)
+      if (sum - bound > worst) worst = sum - bound
+    }
+  }
+  return worst
+}
+
+describe('a debt', () => {
+  test('is what the model says, step for step, and no window holds more than B + r·W', () => {
+    const step = fc.record({ wait, share: fc.double({ min: 0, max: 1, noNaN: true }) })
+    fc.assert(
+      fc.property(rates, starts, fc.array(step, { maxLength: 60 }), (rate, start, steps) => {
+        const { amount } = rate
+        const debt = new Debt(rate)
+        const taken: Entry[] = []
+        let ms = start
+        for (const { wait: gap, share } of steps) {
+          ms += gap
+          const tick = Math.floor(ms / rate.tickMs)
+          const count = Math.max(1, Math.ceil((share * amount) / 3))
+          debt.pay(ms)
+          const owed = owedBy(taken, { ...rate, tick })
+          expect(BigInt(debt.owed)).toBe(owed)
+          const fits = owed + BigInt(count) * BigInt(rate.each) <= BigInt(rate.burst)
+          expect(debt.fits(count)).toBe(fits)
+          expect(debt.waitMs(count) === 0).toBe(fits)
+          if (!fits) continue
+          debt.add(count)
+          taken.push({ tick, count })
+          expect(debt.remaining).toBe(Number((BigInt(rate.burst) - BigInt(debt.owed)) / BigInt(rate.each)))
+        }
+        expect(excess(taken, rate)).toBeLessThanOrEqual(0n)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('lets in what was refused after exactly the time that was told', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), spans, fc.nat(1_000_000), (amount, spanMs, startMs) => {
+        const debt = new Debt(rateOf(amount, spanMs))
+        const { tickMs } = debt.rate
+        const from = startMs - (startMs % tickMs)
+        debt.pay(from)
+        debt.add(amount)
+        const waitMs = debt.waitMs(1)
+        expect(waitMs).toBeLessThanOrEqual(spanMs / amount + tickMs)
+        debt.pay(from + waitMs - tickMs)
+        expect(debt.fits(1)).toBe(false)
+        debt.pay(from + waitMs)
+        expect(debt.fits(1)).toBe(true)
+      }),
+    )
+  })
+
+  test('of broken milliseconds is not lifted above one call a millisecond', () => {
+    const debt = new Debt(rateOf(100_000, spansMs.minute))
+    let admitted = 0
+    for (let call = 0; call < 150_000; call++) {
+      debt.pay(7.9)
+      if (!debt.fits(1)) continue
+      debt.add(1)
+      admitted++
+    }
+    expect(admitted).toBe(100_000)
+  })
+
+  test('is gone after its reset, and not before', () => {
+    const debt = new Debt(rateOf(7, spansMs.minute))
+    debt.add(5)
+    const { resetMs } = debt
+    debt.pay(resetMs - 1)
+    expect(debt.owed).toBeGreaterThan(0)
+    debt.pay(resetMs)
+    expect([debt.owed, debt.remaining]).toEqual([0, 7])
+  })
+
+  test('is paid by time that has not passed before, however the clock jumps', () => {
+    const jumps = fc.array(fc.integer({ min: -700_000, max: 700_000 }), { maxLength: 50 })
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 50 }), jumps, (amount, moves) => {
+        const debt = new Debt(rateOf(amount, spansMs.minute))
+        const taken: Entry[] = []
+        let [ms, latestMs] = [10_000_000, 0]
+        for (const move of moves) {
+          ms = Math.max(0, ms + move)
+          latestMs = Math.max(latestMs, ms)
+          debt.pay(ms)
+          while (debt.fits(1)) {
+            debt.add(1)
+            taken.push({ tick: latestMs, count: 1 })
+          }
+        }
+        expect(excess(taken, debt.rate)).toBeLessThanOrEqual(0n)
+      }),
+    )
+  })
+
+  test('needs a rate that is one', () => {
+    for (const amount of [0, -1, 1.5, Number.NaN, Infinity, AMOUNT_MAX + 1]) {
+      expect(() => rateOf(amount, spansMs.minute)).toThrow('positive integer')
+    }
+  })
+})
+
+describe('a correction', () => {
+  const step = fc.record({
+    wait,
+    take: fc.double({ min: 0, max: 1, noNaN: true }),
+    /** Which of the open ones is corrected then, and to which share of what was taken for it. */
+    which: fc.nat(5),
+    used: fc.double({ min: 0, max: 1, noNaN: true }),
+  })
+
+  test('never gives back more than is owed for it, so that what was used keeps to B + r·W in every window', () => {
+    fc.assert(
+      fc.property(rates, fc.array(step, { maxLength: 60 }), (rate, steps) => {
+        const { amount } = rate
+        const debt = new Debt(rate)
+        const history: Entry[] = []
+        const open: { readonly entry: Entry; readonly taken: Taken }[] = []
+        let ms = 0
+        for (const { wait: gap, take, which, used } of steps) {
+          ms += gap
+          debt.pay(ms)
+          const tick = Math.floor(ms / rate.tickMs)
+          const [corrected] = open.splice(which, 1)
+          if (corrected !== undefined) {
+            corrected.entry.count = Math.floor(corrected.entry.count * used)
+            debt.correct(corrected.taken, corrected.entry.count)
+          }
+          expect(BigInt(debt.owed)).toBeGreaterThanOrEqual(owedBy(history, { ...rate, tick }))
+          const count = Math.max(1, Math.floor(take * amount))
+          if (!debt.fits(count)) continue
+          const entry = { tick, count }
+          history.push(entry)
+          open.push({ entry, taken: debt.take(count) })
+        }
+        expect(excess(history, rate)).toBeLessThanOrEqual(0n)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  test('gives all of it back while none of it is paid', () => {
+    const debt = new Debt(rateOf(100, spansMs.minute))
+    const [first, second] = [debt.take(60), debt.take(40)]
+    debt.correct(first, 10)
+    debt.correct(second, 0)
+    expect(debt.remaining).toBe(90)
+  })
+
+  test('gives nothing back of what time has paid', () => {
+    const debt = new Debt(rateOf(100, spansMs.minute))
+    const early = debt.take(100)
+    debt.pay(spansMs.minute)
+    debt.add(100)
+    debt.correct(early, 0)
+    expect(debt.remaining).toBe(0)
+  })
+
+  test('of one does not move another back in line', () => {
+    const debt = new Debt(rateOf(100, spansMs.minute))
+    const [first, second] = [debt.take(50), debt.take(50)]
+    debt.correct(first, 0)
+    debt.pay(spansMs.minute / 2) // pays for the second
+    debt.add(100)
+    debt.correct(second, 0)
+    expect(debt.remaining).toBe(0)
+  })
+
+  test('upwards is owed, also beyond the burst, and paid before anything else fits', () => {
+    const debt = new Debt(rateOf(100, spansMs.minute))
+    debt.correct(debt.take(100), 250)
+    expect([debt.remaining, debt.fits(1), debt.resetMs]).toEqual([0, false, 150_000])
+    debt.pay(90_600)
+    expect(debt.fits(1)).toBe(true)
+  })
+
+  test('finds its place in line however much was ever given back', () => {
+    const debt = new Debt(rateOf(AMOUNT_MAX, spansMs.minute))
+    for (let ms = 0; ms < 100_000; ms += 1_000) {
+      debt.pay(ms)
+      for (let round = 0; round < 2; round++) debt.correct(debt.take(AMOUNT_MAX / 2), 0)
+      expect(debt.owed).toBe(0)
+    }
+  })
+})
+
+describe('a change of the amount', () => {
+  test('downwards keeps the debt in time: a minute’s worth is spent for a minute', () => {
+    const debt = new Debt(rateOf(60, spansMs.minute))
+    debt.add(60)
+    debt.change(rateOf(6, spansMs.minute))
+    expect([debt.fits(1), debt.waitMs(1), debt.resetMs]).toEqual([false, 10_000, spansMs.minute])
+  })
+
+  test('upwards is felt at once', () => {
+    const debt = new Debt(rateOf(6, spansMs.minute))
+    debt.add(6)
+    debt.change(rateOf(600, spansMs.minute))
+    expect(debt.waitMs(1)).toBe(100)
+  })
+
+  test('to and fro gains nothing', () => {
+    const debt = new Debt(rateOf(7, spansMs.minute))
+    debt.add(7)
+    for (let round = 0; round < 50; round++) {
+      debt.change(rateOf(11, spansMs.minute))
+      expect(debt.fits(1)).toBe(false)
+      debt.change(rateOf(7, spansMs.minute))
+      expect(debt.fits(1)).toBe(false)
+    }
+    expect(debt.waitMs(1)).toBeCloseTo(spansMs.minute / 7, -1)
+  })
+
+  test('gives nothing back of what was taken before it', () => {
+    const debt = new Debt(rateOf(100, spansMs.minute))
+    const taken = debt.take(100)
+    debt.change(rateOf(200, spansMs.minute))
+    debt.correct(taken, 0)
+    expect(debt.remaining).toBe(0)
+  })
+})
+
+test('a debt that is told in time takes that long to pay', () => {
+  const debt = new Debt(rateOf(1_000, spansMs.day))
+  debt.oweFor(3_600_000)
+  expect([debt.resetMs, debt.remaining]).toEqual([3_600_000, 958])
+})

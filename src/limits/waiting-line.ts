@@ -1,0 +1,171 @@
+// Where a call waits while every channel that could take it has all it may have under way. A line for each group of
+// models, short and not for long: whoever finds it full, or waits too long, is better told so.
+//
+// Accounts are served in turn, however many of their calls wait, and a full line makes room for an account that has
+// less in it than another. Nothing here grows with the number of lines or waits; only a full line is looked through,
+// and it is short.
+
+import { bounds } from '../base/bounds.ts'
+import type { Deadline, Deadlines } from '../base/deadlines.ts'
+import type { Place } from '../base/ring.ts'
+import { Ring } from '../base/ring.ts'
+import type { Stop } from '../base/stop.ts'
+
+/** `turn`: there may be a place now. `late`: it waited as long as it may. `full`: others have the line. */
+export type Waited = 'turn' | 'late' | 'full'
+
+export interface Waiting {
+  /** Of the call: one that is stopped leaves its line at once. */
+  readonly stop: Stop<object>
+  /** How long it may still wait. */
+  readonly withinMs: number
+  /** It had a turn and found no place: it stands before all others. */
+  readonly again?: boolean
+}
+
+interface Waiter {
+  readonly party: Party
+  readonly answer: (waited: Waited) => void
+  place: Place<Waiter> | undefined
+}
+
+/** The calls of one account in one line. */
+interface Party {
+  readonly accountId: number
+  readonly line: Line
+  readonly waiters: Ring<Waiter>
+  place: Place<Party> | undefined
+}
+
+interface Line {
+  readonly group: string
+  readonly parties: Map<number, Party>
+  /** Whose turn is next stands first. */
+  readonly order: Ring<Party>
+  size: number
+}
+
+export class WaitingLines {
+  readonly #deadlines: Deadlines
+  readonly #lines = new Map<string, Line>()
+
+  constructor(deadlines: Deadlines) {
+    this.#deadlines = deadlines
+  }
+
+  /** Whether anybody waits there, and a newcomer has to stand behind. */
+  isWaitedIn(group: string): boolean {
+    return this.#lines.has(group)
+  }
+
+  size(group: string): number {
+    return this.#lines.get(group)?.size ?? 0
+  }
+
+  /** Rejects with the reason when the call is stopped meanwhile. */
+  async join(group: string, accountId: number, { stop, withinMs, again = false }: Waiting): Promise<Waited> {
+    stop.throwIfStopped()
+    const line = this.#lines.get(group) ?? this.#open(group)
+    if (line.size >= bounds.waitingCallsMax && !again && !makeRoom(line, accountId)) return 'full'
+    const { promise, resolve, reject } = Promise.withResolvers<Waited>()
+    const waiter = enter(line, accountId, { answer: resolve, again })
+    const leave = (): void => {
+      this.#remove(waiter)
+      reject(stop.reason)
+    }
+    const deadline: Deadline = this.#deadlines.after(Math.min(withinMs, bounds.waitingMsMax), () => {
+      this.#remove(waiter)
+      resolve('late')
+    })
+    stop.onStop(leave)
+    try {
+      return await promise
+    } finally {
+      deadline.lift()
+      stop.forget(leave)
+    }
+  }
+
+  /**
+   * A place may be free: whoever's turn it is may look. Without a group, one in every line.
+   * Whoever has a turn and does not use the place calls this again.
+   */
+  serve(group?: string): void {
+    if (group === undefined) {
+      for (const line of this.#lines.values()) this.#serve(line)
+      return
+    }
+    const line = this.#lines.get(group)
+    if (line !== undefined) this.#serve(line)
+  }
+
+  #serve({ order }: Line): void {
+    const party = order.first
+    const waiter = party?.waiters.first
+    if (party?.place === undefined || waiter === undefined) return
+    order.remove(party.place)
+    party.place = order.add(party)
+    this.#remove(waiter)
+    waiter.answer('turn')
+  }
+
+  #open(group: string): Line {
+    const line: Line = { group, parties: new Map(), order: new Ring(), size: 0 }
+    this.#lines.set(group, line)
+    return line
+  }
+
+  /** May be told more than once: by then there may be another line of that name. */
+  #remove(waiter: Waiter): void {
+    if (waiter.place === undefined) return
+    const { line } = waiter.party
+    takeOut(waiter)
+    if (line.size === 0) this.#lines.delete(line.group)
+  }
+}
+
+interface Entering {
+  readonly answer: Waiter['answer']
+  readonly again: boolean
+}
+
+function enter(line: Line, accountId: number, { answer, again }: Entering): Waiter {
+  let party = line.parties.get(accountId)
+  if (party === undefined) {
+    party = { accountId, line, waiters: new Ring(), place: undefined }
+    line.parties.set(accountId, party)
+  }
+  const waiter: Waiter = { party, answer, place: undefined }
+  waiter.place = again ? party.waiters.addFirst(waiter) : party.waiters.add(waiter)
+  if (party.place !== undefined && again) {
+    line.order.remove(party.place)
+    party.place = undefined
+  }
+  party.place ??= again ? line.order.addFirst(party) : line.order.add(party)
+  line.size++
+  return waiter
+}
+
+function takeOut(waiter: Waiter): void {
+  const { party, place } = waiter
+  if (place === undefined) return
+  waiter.place = undefined
+  party.waiters.remove(place)
+  party.line.size--
+  if (party.waiters.size > 0 || party.place === undefined) return
+  party.line.order.remove(party.place)
+  party.place = undefined
+  party.line.parties.delete(party.accountId)
+}
+
+/** The last to come of the account with most calls in the line goes, if that account still has no less than this. */
+function makeRoom(line: Line, accountId: number): boolean {
+  let most: Party | undefined
+  for (const party of line.order) if (party.waiters.size > (most?.waiters.size ?? 0)) most = party
+  const mine = line.parties.get(accountId)?.waiters.size ?? 0
+  const last = most?.waiters.last
+  if (most === undefined || last === undefined || most.waiters.size <= mine + 1) return false
+  takeOut(last)
+  last.answer('full')
+  return true
+}

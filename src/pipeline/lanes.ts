@@ -1,0 +1,208 @@
+// Every way to what a name stands for: models of providers, the dialect in which each is spoken to, and its channels
+// with what is known of their health. Made once for each name and dialect, and made anew when an operator changes
+// something; nothing here is of one call.
+
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
+import type { Price } from '../base/price.ts'
+import type { PriceBook } from '../billing/price-book.ts'
+import { protocolNamed } from '../protocols/list.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import type { Caps } from '../routing/health.ts'
+import { Health } from '../routing/health.ts'
+import type { ModelName } from '../routing/model-name.ts'
+import { parseModelName } from '../routing/model-name.ts'
+import type { Names, Resolved } from '../routing/names.ts'
+import { compileRoutes } from '../routing/names.ts'
+import type { Option, Seat } from '../routing/option.ts'
+import type { ChannelRow, PolicyName, Rules } from '../store/rules.ts'
+import { noRules } from '../store/rules.ts'
+import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
+import type { Model, Provider } from '../upstreams/provider.ts'
+
+/** A channel where it may be picked. */
+export interface Berth extends Seat {
+  readonly channel: Channel
+  /** What may be said of data that goes there. */
+  readonly tags: readonly string[]
+}
+
+/** A model at a provider, and how it is reached in one dialect. */
+export interface Lane {
+  readonly provider: Provider
+  readonly model: Model
+  /** The dialect in which the upstream is spoken to. */
+  readonly spoken: Protocol
+  readonly seats: readonly Berth[]
+  /** The same as routing sees it. */
+  readonly option: Option
+}
+
+/** What a name stands for in one dialect. At least one lane, the preferred ones first. */
+export interface LaneGroup {
+  readonly asked: string
+  readonly policy: PolicyName
+  readonly lanes: readonly Lane[]
+  /** Of each lane, in the same order. */
+  readonly options: readonly Option[]
+}
+
+export interface LanesParts {
+  readonly catalogue: Catalogue
+  readonly prices: Pick<PriceBook, 'current'>
+  chance(): number
+  /** A credential was refused by its provider and is left alone. */
+  onCredentialOff(channelId: string): void
+}
+
+const DEFAULT_POLICY: PolicyName = 'balanced'
+
+export class Lanes {
+  readonly #parts: LanesParts
+  readonly #healths = new Map<string, Health>()
+  #groups = new Map<string, LaneGroup>()
+  #seats = new Map<string, readonly Berth[]>()
+  #names: Names = compileRoutes([])
+  #rules: ReadonlyMap<string, ChannelRow> = new Map()
+
+  constructor(parts: LanesParts) {
+    this.#parts = parts
+    this.setRules(noRules)
+  }
+
+  /** From the next call on; calls under way go on as they began. What is known of a channel's health stays. */
+  setRules({ routes, channels }: Pick<Rules, 'routes' | 'channels'>): void {
+    this.#names = compileRoutes(routes)
+    this.#rules = new Map(channels.map(row => [row.channel, row]))
+    this.#groups = new Map()
+    this.#seats = new Map()
+    for (const [id, health] of this.#healths) health.caps = capsOf(this.#rules.get(id))
+  }
+
+  /** A price has changed, by which lanes are compared. */
+  forget(): void {
+    this.#groups = new Map()
+  }
+
+  healthOf(channelId: string): Health | undefined {
+    return this.#healths.get(channelId)
+  }
+
+  /** Throws for what is no name of a model. That there is such a model is another matter. */
+  check(asked: string): void {
+    if (this.#names.resolve(asked) === undefined) parseModelName(asked)
+  }
+
+  /** Throws where nothing can serve it. */
+  find(asked: string, protocol: Protocol): LaneGroup {
+    const key = `${protocol.name} ${asked}`
+    const known = this.#groups.get(key)
+    if (known !== undefined) return known
+    const group = this.#make(asked, protocol)
+    if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
+    this.#groups.set(key, group)
+    return group
+  }
+
+  #make(asked: string, protocol: Protocol): LaneGroup {
+    const resolved = this.#names.resolve(asked) ?? itself(asked)
+    const lanes: Lane[] = []
+    let unfit: unknown
+    for (const member of resolved.members) {
+      try {
+        lanes.push(this.#laneTo(member, protocol))
+      } catch (fault) {
+        if (!(fault instanceof Refusal)) throw fault
+        unfit ??= fault
+      }
+    }
+    if (lanes.length === 0) throw unfit
+    lanes.sort(({ option: one }, { option: other }) => one.priority - other.priority)
+    return { asked, policy: resolved.policy, lanes, options: lanes.map(({ option }) => option) }
+  }
+
+  #laneTo({ model: name, priority, weight }: Resolved['members'][number], protocol: Protocol): Lane {
+    const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
+    const spoken = dialectFor(provider, model, protocol)
+    if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
+    const seats = this.#seatsOf(provider)
+    if (seats.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    const price = this.#parts.prices.current(name)?.price
+    const option = { name, priority, weight, translates: spoken !== protocol, price: typicalCost(price), seats }
+    return { provider, model, spoken, seats, option }
+  }
+
+  /** The same for all its models. */
+  #seatsOf(provider: Provider): readonly Berth[] {
+    const known = this.#seats.get(provider.id)
+    if (known !== undefined) return known
+    const seats: Berth[] = []
+    for (const channel of this.#parts.catalogue.channelsOf(provider.id)) {
+      const row = this.#rules.get(channel.id)
+      if (row?.disabled) continue
+      const { weight = 1, priority = 0, tags = [] } = row ?? {}
+      seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel.id, row) })
+    }
+    this.#seats.set(provider.id, seats)
+    return seats
+  }
+
+  #healthFor(id: string, row: ChannelRow | undefined): Health {
+    const known = this.#healths.get(id)
+    if (known !== undefined) return known
+    const { chance, onCredentialOff } = this.#parts
+    const health = new Health({ caps: capsOf(row), chance, onCredentialOff: () => onCredentialOff(id) })
+    this.#healths.set(id, health)
+    return health
+  }
+}
+
+/** To compare by: a prompt of some length, and an answer of a third of it. */
+function typicalCost(price: Price | undefined): number {
+  if (price === undefined) return 0
+  const { input, output } = price.rates
+  return 3 * Number(input) + Number(output)
+}
+
+const itself = (asked: string): Resolved => ({
+  policy: DEFAULT_POLICY,
+  members: [{ model: asked, priority: 0, weight: 1 }],
+})
+
+function capsOf(row: ChannelRow | undefined): Caps {
+  if (row === undefined) return {}
+  const { requestsPerMinute, tokensPerMinute, concurrency } = row
+  return {
+    ...(requestsPerMinute !== null && { requestsPerMinute }),
+    ...(tokensPerMinute !== null && { tokensPerMinute }),
+    ...(concurrency !== null && { concurrency }),
+  }
+}
+
+/** The caller's own dialect if the provider speaks it, for then nothing is translated; else the one it speaks best. */
+function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
+  const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
+  return others.find(other => canMeet(protocol, other))
+}
+
+/** Talk is translated into talk, and vectors into vectors. */
+function canMeet({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
+  if (codec !== undefined) return other?.codec !== undefined
+  return vectors !== undefined && other?.vectors !== undefined
+}
+
+/** Throws for one that does not exist. */
+export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): Found {
+  const provider = providers.get(name.provider)
+  if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
+  const model = provider.models.get(name.model) ?? (provider.openModels ? { id: name.model } : undefined)
+  if (model === undefined) throw new Refusal('model_unknown', name.model, { param: 'model' })
+  return { provider, model }
+}
+
+interface Found {
+  readonly provider: Provider
+  readonly model: Model
+}
