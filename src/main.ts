@@ -1,7 +1,5 @@
 // Reads config, builds the parts, listens. The only file that knows everything.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
 import { Refusal } from './base/errors.ts'
@@ -31,14 +29,15 @@ import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
 import { buildPublicData } from './management/public-data.ts'
+import { checkRules } from './management/rule-check.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { UnderWay } from './pipeline/under-way.ts'
+import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
-import { buildCatalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 import { realWorld } from './world.ts'
 
@@ -46,8 +45,6 @@ const { version } = packageJson
 
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
-
-const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
 
 export interface Gateway {
   readonly url: string
@@ -73,12 +70,22 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ writer: store.writer, author: `weir ${version}` },
     })
     store.followPrices(row => prices.add(row))
+    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
   }
+}
+
+/** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
+function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
+  const { problem, notes } = checkRules(store.rules.current, catalogue)
+  const unusable = store.rules.problem ?? problem
+  if (unusable !== undefined) throw new ConfigError(unusable)
+  for (const note of notes) log.warn('a rule is for what is not there', { note })
+  store.useCatalogue(catalogue)
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
@@ -203,18 +210,6 @@ function openMetrics({ metrics: at }: Config, { store, world, log, underWay, ope
 }
 
 type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay'> & Pick<GatewayParts, 'opened'>
-
-function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
-  const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {
-    try {
-      const names = readdirSync(folder).filter(name => name.endsWith('.json')).sort()
-      return names.map(name => ({ name: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
-    } catch (fault) {
-      throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
-    }
-  })
-  return buildCatalogue({ files, env: config.env, builtInUrl })
-}
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
 function isWell({ reader, writer }: Store): boolean {

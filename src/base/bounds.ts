@@ -50,6 +50,18 @@ export const bounds = {
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
   qpmMax: 100_000,
+  /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
+  limitRulesMax: 10_000,
+  modelRoutesMax: 1_000,
+  routeMembersMax: 32,
+  channelRulesMax: 2_000,
+  weightMax: 1_000_000,
+  priorityMax: 1_000,
+  channelCapMax: 1_000_000_000,
+  proxyUrlCharsMax: 1_000,
+  /** Of one key or one channel. */
+  tagsMax: 20,
+  keyPatternsMax: 50,
   ledgerQueueMax: 10_000,
   ledgerBatchMax: 256,
   /** How long the oldest operation may wait before new calls are refused. */

@@ -9,6 +9,7 @@ import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
+import type { KeyRights } from '../identity/key-rights.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
@@ -43,7 +44,9 @@ export type Caller = Brand<
     readonly strict: boolean
     /** Requests and answers of this key are kept. */
     readonly keepsBodies: boolean
-  },
+    /** It may be told of channels and of what goes upstream. */
+    readonly explains: boolean
+  } & KeyRights,
   'Caller'
 >
 

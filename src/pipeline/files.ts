@@ -21,7 +21,7 @@ import { Unanswered } from './whole-answer.ts'
 
 export interface FileServiceParts {
   readonly files: Files
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf'>
   readonly limitRate: LimitRate
   readonly askUpstream: AskUpstream
 }
@@ -135,10 +135,9 @@ export class FileService {
   }
 
   #placeOf(channelId: string): Place | undefined {
-    const { providers, channelsOf } = this.#parts.catalogue
-    const provider = providers.get(channelId.slice(0, channelId.lastIndexOf('#')))
-    const channel = provider && channelsOf(provider.id).find(({ id }) => id === channelId)
-    return channel && { provider: provider!, channel }
+    const { providers, heirOf } = this.#parts.catalogue
+    const channel = heirOf(channelId)
+    return channel && { provider: providers.get(channel.providerId)!, channel }
   }
 
   #find(ask: FileAsk): { readonly id: string; readonly place: Place } {

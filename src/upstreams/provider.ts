@@ -71,6 +71,8 @@ export interface Provider {
   /** How long calls of its models may take, unless they say otherwise. */
   readonly times: Times
   readonly can: Capabilities
+  /** What may be said of data that goes there, such as `eu` or `no-training`. Default none. */
+  readonly tags: readonly string[]
   /** Serves models that are not listed here (a local server, an aggregator). Default false. */
   readonly openModels: boolean
   /** Costs nothing, as a server of one's own does. Default false. */
@@ -88,7 +90,7 @@ type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
-  ...['can', 'traits', 'times', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
+  ...['can', 'traits', 'times', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times']
 
@@ -148,6 +150,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     can: parseCan(json.can ?? {}, fail),
     traits,
     times,
+    tags: parseTags(json.tags ?? [], fail),
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),
@@ -199,6 +202,13 @@ function parseQuirks(value: unknown, fail: Fail): readonly NamedQuirk[] {
     const quirk = typeof name === 'string' ? readQuirk(name) : undefined
     return quirk ?? fail(`"quirks" has one that we do not know: ${String(name)}`)
   })
+}
+
+export const isTag = (text: unknown): boolean => typeof text === 'string' && /^[a-z0-9-]{1,40}$/.test(text)
+
+function parseTags(value: unknown, fail: Fail): readonly string[] {
+  const isList = Array.isArray(value) && value.every(isTag)
+  return isList ? (value as string[]) : fail('"tags" must be a list of words of lower-case letters, digits and dashes')
 }
 
 /** Each dialect with one path, or with two where streams have their own. */

@@ -10,7 +10,6 @@ import { streamResponse } from '../../http/event-stream.ts'
 import type { Incoming, OutgoingRequest, Send } from '../../http/outgoing.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { judgeStatus } from '../../routing/attempts.ts'
-import { parseModelName } from '../../routing/model-name.ts'
 import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { readyRequest } from '../../upstreams/ready-request.ts'
@@ -61,11 +60,12 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
   }
 
   return {
-    keeperOf({ model, channel: id, upstreamId }, protocol) {
-      const provider = catalogue.providers.get(parseModelName(model).provider)
-      const channel = provider && catalogue.channelsOf(provider.id).find(one => one.id === id)
-      const isThere = channel !== undefined && upstreamId !== null && provider!.speaks[protocol.name] !== undefined
-      return isThere ? { channel, provider: provider!, protocol, upstreamId } : undefined
+    keeperOf({ channel: id, upstreamId, body }, protocol) {
+      if (id === null || upstreamId === null) return undefined
+      // Of what is kept here, too, no credential need be asked that may be another's.
+      const channel = body === undefined ? catalogue.heirOf(id) : catalogue.channelNamed(id)
+      const provider = channel && catalogue.providers.get(channel.providerId)!
+      return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
     },
     async ask(keeper, asking) {
       const stop = new Stop<Error>()
