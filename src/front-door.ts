@@ -238,6 +238,9 @@ function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
 function unfitness(arrival: Arrival, now: { isCall: boolean; isDraining: boolean }): Refusal | undefined {
   if (headBytes(arrival) > bounds.headBytesMax) return new Refusal('head_too_large', arrival.path)
   if (arrival.headers.upgrade?.toLowerCase() === 'websocket') return new Refusal('upgrade_refused', arrival.path)
+  // It must not be done by whoever only wants to know.
+  const isExplained = arrival.headers['x-weir-explain'] !== undefined && arrival.method === 'POST'
+  if (isExplained && !now.isCall) return new Refusal('explain_invalid', arrival.path)
   if (!now.isCall || !now.isDraining) return undefined
   return new Refusal('draining', arrival.path, { headers: { connection: 'close' } })
 }

@@ -67,6 +67,11 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
+  /** Calls that are only explained, of one key. */
+  explainedPerMinuteMax: 60,
+  explainedChannelsMax: 200,
+  /** Of the request that would be sent. */
+  explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */

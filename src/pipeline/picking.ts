@@ -11,11 +11,12 @@ import type { WaitingLines } from '../limits/waiting-line.ts'
 import type { Affinity } from '../routing/affinity.ts'
 import type { Tried, Verdict } from '../routing/attempts.ts'
 import { backoffMs } from '../routing/backoff.ts'
-import type { Choice } from '../routing/choose.ts'
-import { choose } from '../routing/choose.ts'
+import type { Choice, ExplainedSeat } from '../routing/choose.ts'
+import { choose, explainSeats } from '../routing/choose.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Exchange, Route, Way } from './exchange.ts'
+import { chosenFrom } from './explain/why.ts'
 import type { Berth } from './lanes.ts'
 
 export interface Picked {
@@ -48,11 +49,18 @@ export class Picking {
   begin(route: Route, exchange: Exchange): void {
     const { retries, nowMs } = this.#parts
     exchange.retry = retries.begin(route.asked, nowMs())
-    const { call, protocol } = exchange
-    const isOneOfMany = route.ways.length > 1 || route.seats.length > 1
-    if (!isOneOfMany || call === undefined || protocol.begins === undefined) return
-    const name = conversationName(route.permit.caller.accountId, call.model, protocol.begins(call.json))
-    exchange.conversation = { name, cacheMs: protocol.cacheMs?.(call.json) }
+    exchange.conversation = conversationOf(route, exchange)
+  }
+
+  /** What would be chosen, and from what; nothing is begun. */
+  explain(route: Route, exchange: Exchange): ExplainedPick {
+    const { affinity, nowMs: now, chance } = this.#parts
+    const nowMs = now()
+    const { options, policy } = route
+    const conversation = conversationOf(route, exchange)?.name
+    const keptOn = conversation === undefined ? undefined : affinity.recall(conversation, nowMs)
+    const choosing = { options, policy, tried: [], keptOn, tokens: this.tokensOf(exchange), nowMs, chance }
+    return { conversation, keptOn, choice: choose(choosing), seats: explainSeats(choosing) }
   }
 
   /** Undefined when enough was tried. */
@@ -77,7 +85,10 @@ export class Picking {
   #chooseNow({ options, policy }: Route, exchange: Exchange, { tried, nowMs, chance, affinity }: Now): Choice {
     const { conversation } = exchange
     const keptOn = conversation && affinity.recall(conversation.name, nowMs)
-    return choose({ options, policy, tried, keptOn, tokens: this.tokensOf(exchange), nowMs, chance })
+    const choosing = { options, policy, tried, keptOn, tokens: this.tokensOf(exchange), nowMs, chance }
+    const choice = choose(choosing)
+    if (choice.kind === 'try') exchange.chosen ??= chosenFrom(choosing, choice, conversation !== undefined)
+    return choice
   }
 
   async #nextInLine(route: Route, exchange: Exchange): Promise<Next> {
@@ -133,6 +144,22 @@ export class Picking {
     turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending.outcome) })
     retry?.end()
   }
+}
+
+/** Only where there is more than one channel to keep to. */
+function conversationOf(route: Route, { call, protocol }: Exchange): Exchange['conversation'] {
+  const isOneOfMany = route.ways.length > 1 || route.seats.length > 1
+  if (!isOneOfMany || call === undefined || protocol.begins === undefined) return undefined
+  const name = conversationName(route.permit.caller.accountId, call.model, protocol.begins(call.json))
+  return { name, cacheMs: protocol.cacheMs?.(call.json) }
+}
+
+export interface ExplainedPick {
+  /** By what it is remembered; undefined where nothing is. */
+  readonly conversation: string | undefined
+  readonly keptOn: string | undefined
+  readonly choice: Choice
+  readonly seats: readonly ExplainedSeat[]
 }
 
 interface Now {

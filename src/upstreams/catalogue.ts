@@ -12,18 +12,15 @@ import type { Channels, Fleet } from './channels.ts'
 import { nameChannels, openChannels } from './channels.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
-import type { Sign, SigningParts } from './signing.ts'
+import type { OpenedKey, SigningParts } from './signing.ts'
 import { foundKey, openKey } from './signing.ts'
 
-export interface Channel {
+export interface Channel extends OpenedKey {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
   /** How that address is reached; the key goes nowhere else. */
   readonly road: Road
-  /** How each dialect is signed. */
-  readonly signs: Readonly<Record<string, Sign>>
-  readonly key: Secret
 }
 
 export interface CatalogueParts {

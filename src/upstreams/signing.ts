@@ -126,7 +126,7 @@ export function openKey(
   key: Secret,
   waysByDialect: Readonly<Record<string, string>>,
   parts: SigningParts,
-): { readonly key: Secret; readonly signs: Readonly<Record<string, Sign>> } | undefined {
+): OpenedKey | undefined {
   const opened = new Map<string, Opened>()
   for (const way of new Set(Object.values(waysByDialect))) {
     const one = isSigner(way) ? { sign: () => signers[way](key) } : openWay(way, key, parts)
@@ -134,10 +134,12 @@ export function openKey(
     opened.set(way, one)
   }
   const others = [...opened.values()].flatMap(({ alsoSecret }) => alsoSecret ?? [])
-  const signs = Object.entries(waysByDialect).map(([dialect, way]) => [dialect, opened.get(way)!.sign] as const)
+  const byDialect = (signOf: (way: string) => Sign): OpenedKey['signs'] =>
+    Object.fromEntries(Object.entries(waysByDialect).map(([dialect, way]) => [dialect, signOf(way)]))
   return {
     key: others.length === 0 ? key : new SecretWithOthers(key, () => others.flatMap(other => other())),
-    signs: Object.fromEntries(signs),
+    signs: byDialect(way => opened.get(way)!.sign),
+    masked: byDialect(way => () => maskedSignature(way)),
   }
 }
 
@@ -158,6 +160,18 @@ class SecretWithOthers extends Secret {
   override scrub(text: string): string {
     return this.#others().reduce((clean, other) => new Secret(other).scrub(clean), super.scrub(text))
   }
+}
+
+export interface OpenedKey {
+  readonly key: Secret
+  /** How each dialect is signed. */
+  readonly signs: Readonly<Record<string, Sign>>
+  /** The same by its looks, for whoever may see what would be sent. */
+  readonly masked: Readonly<Record<string, Sign>>
+}
+
+function maskedSignature(way: string): Headers {
+  return isSigner(way) ? signers[way](new Secret('[secret]')) : { authorization: '[secret]' }
 }
 
 /** What `signRequest` needs of a channel. */
