@@ -9,7 +9,8 @@ import type { PriceBook } from './billing/price-book.ts'
 import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
-import { openClient } from './http/outgoing.ts'
+import type { Client } from './http/outgoing.ts'
+import type { Gate } from './limits/gate.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
@@ -52,8 +53,10 @@ export interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Pick<Client, 'send'>
   readonly store: Store
   readonly underWay: UnderWay
+  readonly gate: Gate
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
@@ -62,13 +65,12 @@ export interface CallParts {
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
-  const following = buildFollowing({ responses: vault.responses, compacting })
+  const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
@@ -109,7 +111,7 @@ export function buildCalls(parts: CallParts) {
   }
   const left = (exchange: Exchange): void => leaving.left(exchange)
   const runCall = buildExplained({
-    pipeline: { stages, answering, background, underWay, nowMs, dateMs, leaving: { left, over } },
+    pipeline: { stages, answering, background, underWay, gate, nowMs, dateMs, leaving: { left, over } },
     ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
     accounts: store.reader.accounts,
     lookAtLimits: buildLookAtLimits(),
@@ -129,12 +131,12 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  return { settling, counter, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** Where calls may go, and where each goes. */
 function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
-  const { catalogue, prices, world, log, deadlines, attemptsMax } = parts
+  const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
@@ -143,6 +145,12 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
   })
+  store.rules.follow(rules => lanes.setRules(rules))
+  store.followPrices(row => {
+    prices.add(row)
+    lanes.forget()
+  })
+  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
   return { lanes, picking }
 }
 

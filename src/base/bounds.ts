@@ -25,6 +25,22 @@ export const bounds = {
   /** To be connected to an upstream, its name looked up, and for its handshake after that. */
   connectMsMax: 5_000,
   tlsMsMax: 5_000,
+  /** Of one host; the time to connect is shared among them. */
+  addressesTriedMax: 4,
+  /** To one origin: connections that were given up, which the system goes on trying for two minutes. */
+  givenUpConnectsMax: 256,
+  /** What a proxy says of a tunnel. */
+  proxyAnswerBytesMax: 16 * 1024,
+  /** How long it is taken for granted where a name leads, and how long where nobody can be asked. */
+  namesFreshMsMax: 30_000,
+  namesKnownMsMax: 600_000,
+  namesKnownMax: 1_000,
+  nameLookupMsMax: 10_000,
+  /** For news of a name that is known, and before the next try when there were none. */
+  nameRefreshMsMax: 1_000,
+  nameRetryMsMin: 5_000,
+  /** Addresses of calls that are kept taken apart. */
+  targetsKeptMax: 1_000,
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
@@ -143,15 +159,21 @@ export const bounds = {
   mediaBytesMax: 20 * 1024 * 1024,
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
-  mediaRedirectsMax: 3,
   mediaFetchesMax: 64,
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** Names of models on the way from one to a real model. */
+  routeDepthMax: 8,
   /** However long an upstream asks to be left alone. */
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
   turnMsMax: 3_660_000,
+  /** Conversations of which it is remembered which channel has them, and for how long at most. */
+  conversationsKeptMax: 100_000,
+  conversationKeptMsMax: 3_600_000,
+  /** Names of models whose calls are counted to bound what is tried again. */
+  retryGroupsMax: 10_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

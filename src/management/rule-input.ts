@@ -3,6 +3,8 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
+import { Proxy } from '../http/proxy.ts'
+import { BadAddress, NeverReached } from '../http/written-address.ts'
 import type { LimitRow, LimitScope, MemberRow, PolicyName } from '../store/rules.ts'
 import { limitScopes, policyNames } from '../store/rules.ts'
 import { isTag } from '../upstreams/provider.ts'
@@ -147,8 +149,14 @@ export function capOf(given: unknown, name: string): number | null | undefined {
 export function proxyOf(given: unknown): Secret | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null
   const text = String(given)
-  const url = text.length <= bounds.proxyUrlCharsMax && VISIBLE.test(text) ? URL.parse(text) : null
-  const isBare = url?.protocol === 'http:' && url.pathname === '/' && !/[?#]/.test(text)
-  if (isBare && url.hostname !== '') return new Secret(text)
+  const proxy = new Secret(text)
+  try {
+    if (text.length > bounds.proxyUrlCharsMax) throw new BadAddress('must be shorter')
+    Proxy.read(proxy)
+    return proxy
+  } catch (fault) {
+    if (fault instanceof NeverReached) throw new OperatorError(`--proxy ${fault.message}.`)
+    if (!(fault instanceof BadAddress)) throw fault
+  }
   throw new OperatorError('--proxy must be none, or an address such as http://name:password@proxy.example.com:3128.')
 }

@@ -129,7 +129,7 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
   // A caller that leaves before its stream is first read from would otherwise leave its hold behind.
   exchange.stop.onStop(() => begun || void end())
   exchange.recorder?.begin(body.contentType)
-  exchange.claim?.alone.onStop(() => void write(nobody))
+  exchange.alone.onStop(() => void write(nobody))
   const head = { status: 200, headers: { ...headersOf(exchange, contentType), ...SSE_HEADERS } }
   return streamResponse(head, write, () => parts.leaving.left(exchange))
 }

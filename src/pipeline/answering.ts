@@ -7,7 +7,7 @@ import type { StreamParts } from './answer-stream.ts'
 import { answerAfterSilence, answerStream, SSE_HEADERS } from './answer-stream.ts'
 import type { Opened, OpenedPlain } from './opening.ts'
 import { frameWhole } from './framed-sink.ts'
-import { endingOf, logFault, refusalOf } from './ending.ts'
+import { endingOf, logFault, refusalOf, wholeEnding } from './ending.ts'
 import type { Exchange } from './exchange.ts'
 import type { KeptAnswer } from './idempotency.ts'
 import type { Settle } from './settling.ts'
@@ -81,7 +81,7 @@ function note({ recorder }: Exchange, sent: { readonly contentType: string; read
 async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
   note(exchange, opened)
   try {
-    await settle(exchange, { outcome: 'completed', status: 200 })
+    await settle(exchange, wholeEnding(exchange))
   } catch {
     throw new Refusal('settle_failed', exchange.requestId)
   }

@@ -4,12 +4,14 @@
 // by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
 
 import type { Brand } from '../base/brand.ts'
+import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
+import type { Lease } from '../limits/gate.ts'
 import type { Quota } from '../limits/gcra.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
@@ -101,6 +103,8 @@ export interface Attempt extends Tried {
   readonly ms: number
   /** How long its upstream wants to be left alone. */
   readonly retryAfterMs?: number | undefined
+  /** Its upstream has made nothing of it, and may think otherwise in a moment. */
+  readonly again?: boolean
 }
 
 export interface Ending {
@@ -123,6 +127,12 @@ export interface Exchange {
   meter: Meter
   /** Stops the call: the caller left, or the gateway must end it. */
   readonly stop: Stop<StopReason>
+  /** The caller left, and the call goes on to its end without it. */
+  readonly alone: Stop<StopReason>
+  /** When that ends, too. */
+  untilAlone?: Deadline
+  /** Closed; whether its caller is there does not matter any more. */
+  isOver?: boolean
   /** Where the caller is, for the log. */
   address(): string
   /** Closes the caller's connection, for a caller that does not read. */
@@ -163,6 +173,8 @@ export interface Exchange {
   detached?: boolean
   /** What there was to choose from. */
   chosen?: Chosen
+  /** Its place among the calls under way; given back when it is closed. */
+  lease?: Lease
   permit?: Permit
   route?: Route
   hold?: Hold
@@ -201,3 +213,6 @@ export function lossesOf({ translation, vectors }: Exchange): readonly string[] 
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
+
+/** It goes on without its caller, who cannot ask for its answer again: only what it costs is still of interest. */
+export const isForNobody = ({ alone, claim }: Exchange): boolean => alone.reason !== undefined && claim === undefined

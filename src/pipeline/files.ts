@@ -118,7 +118,7 @@ export class FileService {
     const named = filesNamed(call)
     if (named.length === 0) return route
     const { accountId } = route.permit.caller
-    const places = named.map(id => this.#parts.files.owns({ accountId, id }))
+    const places = named.map(id => this.#placeOf(this.#parts.files.owns({ accountId, id }) ?? '')?.channel.id)
     const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
     if (near === undefined) throw unknown('a call', at('file_id', 'names a file that is not there'))
     return near

@@ -9,6 +9,8 @@ import { timesOf } from '../upstreams/times.ts'
 import type { Exchange, StopReason } from './exchange.ts'
 
 const LOOK_MS = 1_000
+/** How much longer than it may last a call keeps its place. */
+const LEASE_MS = 60_000
 
 export class UnderWay {
   readonly #nowMs: () => number
@@ -61,8 +63,10 @@ export class UnderWay {
 }
 
 /** With all its attempts, and by what is known of the model that is being asked. */
-function endIfLate({ startedMs, route, stop }: Exchange, nowMs: number): void {
+function endIfLate({ startedMs, route, stop, lease }: Exchange, nowMs: number): void {
   const totalMs = route === undefined ? bounds.callMsMax : timesOf(route.provider, route.model).totalMs
   if (nowMs - startedMs < totalMs) return
   stop.stop({ outcome: 'too_long', refusal: new Refusal('upstream_too_slow', `${totalMs} ms in all`) })
+  // One that was told to end and does not must not hold its account's place for ever.
+  if (nowMs - startedMs >= totalMs + LEASE_MS) lease?.release()
 }

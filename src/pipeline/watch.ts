@@ -3,7 +3,7 @@
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
 import { Stop } from '../base/stop.ts'
 import type { Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import { callerLeft, isForNobody } from './exchange.ts'
 
 /** How long the end of an upstream's body may take after the model said that it is done. */
 export const tailMs = 2_000
@@ -75,9 +75,10 @@ export class Watch {
     this.#exchange.stop.forget(this.#onStop)
   }
 
-  /** Ends the attempt now. */
+  /** Ends the attempt now, and its call with it where nobody waits for another one. */
   abort(): void {
     this.end()
     this.stop.stop(over)
+    if (isForNobody(this.#exchange)) this.#exchange.stop.stop(callerLeft)
   }
 }

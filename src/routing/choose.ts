@@ -151,12 +151,13 @@ function openIn(entry: Entry, choosing: Choosing): readonly PooledSeat[] {
 }
 
 /** Less is better. */
-export function scoreOf({ priceMax }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
+export function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
   const { health } = pooled.seat
   if (policy === 'fastest') return health.expectedMs(nowMs)
-  const load = (1 + health.underWay) / (entry.share * pooled.share)
-  if (policy === 'least_busy') return load
   if (policy === 'weighted') return 0
+  // For its weight; while nothing is under way all are alike.
+  const load = 1 + health.underWay / (entry.share * pooled.share * seats)
+  if (policy === 'least_busy') return load
   const price = priceMax > 0 ? entry.option.price / priceMax : 0
   return load * (NO_TIME_MS + health.expectedMs(nowMs)) * (NO_PRICE + price)
 }
@@ -241,11 +242,14 @@ function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): voi
   if (isCapped) return
   if (dropped === 'busy') outlook.busy ??= candidate
   // A call that has been tried elsewhere is not sent where it is already known what it would be told.
-  else if ((tried.length === 0 || dropped === 'broken') && opensInMs < outlook.nearestMs) {
+  else if ((tried.length === 0 || !isToldTime(dropped)) && opensInMs < outlook.nearestMs) {
     outlook.nearest = candidate
     outlook.nearestMs = opensInMs
   }
 }
+
+/** The upstream itself has said when, or will say the same again. */
+const isToldTime = (dropped: Dropped): boolean => dropped !== 'broken' && dropped !== 'told_limit'
 
 /** In the order in which they come into question. */
 function* candidatesOf(groups: readonly Group[]): Generator<Candidate> {

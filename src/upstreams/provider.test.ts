@@ -177,6 +177,11 @@ test('models that think for long are given the time', () => {
   expect(readProvider('deepseek.json').times.firstContentMs).toBe(600_000)
 })
 
+test('tags are words, none if nothing is said', () => {
+  const tagsOf = (more: object) => parseProvider(JSON.stringify({ ...good, ...more }), 'good.json').tags
+  expect([tagsOf({}), tagsOf({ tags: ['eu', 'no-training', '2026'] })]).toEqual([[], ['eu', 'no-training', '2026']])
+})
+
 const good = {
   id: 'good',
   name: 'Good',
@@ -195,7 +200,7 @@ test('a file with only the required fields is read with the documented defaults'
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
   expect(provider.can).toEqual({
-    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false },
+    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false, billsWhenLeft: false },
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
@@ -206,6 +211,8 @@ test('a file with only the required fields is read with the documented defaults'
 const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
   ['an unknown field', { colour: 'red' }, '"colour"'],
   ['a capability that is a number', { can: { keepsResponses: 1 } }, '"can.keepsResponses"'],
+  ['a capability that is text', { can: { billsWhenLeft: 'yes' } }, '"can.billsWhenLeft"'],
+  ['a model that bills or not', withModel({ billsWhenLeft: 1 }), '"billsWhenLeft"'],
   ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],
@@ -254,6 +261,10 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a first word after the end', { times: { firstContentSeconds: 601 } }, '"times.totalSeconds"'],
   ['a silence after the end', withModel({ times: { totalSeconds: 30 } }), 'model "a": "times.firstContentSeconds"'],
   ['a connection of one model', withModel({ times: { connectSeconds: 5 } }), 'model "a": "times.connectSeconds"'],
+  ['tags that are no list', { tags: 'eu' }, '"tags" must be a list'],
+  ['a tag that is no word', { tags: ['eu', 'No Training'] }, '"tags" must be a list of words'],
+  ['a tag of nothing', { tags: [''] }, '"tags"'],
+  ['a tag that is too long', { tags: ['x'.repeat(41)] }, '"tags"'],
   ['an unknown trait', { traits: { clever: true } }, '"clever"'],
   ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
   ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],

@@ -5,6 +5,7 @@ import type { Price } from '../base/price.ts'
 import { isOfNothing, parsePrice } from '../base/price.ts'
 import type { Traits } from '../base/traits.ts'
 import { noTraits } from '../base/traits.ts'
+import { readAddress } from '../http/written-address.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isWayToSign } from './signing.ts'
@@ -21,6 +22,11 @@ export interface Capabilities {
   readonly capsThought: boolean
   /** Keeps its answers in the Responses dialects, to be asked for and gone on from. Default false. */
   readonly keepsResponses: boolean
+  /**
+   * Bills all of an answer when it is hung up on, as it goes on making it. Then a call goes on without its caller,
+   * within bounds, to its reported usage. Default false.
+   */
+  readonly billsWhenLeft: boolean
 }
 
 export interface Model {
@@ -34,6 +40,8 @@ export interface Model {
   readonly free?: boolean
   /** Absent: not known, so the model is not served (never $0 by default). */
   readonly price?: Price
+  /** Otherwise than its provider; also of use for a model that thinks in secret, which no estimate could count. */
+  readonly billsWhenLeft?: boolean
   /** What it takes: its own, and for what they do not tell its provider's. */
   readonly traits?: Traits
   /** How long its calls may take, where that is not as its provider's. */
@@ -92,7 +100,9 @@ const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
   ...['can', 'traits', 'times', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
-const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times']
+const MODEL_FIELDS = [
+  ...['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times', 'billsWhenLeft'],
+]
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
@@ -131,7 +141,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
-  if (!isAddress(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  checkAddress(baseUrl, fail)
   const free = flag('free')
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
@@ -160,11 +170,19 @@ function readProvider(json: Json, fail: Fail): Provider {
 }
 
 /** Variables may stand in it, in braces. */
-const isAddress = (text: string): boolean =>
-  /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
+function checkAddress(text: string, fail: Fail): void {
+  const filled = text.replace(/\{[A-Z][A-Z0-9_]*\}/g, 'x')
+  if (/[{}]/.test(filled)) fail('"baseUrl" may hold variables such as {AWS_REGION}, and no other braces')
+  if (filled.endsWith('/')) fail('"baseUrl" must be without a trailing slash')
+  try {
+    readAddress(filled)
+  } catch (fault) {
+    fail(`"baseUrl" ${(fault as Error).message}`)
+  }
+}
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
-  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses']
+  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'billsWhenLeft']
   const can = record(value, { what: '"can"', known }, fail)
   const flag = (name: string, unsaid: boolean): boolean => {
     const given = can[name] ?? unsaid
@@ -179,6 +197,7 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     outputCap,
     capsThought: flag('capsThought', true),
     keepsResponses: flag('keepsResponses', false),
+    billsWhenLeft: flag('billsWhenLeft', false),
   }
 }
 
@@ -270,7 +289,9 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
   const timing = { otherwise: shared.times, of: 'model', fail: failModel } as const
   const times = entry.times === undefined ? undefined : parseTimes(entry.times, timing)
-  if (entry.free !== undefined && typeof entry.free !== 'boolean') failModel('"free" must be true or false')
+  for (const name of ['free', 'billsWhenLeft']) {
+    if (entry[name] !== undefined && typeof entry[name] !== 'boolean') failModel(`"${name}" must be true or false`)
+  }
   const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
   if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
   return {
@@ -283,6 +304,7 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
     ...(Object.keys(traits).length > 0 && { traits }),
     ...(times !== undefined && { times }),
     ...(entry.free === true && { free: true }),
+    ...(typeof entry.billsWhenLeft === 'boolean' && { billsWhenLeft: entry.billsWhenLeft }),
   }
 }
 

@@ -29,7 +29,11 @@ type Signer = keyof typeof signers
 
 export interface SigningParts {
   readonly env: Env
+  /** Of the host that the key was given for: nothing is signed for another. */
+  readonly origin: string
   readonly send: Send
+  /** By which what must be fetched is fetched. */
+  proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
 }
@@ -121,7 +125,7 @@ export function foundKey(way: string, env: Env): string | undefined {
   return readWay(way)?.[0].found?.(env)
 }
 
-/** A key with the ways that it signs in, opened once each. Undefined for what is no key of one of them. */
+/** A key with the ways that it signs in for one host, opened once each. Undefined for what is no key of them. */
 export function openKey(
   key: Secret,
   waysByDialect: Readonly<Record<string, string>>,
@@ -136,10 +140,20 @@ export function openKey(
   const others = [...opened.values()].flatMap(({ alsoSecret }) => alsoSecret ?? [])
   const byDialect = (signOf: (way: string) => Sign): OpenedKey['signs'] =>
     Object.fromEntries(Object.entries(waysByDialect).map(([dialect, way]) => [dialect, signOf(way)]))
+  const bound = (way: string): Sign => boundTo(parts.origin, opened.get(way)!.sign)
   return {
     key: others.length === 0 ? key : new SecretWithOthers(key, () => others.flatMap(other => other())),
-    signs: byDialect(way => opened.get(way)!.sign),
+    signs: byDialect(bound),
     masked: byDialect(way => () => maskedSignature(way)),
+  }
+}
+
+/** Behind an origin a slash ends the name of the host, whatever comes then. */
+function boundTo(origin: string, sign: Sign): Sign {
+  const start = `${origin}/`
+  return request => {
+    if (!request.url.startsWith(start)) throw new Error('a key signs for no host but its own')
+    return sign(request)
   }
 }
 

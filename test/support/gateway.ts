@@ -52,12 +52,16 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     WEIR_DATA: folder,
     LOG_LEVEL: 'debug',
     WEIR_BALLAST_MB: '0',
+    // Each channel once: that the same may be tried again is for tests that are about it.
+    WEIR_ATTEMPTS: String(Math.min(3, (options.upstreamKeys ?? '').split(',').length)),
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
     OPENAI_BASE_URL: `${upstream.url}/v1`,
     ...options.upstreamEnv?.(upstream.url),
     ...options.env,
   }
-  const gateway = await startGateway(readConfig(env), { writeLog: line => logs.push(line), ...options.world })
+  // The event loop is the tests' as well, and late with what they do.
+  const world = { writeLog: (line: string) => void logs.push(line), lateMs: () => 0, ...options.world }
+  const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = new Database(join(folder, 'weir.db'), { readonly: true })
     try {
