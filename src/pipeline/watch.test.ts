@@ -16,7 +16,7 @@ beforeEach(() => {
   nowMs = 0
   told = []
   deadlines = new Deadlines(() => nowMs)
-  const exchange = { stop: new Stop<StopReason>() } as unknown as Exchange
+  const exchange = { stop: new Stop<StopReason>(), alone: new Stop<StopReason>() } as unknown as Exchange
   watch = new Watch(exchange, deadlines, 120_000)
   watch.expect(60_000)
   watch.onSilence(10_000, () => void told.push(nowMs))

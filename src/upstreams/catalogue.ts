@@ -98,8 +98,8 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    const reached = { baseUrl: address.base, road: { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) } }
-    return [key, { id, providerId: provider.id, ...reached, ...opened }] as const
+    const timed = { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) }
+    return [key, { id, providerId: provider.id, baseUrl: address.base, road: timed, ...opened }] as const
   })
   const byKey = new Map<string, Channel>(channels)
   return keys.map(key => byKey.get(key)!)

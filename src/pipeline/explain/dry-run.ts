@@ -7,10 +7,12 @@ import type { Log } from '../../base/log.ts'
 import type { DryLedgerParts } from '../../billing/dry-ledger.ts'
 import { buildDryHold } from '../../billing/dry-ledger.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
+import type { Call } from '../../protocols/call.ts'
 import type { Carriers } from '../../identity/key-carriers.ts'
 import type { KeptId } from '../../store/kept.ts'
 import type { Reasoning } from '../../vault/reasoning.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
+import type { Asked as RouteAsked } from '../30-route.ts'
 import { buildHold } from '../35-hold.ts'
 import { adapt } from '../40-adapt.ts'
 import type { Forward } from '../50-forward.ts'
@@ -18,7 +20,7 @@ import { onHeldWay } from '../50-forward.ts'
 import { errorHeaders, headersOf } from '../answer-headers.ts'
 import type { Answering } from '../answering.ts'
 import { logFault, refusalOf } from '../ending.ts'
-import type { Caller, Exchange } from '../exchange.ts'
+import type { Caller, Exchange, Permit, Route } from '../exchange.ts'
 import type { Berth, Lanes } from '../lanes.ts'
 import type { ResolveMedia } from '../media.ts'
 import { addressesIn } from '../media.ts'
@@ -57,7 +59,7 @@ function buildDryRun(parts: DryRunParts): RunCall {
   const { pipeline, accounts, dateMs, countTokens } = parts
   const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens })
   return function dryRun(ingress, protocol) {
-    const notes: Notes = {}
+    const notes: Notes = { unfit: new Map() }
     const answering = dryAnswering(parts, notes)
     const stages = {
       ...pipeline.stages,
@@ -70,7 +72,15 @@ function buildDryRun(parts: DryRunParts): RunCall {
         return caller
       },
       limitRate: parts.lookAtLimits,
-      hold,
+      route(permit: Permit, asked: RouteAsked) {
+        const onUnfit = (model: string, { code }: Refusal): void => void notes.unfit.set(model, code)
+        notes.routed = pipeline.stages.route(permit, { ...asked, onUnfit })
+        return notes.routed
+      },
+      hold(route: Route, call: Call, exchange: Exchange) {
+        notes.fit = route
+        return hold(route, call, exchange)
+      },
       forward: dryForward(parts, notes),
     }
     const begin = (_exchange: Exchange, answer: () => Promise<Response>): Promise<Response> => answer()

@@ -9,7 +9,6 @@ import { formatUsd, nanos } from '../../base/money.ts'
 import { rateTexts } from '../../base/price.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { OutgoingRequest } from '../../http/outgoing.ts'
-import type { ExplainedSeat } from '../../routing/choose.ts'
 import { mayUseChannel } from '../../identity/key-rights.ts'
 import type { AccountRow } from '../../store/account-reader.ts'
 import type { Channel } from '../../upstreams/catalogue.ts'
@@ -24,6 +23,11 @@ export interface Notes {
   tier?: string
   /** The same, where it may be told. */
   caller?: Caller
+  /** Models that were left out, each with the code of its refusal. */
+  readonly unfit: Map<string, string>
+  /** As it was found, and as it was when money was to be held. */
+  routed?: Route
+  fit?: Route
   picking?: ExplainedPick
   request?: { readonly channel: Channel; readonly request: OutgoingRequest }
   /** Addresses whose contents would have been fetched. */
@@ -112,13 +116,13 @@ function heldOf({ amount, size, cap, inputTokens }: Hold): object {
 }
 
 function routingOf({ call, protocol, route }: Exchange, notes: Notes, lanes: ExplanationParts['lanes']): object {
-  const { picking, caller } = notes
+  const { picking } = notes
   const explained = lanes.explain(call!.model, protocol)
   return {
     policy: route?.policy,
     affinity: picking && affinityOf(picking),
     picked: picking && pickedOf(picking),
-    candidates: candidatesOf(explained, { route, seats: picking?.seats, caller: caller! }),
+    candidates: candidatesOf(explained, notes, route),
     upstream: notes.request && upstreamOf(notes.request),
   }
 }
@@ -134,41 +138,40 @@ function pickedOf({ choice }: ExplainedPick): object {
   return { model: choice.option.name, channel: choice.seat.id, why: choice.why }
 }
 
-interface Candidates {
-  readonly route: Route | undefined
-  readonly seats: readonly ExplainedSeat[] | undefined
-  readonly caller: Caller
-}
-
 /** Every channel of every model that the name stands for, with what keeps it from the call. */
-function candidatesOf(explained: readonly ExplainedLane[], { route, seats, caller }: Candidates): readonly object[] {
+function candidatesOf(lanes: readonly ExplainedLane[], notes: Notes, route: Route | undefined): readonly object[] {
   const found: object[] = []
-  for (const { model, refused, channels } of explained) {
-    const way = route?.ways.find(({ option }) => option.name === model)
-    if (refused !== undefined && channels.length === 0) found.push({ model, channel: null, dropped: refused })
+  for (const { model, refused, channels } of lanes) {
+    if (refused !== undefined) found.push({ model, channel: null, dropped: refused })
     for (const { id, tags } of channels) {
-      const seat = seats?.find(one => one.model === model && one.channel === id)
+      const seat = notes.picking?.seats.find(one => one.model === model && one.channel === id)
       if (seat !== undefined) found.push({ ...seat, score: Math.round(seat.score * 1_000) / 1_000, tags })
-      else found.push({ model, channel: id, dropped: droppedBefore({ refused, way, id, caller, tags }), tags })
+      else found.push({ model, channel: id, dropped: droppedBefore(notes, { model, id, tags, route }), tags })
     }
   }
   return found.slice(0, bounds.explainedChannelsMax)
 }
 
-interface Before {
-  readonly refused: string | undefined
-  readonly way: Way | undefined
+interface Unseated {
+  readonly model: string
+  /** Of the channel. */
   readonly id: string
-  readonly caller: Caller
   readonly tags: readonly string[]
+  readonly route: Route | undefined
 }
 
-/** Why it did not even come into question; null where nobody has asked yet. */
-function droppedBefore({ refused, way, id, caller, tags }: Before): string | null {
-  if (refused !== undefined) return refused
-  if (!mayUseChannel(caller, tags)) return 'tags_missing'
-  if (way === undefined) return 'model_unfit'
-  return way.seats.some(seat => seat.id === id) ? null : 'not_here'
+/** Why it did not even come into question; null where the call did not come so far. */
+function droppedBefore(notes: Notes, { model, id, tags, route }: Unseated): string | null {
+  const has = ({ ways }: Route): boolean => ways.some(({ option }) => option.name === model)
+  const unfit = notes.unfit.get(model)
+  if (unfit !== undefined) return unfit
+  if (!mayUseChannel(notes.caller!, tags)) return 'tags_missing'
+  if (notes.routed === undefined) return notes.refusal?.code ?? null
+  if (!has(notes.routed)) return 'model_unfit'
+  if (notes.fit !== undefined && !has(notes.fit)) return 'modality_unsupported'
+  if (route !== undefined && !has(route)) return 'not_affordable'
+  const isSeated = route?.ways.some(way => way.option.name === model && way.seats.some(seat => seat.id === id))
+  return isSeated ? null : 'kept_elsewhere'
 }
 
 /** As it would be sent, without what proves that it is us. */
