@@ -71,6 +71,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
     if (unfit !== undefined) throw unfit
+    if (arrival.headers['x-weir-explain'] !== undefined && arrival.method === 'POST') {
+      throw new Refusal('explain_invalid', arrival.path) // it must not be done for whoever only wants to know
+    }
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
     const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted, gate: parts.gate })
