@@ -30,7 +30,7 @@ export const isNative = ({ caller, upstream }: Cell): boolean => caller === upst
 const MIB = 1024 * 1024
 
 /** As long as an attempt may take here. */
-export const deadlineMs = 1_000
+export const deadlineMs = 1_500
 
 /** Large ones are larger than any bound of ours, and slow ones slower; but no more than that. */
 export const smallSettings: Partial<FaultSettings> = {

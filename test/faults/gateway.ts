@@ -48,9 +48,12 @@ const model = {
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }
 
+/** Less than an answer may take, as it is in real life. */
+const times = { connectSeconds: 1, tlsSeconds: 1 }
+
 function writeProvider(folder: string, id: string, dialect: Dialect): void {
   const provider = {
-    ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', sign: 'bearer', models: [model] },
+    ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', sign: 'bearer', models: [model], times },
     ...{ keyEnv: keyEnvOf(dialect), baseUrlEnv: addressEnvOf(id), speaks: { [dialect]: spoken[dialect].paths } },
   }
   writeFileSync(join(folder, `${id}.json`), JSON.stringify(provider))

@@ -53,11 +53,11 @@ type Row = VerdictName | readonly [plain: VerdictName, stream: VerdictName]
 /** By id, or by id and name where one of them differs. */
 const rows: Readonly<Record<string, Row>> = {
   'F1': 'unusable',
-  'F2': 'slow',
+  'F2': 'unusable',
   'F3': 'unusable',
-  'F4': 'slow',
+  'F4': 'unusable',
   'F5': 'unusable',
-  'F6': 'slow',
+  'F6': 'unusable',
   'F7': 'unusable',
   'F8': 'unusable',
   'F8 RST after half an answer': ['unusable', 'cut off'],

@@ -65,5 +65,6 @@ export const openPlain: OpenPlace = async (options = {}) => {
 
 export const openStalled: OpenPlace = async (options = {}) => {
   const at = { ...loopback, ...options }
-  return behindTls(await listenOn(createServer(), at), { at })
+  // What is not read would hide that the other end has gone.
+  return behindTls(await listenOn(createServer(socket => void socket.resume()), at), { at })
 }
