@@ -49,6 +49,7 @@ export type AnswerArrival = (arrival: Arrival) => Promise<Response>
 export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   const whole = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
+  const familiesOf = new Map(Array.from(whole.keys(), path => [path, familyOf(path)]))
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
     whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
@@ -70,6 +71,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
     if (unfit !== undefined) throw unfit
+    if (arrival.headers['x-weir-explain'] !== undefined && arrival.method === 'POST') {
+      throw new Refusal('explain_invalid', arrival.path) // it must not be done for whoever only wants to know
+    }
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
     const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted, gate: parts.gate })
@@ -80,7 +84,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   }
 
   return async function answerArrival(arrival) {
-    const family = familyOf(arrival.path)
+    const family = familiesOf.get(arrival.path) ?? familyOf(arrival.path)
     const callId = parts.mintId()
     const requestId = textId('req', callId)
     const visit: Visit = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
@@ -218,7 +222,9 @@ class Arriving implements Ingress {
   }
 
   onLeft(listener: () => void): void {
-    this.#arrival.request.signal.addEventListener('abort', listener)
+    const { signal } = this.#arrival.request
+    if (signal.aborted) listener()
+    else signal.addEventListener('abort', listener)
   }
 
   cut(): void {

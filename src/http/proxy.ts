@@ -16,8 +16,8 @@ export class Proxy {
   /** `http://name:password@host:port`, or without name and password. */
   static read(written: Secret): Proxy {
     const text = written.reveal().trim()
-    const url = /^http:\/\/[\x21-\x7e]+$/i.test(text) && !/[\\?#]/.test(text) ? URL.parse(text) : null
-    if (url === null || url.pathname !== '/' || url.port === '0') {
+    const url = /^http:\/\/[^/?#\\]+\/?$/i.test(text) && /^[\x21-\x7e]+$/.test(text) ? URL.parse(text) : null
+    if (url === null || url.port === '0') {
       throw new BadAddress('must be a proxy as http://name:password@host:port')
     }
     if (kindOfHost(hostOf(url)) === 'never') throw new NeverReached()

@@ -25,7 +25,7 @@ export class NeverReached extends BadAddress {
 }
 
 export function readAddress(text: string): WrittenAddress {
-  if (!/^https?:\/\//i.test(text)) throw new BadAddress('must be an http(s) address')
+  if (!/^https?:\/\/[^/]/i.test(text)) throw new BadAddress('must be an http(s) address')
   if (text.includes('@')) throw new BadAddress('must not hold credentials')
   if (/[?#]/.test(text)) throw new BadAddress('must be an address without a query')
   const url = /[\s\\]/.test(text) ? null : URL.parse(text)

@@ -33,7 +33,7 @@ describe('shares', () => {
     gate.close()
   })
 
-  test('another one then finds a place, and as calls end both come to have the same', () => {
+  test('another one then finds a place, and as calls end it comes to have its share', () => {
     const gate = openGate()
     const noisy = [...crowd(gate, 1)]
     const other = [...crowd(gate, 2)]
@@ -44,20 +44,22 @@ describe('shares', () => {
       noisy.push(...crowd(gate, 1, { calls: 5 }))
       other.push(...crowd(gate, 2, { calls: 5 }))
     }
-    expect([noisy.length, other.length].map(count => count >= 33 && count <= 50)).toEqual([true, true])
+    expect(other.length).toBeGreaterThanOrEqual(33)
+    expect(noisy.length).toBeLessThanOrEqual(55)
+    expect(noisy.length + other.length).toBeGreaterThanOrEqual(86)
     gate.close()
   })
 
-  test('with little in use nobody is asked what it has', () => {
+  test('what is free is not kept from anybody: a little account does not halve a large one', () => {
     const gate = openGate()
     crowd(gate, 2, { calls: 1 })
-    expect(crowd(gate, 1, { calls: 49 }).length).toBe(49)
+    expect(crowd(gate, 1).length).toBe(87)
     gate.close()
   })
 
   test('however many accounts there are, each may have a few', () => {
     const gate = openGate({ callsMax: 10_000 })
-    for (let accountId = 1; accountId <= 5_001; accountId++) crowd(gate, accountId, { calls: 1 })
+    for (let accountId = 1; accountId <= 8_750; accountId++) crowd(gate, accountId, { calls: 1 })
     expect(crowd(gate, 7).length).toBe(7)
     gate.close()
   })
@@ -125,7 +127,7 @@ describe('levels', () => {
     [{ lateMs: 99 }, 0],
     [{ lateMs: 100 }, 1],
     [{ lateMs: 250 }, 2],
-    [{ lateMs: 500 }, 3],
+    [{ lateMs: 5_000 }, 2],
     [{ memory: 0.8, ledgerMs: 600, lateMs: 120 }, 2],
   ]
 
@@ -248,7 +250,7 @@ describe('the pace', () => {
     const { worstMs, begunPerMs } = simulate({ a: 25 })
     expect(begunPerMs).toBeGreaterThan(4.25)
     expect(begunPerMs).toBeLessThanOrEqual(5.05)
-    expect(worstMs).toBeLessThan(120)
+    expect(worstMs).toBeLessThan(250)
   })
 
   test('an account that asks for little gets it beside one that asks for everything', () => {

@@ -2,8 +2,8 @@
 // for it. Three things decide: how hard pressed the gateway is, how many calls are under way and whose they are, and
 // whether the processor keeps up.
 //
-// Each call that is let in has a lease, which is its account's and is given back when the call is over. An account
-// that is alone may have nearly all there is; as soon as half is in use, none may have more than an equal share.
+// Each call that is let in has a lease, which is its account's and is given back when the call is over. Whoever comes
+// may have whatever is free, but for the last eighth: that is for accounts that have less than an equal share of all.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
@@ -41,7 +41,7 @@ const SWEPT_MAX = 1_000
 const IDLE_SECONDS = 10
 /** However many accounts there are, one may have this many calls under way. */
 const SHARE_MIN = 8
-/** The last eighth is for accounts that have little, and not for the free tier. */
+/** The last eighth is for accounts that have less than others, and not for the free tier. */
 const LAST_PART = 7 / 8
 const FREE_TIER = 'free'
 
@@ -137,11 +137,11 @@ export class Gate {
     if (this.#underWay >= callsMax) return 'full'
     const isLast = this.#underWay >= callsMax * LAST_PART
     if (tier === FREE_TIER && (isLast || level === 2)) return 'free_tier'
-    if (isLast || level === 2 || this.#underWay * 2 > callsMax) {
+    if (isLast || level === 2) {
       const accounts = this.#active + (share.underWay === 0 ? 1 : 0)
-      const room = Math.min(callsMax, this.#pressedCalls)
-      const most = Math.max(SHARE_MIN, Math.floor(room / (isLast ? accounts + 1 : accounts)))
-      if (share.underWay >= most) return 'share'
+      // As if there were one more, so that whoever comes next finds a place.
+      const equal = Math.min(callsMax / (accounts + 1), this.#pressedCalls / accounts)
+      if (share.underWay >= Math.max(SHARE_MIN, Math.floor(equal))) return 'share'
     }
     return this.#pace.begins(share, Math.max(this.#asking, this.#askedBefore)) ? undefined : 'pace'
   }

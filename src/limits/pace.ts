@@ -25,6 +25,10 @@ const BEGIN_SHARE = 0.8
 /** With nobody refused for so long, it is over. */
 const OVER_MS = 2_000
 const PER_MS_MIN = 0.01
+/** Refusals cost something, too: where they alone are too much, to begin less and less would only serve nobody. */
+const LEAST_SHARE = 0.5
+/** What it begins at least sinks only slowly, each time: calls may have become dearer. */
+const LEAST_SLOWER = 0.998
 /** Room that nobody used is kept for so long. */
 const KEPT_MS = 100
 
@@ -32,6 +36,7 @@ export class Pace {
   readonly #late = new Percentile({ share: 0.5, windowMs: 1_000, samplesMin: 5 })
   /** Undefined: as many as come. */
   #perMs: number | undefined
+  #leastPerMs = 0
   #room = 0
   #roomOfMoment = 0
   #moment = 0
@@ -87,8 +92,10 @@ export class Pace {
     if (this.#refused > 0) this.#refusedMs = nowMs
     if (this.#perMs === undefined) {
       if (this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(begunPerMs, nowMs)
-    } else if (this.#leastLateMs > AIM_LATE_MS) this.#perMs = Math.max(PER_MS_MIN, this.#perMs * SLOWER)
-    else if (this.#refused > 0) this.#perMs *= FASTER
+    } else if (this.#leastLateMs > AIM_LATE_MS) {
+      this.#leastPerMs = Math.max(PER_MS_MIN, this.#leastPerMs * LEAST_SLOWER)
+      this.#perMs = Math.max(this.#leastPerMs, this.#perMs * SLOWER)
+    } else if (this.#refused > 0) this.#perMs *= FASTER
     else if (nowMs - this.#refusedMs > OVER_MS) this.#perMs = undefined
     this.#adjustedMs = nowMs
     this.#leastLateMs = Number.POSITIVE_INFINITY
@@ -98,6 +105,7 @@ export class Pace {
 
   #begin(begunPerMs: number, nowMs: number): void {
     this.#perMs = Math.max(PER_MS_MIN, begunPerMs * BEGIN_SHARE)
+    this.#leastPerMs = this.#perMs * LEAST_SHARE
     this.#room = 0
     this.#refusedMs = nowMs
   }

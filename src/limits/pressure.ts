@@ -25,7 +25,8 @@ export const SHORT_OF_MEMORY = 0.8
 /** From which value on a reading calls for levels 1, 2 and 3. */
 const calls: Readonly<Record<keyof Omit<Pressed, 'level'>, readonly [number, number, number]>> = {
   memory: [SHORT_OF_MEMORY, 0.88, 0.94],
-  lateMs: [100, 250, 500],
+  // Beyond that nothing would be won by refusing all: how many are begun is paced, and refusals take time as well.
+  lateMs: [100, 250, Number.POSITIVE_INFINITY],
   // A ledger that does not answer shuts the gate by itself, and opens it again.
   ledgerMs: [250, 500, Number.POSITIVE_INFINITY],
 }

@@ -32,9 +32,11 @@ export function buildAnswering(parts: StreamParts): Answering {
       const { status, body: said } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
       const body = exchange.framing?.error(said) ?? said
       if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
-      const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
-      // Money that is held is given back before the caller is told; a mere record need not be waited for.
-      if (exchange.hold !== undefined) await settled
+      if (exchange.permit !== undefined) {
+        const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
+        // Money that is held is given back before the caller is told; a mere record need not be waited for.
+        if (exchange.hold !== undefined) await settled
+      }
       const more = errorHeaders(refusal, exchange.attempts.length)
       return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...more } })
     } finally {

@@ -48,7 +48,9 @@ export function endingOf(exchange: Exchange, refusal: Refusal, status: number): 
 
 /** A refusal is an ordinary day; anything else is ours to mend. */
 export function logFault(log: Log, exchange: Exchange, fault: unknown): void {
-  const fields = { request: exchange.requestId, address: exchange.address(), fault: describeFault(fault) }
+  // Where the caller is costs something to find out, and is mostly not written.
+  const address = { toJSON: () => exchange.address() }
+  const fields = { request: exchange.requestId, address, fault: describeFault(fault) }
   if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
   else log.error('call failed', { ...fields, stack: fault instanceof Error ? fault.stack : undefined })
 }

@@ -21,6 +21,7 @@ import type { Fate } from '../routing/health.ts'
 import type { Option } from '../routing/option.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
+import type { Chosen } from './explain/why.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
 import type { KeptCall } from './responses/kept-call.ts'
@@ -170,6 +171,8 @@ export interface Exchange {
   renaming?: Renaming
   /** It goes on in the background, whether its caller is there or not. */
   detached?: boolean
+  /** What there was to choose from. */
+  chosen?: Chosen
   /** Its place among the calls under way; given back when it is closed. */
   lease?: Lease
   permit?: Permit
@@ -180,7 +183,7 @@ export interface Exchange {
   /** Its share of what may be tried again. */
   retry?: RetryLease
   /** What it is a turn of, where it matters which channel has the others. */
-  conversation?: { readonly name: string; readonly cacheMs: number | undefined }
+  conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
   /** How it ended, once it has. */
   ending?: Ending
   /** What we count of its input, for a call that is learned from. */

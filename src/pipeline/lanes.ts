@@ -3,6 +3,7 @@
 // something; nothing here is of one call.
 
 import { bounds } from '../base/bounds.ts'
+import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
@@ -44,6 +45,14 @@ export interface LaneGroup {
   readonly lanes: readonly Lane[]
   /** Of each lane, in the same order. */
   readonly options: readonly Option[]
+}
+
+export interface ExplainedLane {
+  /** `<provider>/<model>`. */
+  readonly model: string
+  /** Why nothing can serve it. */
+  readonly refused?: ErrorCode
+  readonly channels: readonly Pick<Berth, 'id' | 'tags'>[]
 }
 
 export interface LanesParts {
@@ -102,6 +111,20 @@ export class Lanes {
     if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
+  }
+
+  /** The same for whoever wants to know why: each model with its channels, or why it is left out. */
+  explain(asked: string, protocol: Protocol): readonly ExplainedLane[] {
+    const resolved = this.#names.resolve(asked) ?? itself(asked)
+    return resolved.members.map(member => {
+      const { model } = member
+      try {
+        return { model, channels: this.#laneTo(member, protocol).seats }
+      } catch (fault) {
+        if (!(fault instanceof Refusal)) throw fault
+        return { model, refused: fault.code, channels: [] }
+      }
+    })
   }
 
   #make(asked: string, protocol: Protocol): LaneGroup {

@@ -11,11 +11,12 @@ import type { WaitingLines } from '../limits/waiting-line.ts'
 import type { Affinity } from '../routing/affinity.ts'
 import type { Tried, Verdict } from '../routing/attempts.ts'
 import { backoffMs } from '../routing/backoff.ts'
-import type { Choice } from '../routing/choose.ts'
-import { choose } from '../routing/choose.ts'
+import type { Choice, ExplainedSeat } from '../routing/choose.ts'
+import { choose, explainSeats } from '../routing/choose.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Attempt, Exchange, Route, Way } from './exchange.ts'
+import { chosenFrom } from './explain/why.ts'
 import type { Berth } from './lanes.ts'
 
 export interface Picked {
@@ -48,11 +49,20 @@ export class Picking {
   begin(route: Route, exchange: Exchange): void {
     const { retries, nowMs } = this.#parts
     exchange.retry = retries.begin(route.asked, nowMs())
-    const { call, protocol } = exchange
-    const isOneOfMany = route.ways.length > 1 || route.seats.length > 1
-    if (!isOneOfMany || call === undefined || protocol.begins === undefined) return
-    const name = conversationName(route.permit.caller.accountId, call.model, protocol.begins(call.json))
-    exchange.conversation = { name, cacheMs: protocol.cacheMs?.(call.json) }
+    exchange.conversation = conversationOf(route, exchange)
+  }
+
+  /** What would be chosen, and from what; nothing is begun. */
+  explain(route: Route, exchange: Exchange): ExplainedPick {
+    const { affinity, nowMs: now, chance } = this.#parts
+    const nowMs = now()
+    const { options, policy } = route
+    const conversation = conversationOf(route, exchange)?.name
+    const kept = conversation === undefined ? undefined : affinity.look(conversation, nowMs)
+    const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
+    const waitMs = bounds.waitingMsMax
+    const choosing = { options, policy, tried: [], keptOn, keptModel, tokens, waitMs, nowMs, chance }
+    return { conversation, keptOn, choice: choose(choosing), seats: explainSeats(choosing) }
   }
 
   /** Undefined when enough was tried. */
@@ -89,7 +99,10 @@ export class Picking {
     const nowMs = now()
     const kept = conversation && affinity.recall(conversation.name, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
-    return choose({ options, policy, tried, keptOn, keptModel, tokens, waitMs, nowMs, chance })
+    const choosing = { options, policy, tried, keptOn, keptModel, tokens, waitMs, nowMs, chance }
+    const choice = choose(choosing)
+    if (choice.kind === 'try') exchange.chosen ??= chosenFrom(choosing, choice, conversation !== undefined)
+    return choice
   }
 
   /** There is no other channel left: one of those that failed, after a while. */
@@ -130,6 +143,22 @@ export class Picking {
     turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending.outcome) })
     retry?.end()
   }
+}
+
+/** Only where there is more than one channel to keep to. */
+function conversationOf(route: Route, { call, protocol }: Exchange): Exchange['conversation'] {
+  const isOneOfMany = route.ways.length > 1 || route.seats.length > 1
+  if (!isOneOfMany || call === undefined || protocol.begins === undefined) return undefined
+  const name = conversationName(route.permit.caller.accountId, call.model, protocol.begins(call.json))
+  return { name, cacheMs: protocol.cacheMs?.(call.json) }
+}
+
+export interface ExplainedPick {
+  /** By what it is remembered; undefined where nothing is. */
+  readonly conversation: string | undefined
+  readonly keptOn: string | undefined
+  readonly choice: Choice
+  readonly seats: readonly ExplainedSeat[]
 }
 
 interface Trying {

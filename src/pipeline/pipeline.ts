@@ -64,7 +64,7 @@ export interface Ingress extends Carriers {
   readonly requestId: string
   /** Where the caller is, for the log. */
   address(): string
-  /** Calls when the caller's socket closes. */
+  /** Calls when the caller's socket closes, or at once if it is closed. */
   onLeft(listener: () => void): void
   /** The answer is in the runtime's hands: its connection is like any other again. */
   done(): void
@@ -94,12 +94,12 @@ export function buildPipeline(parts: PipelineParts): RunCall {
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, parts)
     const { timings } = exchange
-    ingress.onLeft(() => leaving.left(exchange))
     try {
       timings.enter('Auth')
       const caller = await stages.authenticate(ingress)
       timings.pass(`tier=${caller.tier}`)
       exchange.lease = enter(gate, caller, timings)
+      ingress.onLeft(() => leaving.left(exchange))
 
       const { takes = 'json' } = protocol
       const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes))

@@ -29,9 +29,11 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
   try {
     last = await relayUntilTerminal(stream, caller, exchange)
     ending = wholeEnding(exchange)
+    stream.watch.hush()
     stream.watch.expect(tailMs)
     void stream.reader.finish().finally(() => stream.watch.end())
   } catch (fault) {
+    stream.watch.hush()
     await readTail(stream, exchange)
     stream.watch.abort()
     const refusal = spokenRefusal(fault, stream, exchange)

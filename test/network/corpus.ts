@@ -126,6 +126,7 @@ export const urls: readonly (readonly [url: string, row: Row])[] = [
   ['http://127.0.0.1.1.1/', 'unusable'],
   ['http://a b/', 'unusable'],
   ['http://', 'unusable'],
+  ['http:///127.0.0.1/', 'unusable'],
   ['//127.0.0.1/', 'unusable'],
   ['127.0.0.1/v1', 'unusable'],
   ['file:///etc/passwd', 'unusable'],
