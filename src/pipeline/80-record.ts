@@ -59,7 +59,6 @@ export function draftOf(exchange: Exchange): RecordDraft {
     endUser: call?.endUser ?? null,
     tags: tags ?? null,
     loss: losses.length === 0 ? null : losses.join(),
-    asked: route === undefined || route.asked === route.option.name ? null : route.asked,
   }
 }
 
