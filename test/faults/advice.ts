@@ -8,21 +8,23 @@ const SECOND = 'a second channel lets callers not notice it'
 
 export const advice: Readonly<Record<FaultId, string>> = {
   F1: `${ADDRESS}, and whether the server runs. Nothing of the request has left.`,
-  F2: `${ADDRESS}, the firewall and the route to it. It takes \`connectMs\` to notice: keep that short.`,
+  F2: `${ADDRESS}, the firewall and the route to it. It takes \`connectSeconds\` (of the \`times\` in the provider ` +
+    'file; 5 s unless told) to notice, and that for each attempt.',
   F3: `${ADDRESS}: it names a host that does not exist.`,
   F4: 'Look after the name servers of the machine. Addresses that were found before are used for a while.',
   F5: 'Find out who answers at that address before you do anything else. Certificates are always checked, and no ' +
     'setting changes that; the log says what is wrong. Nothing of the request, nor a key, has left.',
-  F6: 'As F2: something on the way takes connections and does not serve them.',
+  F6: 'As F2: something on the way takes connections and does not serve them. It takes `tlsSeconds` to notice.',
   F7: 'Usually a proxy or a balancer that is full or starts anew. If it lasts, ask the provider.',
   F8: `As F7. The provider may have done the work and may bill it to you; it is not billed to the caller. ${REPORT}.`,
   F9: 'As F6. A provider that is out of workers behaves so.',
   F10: 'Mostly an idle timeout of something between you and the provider that is shorter than its answers take.',
-  F11: 'If answers of this model do take that long, raise its time for the first content; else as F9.',
-  F12: 'Within the deadline there is nothing to do. Beyond it: raise the time for the first content of that model, ' +
+  F11: 'If answers of this model do take that long, raise its `firstContentSeconds`; else as F9.',
+  F12: 'Within the deadline there is nothing to do. Beyond it: raise `firstContentSeconds` of that model, ' +
     'or put a faster one beside it in a group.',
-  F13: 'A whole answer has one deadline, however steadily it drips. Callers of slow models should stream.',
-  F14: 'If the model pauses so long while it thinks, raise its time between chunks.',
+  F13: 'A whole answer has one deadline, `totalSeconds`, however steadily it drips. Callers of slow models should ' +
+    'stream.',
+  F14: 'If the model pauses so long while it thinks, raise its `betweenChunksSeconds`.',
   F15: 'Nothing: small pieces cost the gateway time, not memory. An answer that breaks off is F30.',
   F16: `${REPORT}: its HTTP is broken. Such a connection is never used again.`,
   F17: 'As F16.',
