@@ -1,5 +1,6 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
+import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
 import type { Price } from './base/price.ts'
@@ -9,11 +10,12 @@ import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import type { Client } from './http/outgoing.ts'
+import type { Gate } from './limits/gate.ts'
 import { RateLimiter } from './limits/gcra.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
-import { buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildExplanationLimit, buildLimitRate, buildLookAtLimits } from './pipeline/20-limit-rate.ts'
 import { buildRoute } from './pipeline/30-route.ts'
 import { buildHold } from './pipeline/35-hold.ts'
 import { buildForward } from './pipeline/50-forward.ts'
@@ -24,6 +26,8 @@ import { buildCounting } from './pipeline/counts/counting.ts'
 import { buildBackground } from './pipeline/responses/background.ts'
 import { buildCompacting } from './pipeline/responses/compacting.ts'
 import { buildFollowing } from './pipeline/responses/following.ts'
+import type { Exchange } from './pipeline/exchange.ts'
+import { buildExplained } from './pipeline/explain/dry-run.ts'
 import { FileService } from './pipeline/files.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
@@ -32,7 +36,6 @@ import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { Lanes } from './pipeline/lanes.ts'
 import { Picking } from './pipeline/picking.ts'
-import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
 import { buildSettling } from './pipeline/settling.ts'
@@ -53,6 +56,7 @@ export interface CallParts {
   readonly upstreams: Pick<Client, 'send'>
   readonly store: Store
   readonly underWay: UnderWay
+  readonly gate: Gate
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
@@ -61,7 +65,7 @@ export interface CallParts {
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, upstreams, ledger, store, underWay, deadlines, world, log, silence } = parts
+  const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
@@ -94,22 +98,24 @@ export function buildCalls(parts: CallParts) {
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
-  const stallMs = world.attemptTimes.betweenChunksMs
+  const stallMs = world.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const runCall = buildPipeline({
-    ...{ stages, answering, background, underWay, nowMs, dateMs },
-    leaving: {
-      left: exchange => leaving.left(exchange),
-      over(exchange) {
-        leaving.over(exchange)
-        picking.over(exchange)
-        learning.end(exchange)
-      },
-    },
+  const over = (exchange: Exchange): void => {
+    leaving.over(exchange)
+    picking.over(exchange)
+    learning.end(exchange)
+  }
+  const left = (exchange: Exchange): void => leaving.left(exchange)
+  const runCall = buildExplained({
+    pipeline: { stages, answering, background, underWay, gate, nowMs, dateMs, leaving: { left, over } },
+    ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
+    accounts: store.reader.accounts,
+    lookAtLimits: buildLookAtLimits(),
+    countExplanation: buildExplanationLimit(nowMs),
   })
   const countCall = buildCounting({
     ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
@@ -134,8 +140,10 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
-  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
-  store.rules.follow(rules => lanes.setRules(rules))
+  const onQuotaSpent = (channel: string): void =>
+    log.error('a provider says that this credential has nothing left to spend: it is left alone', { channel })
+  const onWellAgain = (channel: string): void => log.info('a credential works again', { channel })
+  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },

@@ -24,7 +24,13 @@ export interface Config {
   /** What browsers of which origin may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
+  /** How long calls are still taken after the signal to stop, and how long those under way may then last. */
+  readonly drainDelayMs: number
   readonly drainMs: number
+  /** Calls under way at once, of all accounts. */
+  readonly callsMax: number
+  /** How much memory this process may take; undefined: what the machine or its control group allows. */
+  readonly memoryBytesMax: number | undefined
   /** After this long without content a stream's head leaves all the same. */
   readonly silenceMs: number
   /** How often what a long stream has delivered is noted in the ledger. */
@@ -77,6 +83,9 @@ export function readConfig(env: Environment): Config {
     proxy: proxy(text('WEIR_PROXY', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
+    drainDelayMs: integer(env, 'WEIR_DRAIN_DELAY_SECONDS', { otherwise: 5, max: 3_600 }) * 1_000,
+    callsMax: integer(env, 'WEIR_CALLS_MAX', { otherwise: 10_000, max: 1_000_000, min: 1 }),
+    memoryBytesMax: integer(env, 'WEIR_MEMORY_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
     drainMs: integer(env, 'WEIR_DRAIN_SECONDS', { otherwise: 120, max: 86_400 }) * 1_000,
     silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
     checkpointMs: integer(env, 'WEIR_CHECKPOINT_SECONDS', { otherwise: 5, max: 600 }) * 1_000,

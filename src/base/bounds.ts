@@ -54,6 +54,8 @@ export const bounds = {
   /** Before the same channel is tried again; whoever should wait longer is told so. */
   retryPauseMsMax: 5_000,
   callMsMax: 600_000,
+  /** The most that a model which is known to take longer may be given instead. */
+  longCallMsMax: 3_600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
   waitingMsMax: 5_000,
@@ -81,6 +83,11 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
+  /** Calls that are only explained, of one key. */
+  explainedPerMinuteMax: 60,
+  explainedChannelsMax: 200,
+  /** Of the request that would be sent. */
+  explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
@@ -161,7 +168,7 @@ export const bounds = {
   /** However long an upstream asks to be left alone. */
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
-  turnMsMax: 660_000,
+  turnMsMax: 3_660_000,
   /** Conversations of which it is remembered which channel has them, and for how long at most. */
   conversationsKeptMax: 100_000,
   conversationKeptMsMax: 3_600_000,
@@ -170,6 +177,7 @@ export const bounds = {
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
-assert(bounds.callMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
+assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
+assert(bounds.longCallMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

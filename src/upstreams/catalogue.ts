@@ -16,18 +16,15 @@ import type { Channels, Fleet } from './channels.ts'
 import { nameChannels, openChannels } from './channels.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
-import type { Sign, SigningParts } from './signing.ts'
+import type { OpenedKey, SigningParts } from './signing.ts'
 import { foundKey, openKey } from './signing.ts'
 
-export interface Channel {
+export interface Channel extends OpenedKey {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
   /** How that address is reached; the key goes nowhere else. */
   readonly road: Road
-  /** How each dialect is signed. */
-  readonly signs: Readonly<Record<string, Sign>>
-  readonly key: Secret
 }
 
 export interface CatalogueParts {
@@ -88,6 +85,7 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
   const found = addressOf(provider, file, parts)
   if (found === undefined) return []
   const { address, isOwn } = found
+  const { connectMs, tlsMs } = provider.times
   const keys = keysOf(provider, env)
   if (keys.length === 0 && provider.keyless && isOwn) keys.push('')
   const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
@@ -100,8 +98,8 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    const reached = { baseUrl: address.base, road: { ...road, ...(proxy !== undefined && { proxy }) } }
-    return [key, { id, providerId: provider.id, ...reached, ...opened }] as const
+    const timed = { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) }
+    return [key, { id, providerId: provider.id, baseUrl: address.base, road: timed, ...opened }] as const
   })
   const byKey = new Map<string, Channel>(channels)
   return keys.map(key => byKey.get(key)!)

@@ -130,7 +130,7 @@ export function openKey(
   key: Secret,
   waysByDialect: Readonly<Record<string, string>>,
   parts: SigningParts,
-): { readonly key: Secret; readonly signs: Readonly<Record<string, Sign>> } | undefined {
+): OpenedKey | undefined {
   const opened = new Map<string, Opened>()
   for (const way of new Set(Object.values(waysByDialect))) {
     const one = isSigner(way) ? { sign: () => signers[way](key) } : openWay(way, key, parts)
@@ -138,11 +138,13 @@ export function openKey(
     opened.set(way, one)
   }
   const others = [...opened.values()].flatMap(({ alsoSecret }) => alsoSecret ?? [])
+  const byDialect = (signOf: (way: string) => Sign): OpenedKey['signs'] =>
+    Object.fromEntries(Object.entries(waysByDialect).map(([dialect, way]) => [dialect, signOf(way)]))
   const bound = (way: string): Sign => boundTo(parts.origin, opened.get(way)!.sign)
-  const signs = Object.entries(waysByDialect).map(([dialect, way]) => [dialect, bound(way)] as const)
   return {
     key: others.length === 0 ? key : new SecretWithOthers(key, () => others.flatMap(other => other())),
-    signs: Object.fromEntries(signs),
+    signs: byDialect(bound),
+    masked: byDialect(way => () => maskedSignature(way)),
   }
 }
 
@@ -172,6 +174,18 @@ class SecretWithOthers extends Secret {
   override scrub(text: string): string {
     return this.#others().reduce((clean, other) => new Secret(other).scrub(clean), super.scrub(text))
   }
+}
+
+export interface OpenedKey {
+  readonly key: Secret
+  /** How each dialect is signed. */
+  readonly signs: Readonly<Record<string, Sign>>
+  /** The same by its looks, for whoever may see what would be sent. */
+  readonly masked: Readonly<Record<string, Sign>>
+}
+
+function maskedSignature(way: string): Headers {
+  return isSigner(way) ? signers[way](new Secret('[secret]')) : { authorization: '[secret]' }
 }
 
 /** What `signRequest` needs of a channel. */
