@@ -13,7 +13,7 @@ function exchangeOf(callId: number): Exchange {
   return {
     ...{ callId, requestId: `req_${callId}`, startedMs: 0, attempts: [], mayHold: true },
     ...{ meter: freshMeter(), timings: new Timings(() => 0), protocol: { name: 'x' } },
-    permit: { caller: { keyId: 1, accountId: 2 } },
+    permit: { caller: { keyId: 1, accountId: 2 }, quota: { remaining: 1, limit: 2 } },
   } as unknown as Exchange
 }
 

@@ -145,6 +145,16 @@ describe('policies', () => {
     }
   })
 
+  test('weighted: one that is open again soon has its share, though most are closed', () => {
+    const seats = Array.from({ length: 1_000 }, (_, at) => seatOf(`s${at}`))
+    for (const seat of seats.slice(4)) shut(seat, 60_000)
+    const options = [optionOf('p/m', seats)]
+    expect(Object.keys(shares(options, 100, { policy: 'weighted' })).length).toBe(4)
+    for (const { health } of seats.slice(4, 8)) health.begin(1, 1).end({ verdict: 'answered' }, 1)
+    const counts = shares(options, 8_000, { policy: 'weighted', nowMs: 200 })
+    for (const { id } of seats.slice(0, 8)) expect(counts[id]! / 1_000).toBeWithin(0.9, 1.1)
+  })
+
   test('least busy: the one with the fewest for its weight', () => {
     const seats = [seatOf('a', { weight: 1 }), seatOf('b', { weight: 4 }), seatOf('c', { weight: 1 })]
     const counts: Record<string, number> = {}

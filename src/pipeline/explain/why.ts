@@ -56,5 +56,5 @@ export function whyText({ chosen, permit }: Exchange): string | null {
 
 /** What is left of the tightest of its limits. */
 function limitsText({ quota }: NonNullable<Exchange['permit']>): string {
-  return `"limits":[["requests",${quota.remaining},${quota.limit}]]`
+  return `"limits":[["requests","minute",${quota.remaining},${quota.limit}]]`
 }
