@@ -22,5 +22,5 @@ export function checkModel({ allows, denies }: KeyRights, asked: string, model: 
   throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }
 
-export const mayUseChannel = ({ requires }: KeyRights, tags: readonly string[]): boolean =>
+export const mayUseChannel = ({ requires }: Pick<KeyRights, 'requires'>, tags: readonly string[]): boolean =>
   requires === null || requires.every(tag => tags.includes(tag))

@@ -4,7 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Units } from '../base/usage.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
-import { checkModel, mayUseChannel } from '../identity/key-rights.ts'
+import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Permit, Route, Way } from './exchange.ts'
 import type { Berth, Lane, Lanes } from './lanes.ts'
@@ -79,23 +79,13 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   }
 
   return function route(permit, asked) {
-    const group = lanes.find(asked.model, asked.protocol)
+    const group = lanes.find(asked.model, asked.protocol, permit.caller.requires)
     const onUnfit = (lane: Lane, why: Refusal): void => asked.onUnfit?.(lane.option.name, why)
     const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit), onUnfit)
     const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
     const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
-    const fit = permit.caller.requires === null ? found : withTags(found)
-    return asked.keptAt === undefined ? fit : (atKeeper(fit, asked.keptAt, asked.protocol) ?? fit)
+    return asked.keptAt === undefined ? found : (atKeeper(found, asked.keptAt, asked.protocol) ?? found)
   }
-}
-
-/** By channels alone to which the key's data may go. */
-function withTags(route: Route): Route {
-  const { caller } = route.permit
-  const fit = narrowed(route, (_way, { tags }) => mayUseChannel(caller, tags))
-  if (fit !== undefined) return fit
-  const hint = 'No channel of it has all the tags that this key requires.'
-  throw new Refusal('model_forbidden', `${route.asked}: tags`, { param: 'model', hint })
 }
 
 /** One that is unfit is left out; if all are, the first says why. */

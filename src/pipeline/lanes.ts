@@ -7,6 +7,8 @@ import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
+import type { KeyRights } from '../identity/key-rights.ts'
+import { mayUseChannel } from '../identity/key-rights.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Caps } from '../routing/health.ts'
@@ -16,7 +18,7 @@ import { parseModelName } from '../routing/model-name.ts'
 import type { Names, Resolved } from '../routing/names.ts'
 import { compileRoutes } from '../routing/names.ts'
 import type { Option, Seat } from '../routing/option.ts'
-import type { ChannelRow, PolicyName, Rules } from '../store/rules.ts'
+import type { ChannelRow, MemberRow, PolicyName, Rules } from '../store/rules.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -67,6 +69,7 @@ export interface LanesParts {
   onWellAgain?(channelId: string): void
 }
 
+const UNTAGGED = 'No channel of it has all the tags that this key requires.'
 const DEFAULT_POLICY: PolicyName = 'balanced'
 
 export class Lanes {
@@ -102,12 +105,12 @@ export class Lanes {
     if (this.#names.resolve(asked) === undefined) parseModelName(asked)
   }
 
-  /** Throws where nothing can serve it. */
-  find(asked: string, protocol: Protocol): LaneGroup {
-    const key = `${protocol.name} ${asked}`
+  /** By channels alone that have all the tags that are required. Throws where nothing can serve it. */
+  find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): LaneGroup {
+    const key = `${protocol.name} ${asked} ${requires?.join() ?? ''}`
     const known = this.#groups.get(key)
     if (known !== undefined) return known
-    const group = this.#make(asked, protocol)
+    const group = this.#make(asked, protocol, requires)
     if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
@@ -119,7 +122,7 @@ export class Lanes {
     return resolved.members.map(member => {
       const { model } = member
       try {
-        return { model, channels: this.#laneTo(member, protocol).seats }
+        return { model, channels: this.#laneTo(member, protocol, null).seats }
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault
         return { model, refused: fault.code, channels: [] }
@@ -127,13 +130,13 @@ export class Lanes {
     })
   }
 
-  #make(asked: string, protocol: Protocol): LaneGroup {
+  #make(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
     const resolved = this.#names.resolve(asked) ?? itself(asked)
     const lanes: Lane[] = []
     let unfit: unknown
     for (const member of resolved.members) {
       try {
-        lanes.push(this.#laneTo(member, protocol))
+        lanes.push(this.#laneTo(member, protocol, requires))
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault
         unfit ??= fault
@@ -144,12 +147,14 @@ export class Lanes {
     return { asked, policy: resolved.policy, lanes, options: lanes.map(({ option }) => option) }
   }
 
-  #laneTo({ model: name, priority, weight }: Resolved['members'][number], protocol: Protocol): Lane {
+  #laneTo({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
     const spoken = dialectFor(provider, model, protocol)
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
-    const seats = this.#seatsOf(provider)
-    if (seats.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    const all = this.#seatsOf(provider)
+    if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    const seats = requires === null ? all : all.filter(({ tags }) => mayUseChannel({ requires }, tags))
+    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: UNTAGGED })
     const price = this.#parts.prices.current(name)?.price
     const option = { name, priority, weight, translates: spoken !== protocol, price: typicalCost(price), seats }
     return { provider, model, spoken, seats, option }

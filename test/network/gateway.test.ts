@@ -62,23 +62,33 @@ describe('a proxy', () => {
     expect(harness.logs.join()).not.toContain(PASSWORD)
   })
 
-  test('of one channel is its own, and kept as a secret', async () => {
+  test('of one channel is its own from the moment it is set until it is taken away, and kept as a secret', async () => {
     const proxy = await openProxy({ credentials: `gate:${PASSWORD}` })
     const folder = mkdtempSync(join(tmpdir(), 'weir-'))
     closing.push(() => rmSync(folder, { recursive: true }))
     const options: HarnessOptions = { folder, upstreamEnv: url => ({ OPENAI_BASE_URL: named(url) }), world: onLoopback }
-    const before = await startHarness(options)
-    const set = before.gateway.operator['channels-set']!
+    harness = await startHarness(options)
+    const set = harness.gateway.operator['channels-set']!
+    const callsBy = async (): Promise<number> => {
+      const before = proxy.heads.length
+      expect((await call()).status).toBe(200)
+      return proxy.heads.length - before
+    }
+    expect(await callsBy()).toBe(0)
     const told = await set({ channel: 'openai#1', proxy: proxy.url() })
+    expect(await callsBy()).toBe(1)
+    await set({ channel: 'openai#1', proxy: 'none' })
+    expect(await callsBy()).toBe(0)
+    await set({ channel: 'openai#1', proxy: proxy.url() })
     for (const wrong of ['https://gate:1', `socks5://gate:${PASSWORD}@x:1`, 'http://169.254.169.254:3128']) {
       const setting = (async () => await set({ channel: 'openai#1', proxy: wrong }))()
       await expect(setting).rejects.toThrow(/^--proxy must (?!.*canary)/)
     }
-    await before.stop()
+    const { logs } = harness
+    await harness.stop()
     await open(options)
-    expect((await call()).status).toBe(200)
-    expect(proxy.heads).toHaveLength(1)
-    expect(before.logs.join() + harness.logs.join() + JSON.stringify(told)).not.toContain(PASSWORD)
+    expect(await callsBy()).toBe(1)
+    expect(logs.join() + harness.logs.join() + JSON.stringify(told)).not.toContain(PASSWORD)
   })
 
   test('that refuses us is our trouble, and not for callers to read about', async () => {
