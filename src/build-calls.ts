@@ -10,10 +10,10 @@ import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
-import { RateLimiter } from './limits/gcra.ts'
+import { Limits } from './limits/limits.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
-import { buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildLimitRate, buildRefuseUnread } from './pipeline/20-limit-rate.ts'
 import { buildRoute } from './pipeline/30-route.ts'
 import { buildHold } from './pipeline/35-hold.ts'
 import { buildForward } from './pipeline/50-forward.ts'
@@ -40,6 +40,7 @@ import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
 import { buildUpstreamAsking } from './pipeline/responses/upstream-asking.ts'
 import { buildAskUpstream } from './pipeline/whole-answer.ts'
+import { noRules } from './store/rules.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -66,13 +67,16 @@ export function buildCalls(parts: CallParts) {
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
+  const limits = new Limits()
+  limits.setRules(noRules.limits)
+  const limitRate = buildLimitRate({ limits, nowMs })
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
-  const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
+  const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const { lanes, picking } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
+    refuseUnread: buildRefuseUnread({ limits, nowMs }),
     lanes,
     files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
@@ -109,7 +113,7 @@ export function buildCalls(parts: CallParts) {
   })
   const countCall = buildCounting({
     ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
-    ...{ factors: vault.factors, following, learning },
+    ...{ factors: vault.factors, following, learning, dateMs },
     onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
   })
   const responses = buildResponsesAsking({
@@ -117,11 +121,11 @@ export function buildCalls(parts: CallParts) {
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
   })
   const tasks = new TaskService({
-    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ tasks: vault.tasks, ledger, catalogue, log, nowMs, dateMs },
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  return { limits, limitRate, settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** Where calls may go, and where each goes. */

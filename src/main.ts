@@ -134,6 +134,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     isDraining: () => draining,
     mintId: store.mintId,
     nowMs: world.clock.nowMs,
+    dateMs: world.clock.dateMs,
   })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`

@@ -9,7 +9,7 @@ import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
-import type { Quota } from '../limits/gcra.ts'
+import type { Lease, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
@@ -47,7 +47,16 @@ export type Caller = Brand<
 >
 
 /** Proves that the caller may call now. Made in 20-limit-rate. */
-export type Permit = Brand<{ readonly caller: Caller; readonly quota: Quota }, 'Permit'>
+export type Permit = Brand<
+  {
+    readonly caller: Caller
+    /** Of requests and of tokens what is left of the tightest limit. */
+    readonly quotas: readonly Quota[]
+    /** What it has taken of limits that are given back. */
+    readonly lease: Lease
+  },
+  'Permit'
+>
 
 /** A model at a provider that may answer the call, at its price: what an attempt is made with. */
 export interface Way extends Lane {
