@@ -1,6 +1,5 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
-import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
 import type { Price } from './base/price.ts'
@@ -11,6 +10,7 @@ import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
 import { Limits } from './limits/limits.ts'
+import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
 import { buildLimitRate, buildRefuseUnread } from './pipeline/20-limit-rate.ts'
@@ -40,7 +40,8 @@ import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
 import { buildUpstreamAsking } from './pipeline/responses/upstream-asking.ts'
 import { buildAskUpstream } from './pipeline/whole-answer.ts'
-import { noRules } from './store/rules.ts'
+import { Affinity } from './routing/affinity.ts'
+import { RetryBudget } from './routing/retry-budget.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 
@@ -54,6 +55,8 @@ export interface CallParts {
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
+  /** How often a call is tried, at most. */
+  readonly attemptsMax: number
 }
 
 export function buildCalls(parts: CallParts) {
@@ -63,20 +66,18 @@ export function buildCalls(parts: CallParts) {
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
-  const following = buildFollowing({ responses: vault.responses, compacting })
+  const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const limits = new Limits()
-  limits.setRules(noRules.limits)
-  const limitRate = buildLimitRate({ limits, nowMs })
+  const { limits, limitRate, refuseUnread } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const { lanes, picking } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
-    refuseUnread: buildRefuseUnread({ limits, nowMs }),
+    refuseUnread,
     lanes,
     files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
@@ -128,13 +129,33 @@ export function buildCalls(parts: CallParts) {
   return { limits, limitRate, settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
 }
 
+/** How much may be called. */
+function buildLimits({ store, world }: CallParts) {
+  const { nowMs } = world.clock
+  const limits = new Limits()
+  store.rules.follow(rules => limits.setRules(rules.limits))
+  return { limits, limitRate: buildLimitRate({ limits, nowMs }), refuseUnread: buildRefuseUnread({ limits, nowMs }) }
+}
+
 /** Where calls may go, and where each goes. */
-function buildChoice({ catalogue, prices, world, log }: CallParts): { lanes: Lanes; picking: Picking } {
+function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
+  const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
-  return { lanes, picking: new Picking({ attemptsMax: bounds.attemptsPerCallMax, nowMs: clock.nowMs, chance }) }
+  store.rules.follow(rules => lanes.setRules(rules))
+  const picking = new Picking({
+    ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
+    ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
+  })
+  store.rules.follow(rules => lanes.setRules(rules))
+  store.followPrices(row => {
+    prices.add(row)
+    lanes.forget()
+  })
+  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
+  return { lanes, picking }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

@@ -1,6 +1,7 @@
 // Environment → one frozen, checked Config. Nothing else reads the environment, but for the vendors' own key
 // variables, which provider files name.
 
+import { bounds } from './base/bounds.ts'
 import { isLogLevel, type LogLevel } from './base/log.ts'
 import { parseTrustedProxies, type TrustedProxies } from './http/address.ts'
 
@@ -20,6 +21,8 @@ export interface Config {
   readonly silenceMs: number
   /** How often what a long stream has delivered is noted in the ledger. */
   readonly checkpointMs: number
+  /** How often a call is tried, at most. */
+  readonly attempts: number
   readonly siteName: string
   /** Kept free on the disk for settling what is under way when it is full. */
   readonly ballastBytes: number
@@ -73,6 +76,7 @@ export function readConfig(env: Environment): Config {
     metrics: metricsAddress(env),
     bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
     responsesDays: integer(env, 'WEIR_RESPONSES_DAYS', { otherwise: 30, max: 36_500 }),
+    attempts: integer(env, 'WEIR_ATTEMPTS', { otherwise: 3, min: 1, max: bounds.attemptsPerCallMax }),
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })
@@ -84,12 +88,13 @@ function metricsAddress(env: Environment): Config['metrics'] {
   return { host: env.METRICS_HOST?.trim() || '127.0.0.1', port }
 }
 
-function integer(env: Environment, name: string, range: { otherwise: number; max: number }): number {
+function integer(env: Environment, name: string, range: { otherwise: number; min?: number; max: number }): number {
   const text = env[name]?.trim()
   if (!text) return range.otherwise
   const value = Number(text)
-  if (!/^\d+$/.test(text) || value > range.max) {
-    throw new ConfigError(`${name} must be a whole number from 0 to ${range.max}.`)
+  const { min = 0, max } = range
+  if (!/^\d+$/.test(text) || value < min || value > max) {
+    throw new ConfigError(`${name} must be a whole number from ${min} to ${max}.`)
   }
   return value
 }

@@ -1,7 +1,5 @@
 // Reads config, builds the parts, listens. The only file that knows everything.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
 import { Refusal } from './base/errors.ts'
@@ -31,14 +29,15 @@ import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
 import { buildPublicData } from './management/public-data.ts'
+import { checkRules } from './management/rule-check.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { UnderWay } from './pipeline/under-way.ts'
+import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
-import { buildCatalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
 import { realWorld } from './world.ts'
 
@@ -46,8 +45,6 @@ const { version } = packageJson
 
 /** The demo answers on the thread that serves calls. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
-
-const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
 
 export interface Gateway {
   readonly url: string
@@ -72,13 +69,22 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    store.followPrices(row => prices.add(row))
+    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
   }
+}
+
+/** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
+function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
+  const { problem, notes } = checkRules(store.rules.current, catalogue)
+  const unusable = store.rules.problem ?? problem
+  if (unusable !== undefined) throw new ConfigError(unusable)
+  for (const note of notes) log.warn('a rule is for what is not there', { note })
+  store.useCatalogue(catalogue)
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
@@ -116,10 +122,11 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   let draining = false
   const metrics = openMetrics(config, { store, underWay, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
-  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence }
+  const attemptsMax = config.attempts
+  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence, attemptsMax }
   const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
   const isReady = (): boolean => !draining && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
@@ -133,8 +140,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     log,
     isDraining: () => draining,
     mintId: store.mintId,
-    nowMs: world.clock.nowMs,
-    dateMs: world.clock.dateMs,
+    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
   })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
@@ -177,6 +183,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   }
 }
 
+const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
+
 const openLedger = ({ writer }: Store, log: Log): Ledger =>
   buildLedger({
     writer,
@@ -203,18 +211,6 @@ function openMetrics({ metrics: at }: Config, { store, world, log, underWay, ope
 }
 
 type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay'> & Pick<GatewayParts, 'opened'>
-
-function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
-  const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {
-    try {
-      const names = readdirSync(folder).filter(name => name.endsWith('.json')).sort()
-      return names.map(name => ({ name: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
-    } catch (fault) {
-      throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
-    }
-  })
-  return buildCatalogue({ files, env: config.env, builtInUrl })
-}
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
 function isWell({ reader, writer }: Store): boolean {

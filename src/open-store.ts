@@ -4,6 +4,7 @@
 import packageJson from '../package.json'
 import { bounds } from './base/bounds.ts'
 import { buildIdMinter } from './base/ids.ts'
+import type { Log } from './base/log.ts'
 import { buildLog } from './base/log.ts'
 import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
@@ -19,8 +20,11 @@ import { BooksReader } from './store/books-reader.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
+import { readCatalogue } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
+import { RuleBook } from './store/rules-book.ts'
 import { Writer } from './store/writer.ts'
+import type { Catalogue } from './upstreams/catalogue.ts'
 import type { Vault } from './vault/vault.ts'
 import { openVault } from './vault/vault.ts'
 import type { World } from './world.ts'
@@ -30,6 +34,9 @@ const { version } = packageJson
 
 /** A call has its hold long before; a record that is younger is left to the auditor's next look. */
 const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
+
+/** Where built-in providers answer is known only while a gateway runs. */
+const UNKNOWN_URL = 'http://127.0.0.1'
 
 export interface Store {
   readonly folder: DataFolder
@@ -42,9 +49,14 @@ export interface Store {
   readonly bodies: Bodies
   readonly vault: Vault
   readonly seal: Seal
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
+  /** From now on it tells how a channel is. */
+  followHealth(teller: (channelId: string) => string): void
+  /** What an operator's words are held against; until then, what the files and the environment say. */
+  useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
 }
 
@@ -86,7 +98,8 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     ...{ writer, reader, seal, days: config.responsesDays, dateMs: world.clock.dateMs },
     onTrouble: detail => log.warn('not kept', { detail }),
   })
-  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
+  const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
+  const told: Told = { price: () => {}, health: () => 'not running' }
   const operator = buildOperator({
     writer,
     reader,
@@ -96,10 +109,11 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     mintId,
     dateMs: world.clock.dateMs,
     onKeyChanged: () => keys.forget(),
-    onPriceAdded: row => onPriceAdded(row),
+    onPriceAdded: row => told.price(row),
     books,
     audit: watch.audit,
     backUp: watch.backUp,
+    ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
   })
   async function close(): Promise<void> {
     await watch.close()
@@ -112,6 +126,38 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    followPrices: listener => void (onPriceAdded = listener),
+    ...{ rules, useCatalogue },
+    followPrices: listener => void (told.price = listener),
+    followHealth: teller => void (told.health = teller),
   }
+}
+
+/** Who hears of it and who tells, once there is somebody: until then the next start reads it. */
+interface Told {
+  price(row: PriceRow): void
+  health(channelId: string): string
+}
+
+interface RuleParts {
+  readonly reader: Reader
+  readonly seal: Seal
+  readonly log: Log
+}
+
+/** The rules, and the channels that they are for. */
+function openRules(config: Config, { reader, seal, log }: RuleParts) {
+  const rules = new RuleBook({
+    ...{ reader: reader.rules, seal },
+    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+  })
+  rules.renew()
+  let catalogue: Catalogue | undefined
+  function useCatalogue(used: Catalogue): Catalogue {
+    used.setRules(rules.current.channels)
+    return (catalogue = used)
+  }
+  // Before all others: the channels that they look at must be as the rules are.
+  rules.follow(({ channels }) => catalogue?.setRules(channels))
+  const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
+  return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
 }

@@ -23,6 +23,8 @@ export interface World {
   readonly answeredSeconds: number
   /** From 0 to 1, for waits that must not fall together. */
   chance(): number
+  /** Resolves after so many milliseconds. */
+  pause(ms: number): Promise<void>
   writeLog(line: string): void
   /** The ledger's thread is gone: nothing can be promised any more. */
   onLedgerLost(detail: string): void
@@ -35,6 +37,7 @@ export const realWorld: World = {
   bodyBounds: defaultBodyBounds,
   answeredSeconds: 30,
   chance: Math.random,
+  pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),
 }

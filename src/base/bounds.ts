@@ -37,6 +37,8 @@ export const bounds = {
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
+  /** Before the same channel is tried again; whoever should wait longer is told so. */
+  retryPauseMsMax: 5_000,
   callMsMax: 600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
@@ -54,6 +56,18 @@ export const bounds = {
   limitOwnersMax: 1_000_000,
   /** Of models with a limit of their own, those that one key may bring up before the first are forgotten. */
   limitedModelsOfKeyMax: 1_024,
+  /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
+  limitRulesMax: 10_000,
+  modelRoutesMax: 1_000,
+  routeMembersMax: 32,
+  channelRulesMax: 2_000,
+  weightMax: 1_000_000,
+  priorityMax: 1_000,
+  channelCapMax: 1_000_000_000,
+  proxyUrlCharsMax: 1_000,
+  /** Of one key or one channel. */
+  tagsMax: 20,
+  keyPatternsMax: 50,
   ledgerQueueMax: 10_000,
   ledgerBatchMax: 256,
   /** How long the oldest operation may wait before new calls are refused. */
@@ -135,9 +149,21 @@ export const bounds = {
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** Names of models on the way from one to a real model. */
+  routeDepthMax: 8,
+  /** However long an upstream asks to be left alone. */
+  channelClosedMsMax: 3_600_000,
+  /** An attempt whose end nobody told is over by then. */
+  turnMsMax: 660_000,
+  /** Conversations of which it is remembered which channel has them, and for how long at most. */
+  conversationsKeptMax: 100_000,
+  conversationKeptMsMax: 3_600_000,
+  /** Names of models whose calls are counted to bound what is tried again. */
+  retryGroupsMax: 10_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
 assert(bounds.leaseMsMax > bounds.callMsMax + bounds.settleMsMax, 'a call ends before its lease')
+assert(bounds.callMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

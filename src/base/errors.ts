@@ -49,6 +49,7 @@ const rows = {
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
   budget_too_low: [402, 'payment', false, 'A budget does not cover what this call may cost.'],
+  model_forbidden: [403, 'permission', false, 'This key may not use this model.'],
   account_frozen: [403, 'permission', false, 'This account is frozen until its books have been checked.'],
   provider_unknown: [404, 'not_found', false, 'There is no such provider.'],
   model_unknown: [404, 'not_found', false, 'There is no such model.'],

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Rate, TakenThen } from './gcra.ts'
+import type { Rate, Taken } from './gcra.ts'
 import { AMOUNT_MAX, Debt, owedOf, rateOf, resetMsOf, spansMs, waitMsFor } from './gcra.ts'
 
 interface Entry {
@@ -168,7 +168,7 @@ describe('a correction', () => {
         const { amount } = rate
         const debt = new Debt(rate)
         const history: Entry[] = []
-        const open: { readonly entry: Entry; readonly taken: TakenThen }[] = []
+        const open: { readonly entry: Entry; readonly taken: Taken }[] = []
         let ms = 0
         for (const { wait: gap, take, which, used } of steps) {
           ms += gap
@@ -258,5 +258,13 @@ describe('a change of the amount', () => {
       expect(owed).toBeGreaterThanOrEqual(perMinute(7).burst)
     }
     expect(waitMsFor(perMinute(7), owed, 1)).toBeCloseTo(spansMs.minute / 7, -1)
+  })
+
+  test('gives nothing back of what was taken before it', () => {
+    const debt = new Debt(perMinute(100))
+    const taken = debt.take(100)
+    debt.change(perMinute(200))
+    debt.correct(taken, 0)
+    expect(debt.remaining).toBe(0)
   })
 })

@@ -57,8 +57,8 @@ export const resetMsOf = ({ amount, tickMs }: Rate, owed: number): number => Mat
 export const owedOf = (rate: Rate, owed: number, before: Rate): number =>
   rate.amount === before.amount ? owed : Math.ceil((owed / before.amount) * rate.amount)
 
-/** Something that was taken, and where it stood in line: what stands first is paid back first. */
-export interface Taken {
+/** Something that was taken, as it stood in line: what stands first is paid back first. */
+export interface InLine {
   readonly count: number
   /** All that was owed with it, and all that had ever been given back. */
   readonly owed: number
@@ -70,7 +70,7 @@ export interface Taken {
  * let in now what was already let in meanwhile. `ticks` have passed since; what is given back is given to the first in
  * line, which moves all others up.
  */
-export function givenBack(rate: Rate, taken: Taken, now: { count: number; ticks: number; given: number }): number {
+export function givenBack(rate: Rate, taken: InLine, now: { count: number; ticks: number; given: number }): number {
   const sinceGiven = now.given >= taken.given ? now.given - taken.given : LINE - taken.given + now.given
   const unpaid = taken.owed - now.ticks * rate.amount - sinceGiven
   return Math.max(0, Math.min((taken.count - now.count) * rate.each, unpaid))
@@ -82,7 +82,7 @@ export const givenWith = (given: number, back: number): number =>
 
 /** What is owed of one rate. `pay` first: all else is of the time that it was told last. */
 export class Debt {
-  readonly rate: Rate
+  rate: Rate
   #owed = 0
   #tick = 0
   #given = 0
@@ -121,23 +121,34 @@ export class Debt {
   }
 
   /** Takes it, whether it fits or not. */
-  take(count: number): TakenThen {
+  add(count: number): void {
     this.#owed = owedWith(this.rate, this.#owed, count)
-    return { count, owed: this.#owed, given: this.#given, tick: this.#tick }
+  }
+
+  /** The same, of what may have to be corrected. */
+  take(count: number): Taken {
+    this.add(count)
+    return { rate: this.rate, count, owed: this.#owed, given: this.#given, tick: this.#tick }
   }
 
   /** It was another count. */
-  correct(taken: TakenThen, count: number): void {
-    if (count >= taken.count) {
-      this.#owed = owedWith(this.rate, this.#owed, count - taken.count)
-      return
-    }
+  correct(taken: Taken, count: number): void {
+    if (count >= taken.count) return this.add(count - taken.count)
+    if (taken.rate !== this.rate) return // its place in line is not known any more
     const back = givenBack(this.rate, taken, { count, ticks: this.#tick - taken.tick, given: this.#given })
     this.#owed -= back
     this.#given = givenWith(this.#given, back)
   }
+
+  /** Another amount in the same span. */
+  change(rate: Rate): void {
+    assert(rate.each === this.rate.each, 'the same span')
+    this.#owed = owedOf(rate, this.#owed, this.rate)
+    this.rate = rate
+  }
 }
 
-export interface TakenThen extends Taken {
+export interface Taken extends InLine {
+  readonly rate: Rate
   readonly tick: number
 }

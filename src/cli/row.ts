@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import type { Fields } from './asking.ts'
 import { ask, UsageProblem } from './asking.ts'
-import { fieldLines, jsonText } from './printing.ts'
+import { fieldLines, harmlessLines, jsonText } from './printing.ts'
 
 export interface Row {
   readonly usage: string
@@ -15,7 +15,7 @@ export interface AskingRow {
   readonly usage: string
   readonly about: string
   readonly command: string
-  /** The names of what stands after the command; a `?` at the end: may be left out. */
+  /** The names of what stands after the command; with `?` at the end it may be left out, with `…` it is a list. */
   readonly places?: readonly string[]
   readonly options?: readonly string[]
   /** Options without a value. */
@@ -41,10 +41,16 @@ export function asking(row: AskingRow): Row {
       const input = row.prepare === undefined ? written : await row.prepare(written)
       const answer = await (row.ask ?? (asked => ask(row.command, asked)))(input)
       if (json === true) say(jsonText(answer))
-      else for (const line of (row.print ?? fieldLines)(answer)) say(line)
+      else tell(answer, row.print ?? fieldLines)
       if (row.isBad?.(answer)) process.exitCode = 1
     },
   }
+}
+
+/** A warning is for whoever reads, and not for what reads on. */
+function tell({ warning, ...answer }: Fields, print: (answer: Fields) => readonly string[]): void {
+  for (const line of print(answer)) say(line)
+  if (typeof warning === 'string') process.stderr.write(`weir: warning: ${harmlessLines(warning)}\n`)
 }
 
 /** For a command that takes nothing: what is written behind it is a mistake, and not to be passed over. */
@@ -70,9 +76,13 @@ function readArgs({ usage, places = [], options = [], flags = [] }: AskingRow, a
     },
   })
   const needed = places.filter(name => !name.endsWith('?')).length
-  if (positionals.length < needed || positionals.length > places.length) throw new UsageProblem(`Usage: weir ${usage}`)
+  const list = places.at(-1)?.endsWith('…')
+  const isFit = positionals.length >= needed && (list || positionals.length <= places.length)
+  if (!isFit) throw new UsageProblem(`Usage: weir ${usage}`)
   const bare = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
   const written: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, bare(value)]))
-  positionals.forEach((value, at) => (written[places[at]!.replace('?', '')] = bare(value)))
+  const alone = list ? places.slice(0, -1) : places
+  positionals.slice(0, alone.length).forEach((value, at) => (written[alone[at]!.replace('?', '')] = bare(value)))
+  if (list) written[places.at(-1)!.slice(0, -1)] = positionals.slice(alone.length).map(bare)
   return written
 }

@@ -7,6 +7,7 @@ const EXPOSED = [
   'X-Pipeline-Route',
   'X-Pipeline-Adapter',
   'X-Pipeline-Breakdown',
+  'X-Weir-Attempts',
   'X-Weir-Cap',
   'X-Weir-Count',
   'X-Weir-Loss',

@@ -13,6 +13,7 @@ const row = (id: number, revoked = false): KeyRow => ({
   revoked,
   clamps: false,
   strict: false,
+  ...{ allows: null, denies: null, requires: null, explains: false },
   keepsBodies: false,
 })
 const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32))

@@ -2,7 +2,7 @@
 // knows from whom it took what, and is let go of once: by its call or, should that ever fail, by time.
 
 import { bounds } from '../base/bounds.ts'
-import type { Taken } from '../base/gcra.ts'
+import type { InLine } from '../base/gcra.ts'
 import { givenBack, givenWith } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
@@ -85,7 +85,7 @@ export class Leases {
   }
 }
 
-interface LeaseTaken extends Taken {
+interface LeaseTaken extends InLine {
   readonly owner: Owner
   readonly rule: Rule
   /** Where that rule stood then. */

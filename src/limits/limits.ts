@@ -10,7 +10,7 @@ import type { Owner } from './owner.ts'
 import { Owners } from './owners.ts'
 import type { Plan } from './plan.ts'
 import type { Rule } from './rule.ts'
-import { RuleBook } from './rule.ts'
+import { LimitBook } from './rule.ts'
 
 /** Who calls, as far as limits care. */
 export interface Who {
@@ -84,7 +84,7 @@ export class Limits {
 
   /** From now on these are the rules. What is owed by a rule that stays is owed still. */
   setRules(rows: readonly LimitRow[]): void {
-    this.#owners.book = new RuleBook(rows)
+    this.#owners.book = new LimitBook(rows)
   }
 
   admit(subject: Subject, nowMs: number): Admission {

@@ -3,7 +3,7 @@
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
 import type { Plan } from './plan.ts'
-import type { Kind, Rule, RuleBook } from './rule.ts'
+import type { Kind, Rule, LimitBook } from './rule.ts'
 
 /** Of a key its number. */
 export type OwnerName = number | string
@@ -16,7 +16,7 @@ const noNumbers = new Float64Array(0)
 export class Owner {
   readonly name: OwnerName
   readonly kind: Kind
-  book: RuleBook | undefined
+  book: LimitBook | undefined
   rules: readonly Rule[] = noRules
   /**
    * For the rule at `i`: at `2i` what is owed, or how many places are taken; at `2i + 1` what was ever given back.
@@ -35,7 +35,7 @@ export class Owner {
   }
 
   /** From now on it has these rules; what it owes by rules that stay, it owes still. */
-  follow(book: RuleBook, rules: readonly Rule[]): void {
+  follow(book: LimitBook, rules: readonly Rule[]): void {
     const before = { rules: this.rules, numbers: this.numbers }
     this.book = book
     if (rules === before.rules) return

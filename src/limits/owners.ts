@@ -9,7 +9,7 @@ import { KeyOwner, ModelOwner, Owner } from './owner.ts'
 import type { Plan, Shape } from './plan.ts'
 import { isPlanFor } from './plan.ts'
 import type { Kind, Rule } from './rule.ts'
-import { kinds, RuleBook } from './rule.ts'
+import { kinds, LimitBook } from './rule.ts'
 
 /** More than one call can add. */
 const SWEEP_PER_CALL = 4
@@ -26,7 +26,7 @@ export interface TooMany {
 }
 
 export class Owners {
-  book = new RuleBook([])
+  book = new LimitBook([])
   readonly #owners = new Map<OwnerName, Owner>()
   readonly #shapes = new Map<string, Shape>()
   /** Until when debts of days take to be paid that were written down before this start. */

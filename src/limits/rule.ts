@@ -95,7 +95,7 @@ export const kinds: readonly Kind[] = (['key', 'account', 'all'] as const).flatM
 const noRules: readonly Rule[] = []
 
 /** All rows of one time, by whom they are for and by who shares them. */
-export class RuleBook {
+export class LimitBook {
   readonly #general: ReadonlyMap<Kind, readonly Rule[]>
   readonly #ofAccount = new Map<number, Rule[]>()
   readonly #ofKey = new Map<number, Rule[]>()

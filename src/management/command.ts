@@ -7,7 +7,9 @@ import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
+import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
+import type { Catalogue } from '../upstreams/catalogue.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
@@ -25,6 +27,11 @@ export interface OperatorParts {
   /** Looks at everything; what does not agree has been acted upon when it resolves. */
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
+  /** Renewed after each change to them. */
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
+  catalogue(): Catalogue
+  /** How a channel is, in a word; told only by a gateway that runs. */
+  channelHealth?(id: string): string
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

@@ -5,10 +5,13 @@ import type { Command, Commands, OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
+import { channelCommands } from './commands/channels.ts'
 import { keyCommands } from './commands/keys.ts'
+import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
 import { recordCommands } from './commands/records.ts'
+import { routeCommands } from './commands/routes.ts'
 
 export function buildOperator(parts: OperatorParts): Commands {
   const commands = {
@@ -18,6 +21,7 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...recordCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
+    ...inTurn({ ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
   }
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
 }
@@ -35,3 +39,14 @@ const inWords =
       )
     }
   }
+
+/** A rule is held against all others before it is written: meanwhile none of them may change. */
+function inTurn(commands: Commands): Commands {
+  let last: Promise<unknown> = Promise.resolve()
+  const after = (run: Command): Command => input => {
+    const mine = last.then(() => run(input))
+    last = mine.catch(() => {})
+    return mine
+  }
+  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))
+}

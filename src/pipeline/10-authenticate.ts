@@ -28,8 +28,19 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     const row = recalled === undefined ? await parts.keys.lookUp(digest) : recalled
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
     if (row.revoked) throw new Refusal('key_invalid', `key ${row.id} is revoked`)
-    const { id, accountId, tier, qpm, clamps, strict, keepsBodies } = row
-    const perMille = BigInt(row.pricePerMille)
-    return { keyId: id, accountId, tier, qpm, clamps, strict, keepsBodies, perMille } as Caller
+    return {
+      keyId: row.id,
+      accountId: row.accountId,
+      tier: row.tier,
+      qpm: row.qpm,
+      perMille: BigInt(row.pricePerMille),
+      clamps: row.clamps,
+      strict: row.strict,
+      keepsBodies: row.keepsBodies,
+      explains: row.explains,
+      allows: row.allows,
+      denies: row.denies,
+      requires: row.requires,
+    } as Caller
   }
 }

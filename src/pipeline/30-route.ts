@@ -4,6 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Units } from '../base/usage.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
+import { checkModel, mayUseChannel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Permit, Route, Way } from './exchange.ts'
 import type { Berth, Lane, Lanes } from './lanes.ts'
@@ -62,6 +63,7 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   }
 
   function wayBy(lane: Lane, asked: Asked, permit: Permit): Way {
+    checkModel(permit.caller, asked.model, lane.option.name)
     const current = priceOf(lane, asked)
     const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
     // What a caller wrote in the upstream's own dialect is not ours to change.
@@ -79,8 +81,18 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit))
     const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
     const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
-    return asked.keptAt === undefined ? found : (atKeeper(found, asked.keptAt, asked.protocol) ?? found)
+    const fit = permit.caller.requires === null ? found : withTags(found)
+    return asked.keptAt === undefined ? fit : (atKeeper(fit, asked.keptAt, asked.protocol) ?? fit)
   }
+}
+
+/** By channels alone to which the key's data may go. */
+function withTags(route: Route): Route {
+  const { caller } = route.permit
+  const fit = narrowed(route, (_way, { tags }) => mayUseChannel(caller, tags))
+  if (fit !== undefined) return fit
+  const hint = 'No channel of it has all the tags that this key requires.'
+  throw new Refusal('model_forbidden', `${route.asked}: tags`, { param: 'model', hint })
 }
 
 /** One that is unfit is left out; if all are, the first says why. */

@@ -8,7 +8,7 @@ import type { Fate } from '../routing/health.ts'
 import { onWay } from './30-route.ts'
 import type { AttemptParts, Heard } from './attempt.ts'
 import { attempt } from './attempt.ts'
-import type { Exchange, Hold } from './exchange.ts'
+import type { Attempt, Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
@@ -36,12 +36,12 @@ export function buildForward(parts: ForwardParts): Forward {
     const sinceMs = timings.nowMs()
     const turn = seat.health.begin(picking.tokensOf(exchange), sinceMs)
     const heard: Heard = {}
-    const note = (verdict: Verdict): void => {
-      attempts.push({ channelId: seat.id, verdict, ms: timings.nowMs() - sinceMs })
+    const note = (verdict: Verdict, more?: Partial<Attempt>): void => {
+      attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
     }
     const end = (fate: Fate): void => {
       turn.end({ ...fate, told: heard.told }, timings.nowMs())
-      picking.freed(used.route)
+      picking.freed()
     }
     try {
       const opened = await attempt(parts, { hold: used, exchange, channel: seat.channel, heard })
@@ -54,9 +54,10 @@ export function buildForward(parts: ForwardParts): Forward {
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
       const verdict = failed?.verdict ?? 'broken'
-      note(verdict)
+      const retryAfterMs = failed?.refusal.extras.retryAfterMs
+      note(verdict, { retryAfterMs, again: failed?.wasNothing ?? false })
       const isCut = exchange.stop.reason !== undefined
-      end({ verdict: isCut ? 'left' : verdict, retryAfterMs: failed?.refusal.extras.retryAfterMs })
+      end({ verdict: isCut ? 'left' : verdict, retryAfterMs })
       throw fault
     }
   }
@@ -64,7 +65,7 @@ export function buildForward(parts: ForwardParts): Forward {
   return async function forward(hold, exchange) {
     const { timings } = exchange
     parts.onForward(exchange)
-    picking.begin(exchange)
+    picking.begin(hold.route, exchange)
     for (let last: AttemptFailed | undefined; ; ) {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
       const picked = await picking.next(hold.route, exchange)

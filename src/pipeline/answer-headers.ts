@@ -16,6 +16,7 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   }
   const { permit, protocol, createdMs } = exchange
   if (permit !== undefined) addQuotas(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
+  if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   const told = lossesOf(exchange)
   const losses = exchange.unkept ? [...told, 'store'] : told

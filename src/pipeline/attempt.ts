@@ -74,7 +74,10 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     watch.abort()
     if (fault instanceof AttemptFailed) throw fault
     if (watch.late) throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id))
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${describeFault(fault)}`))
+    const detail = `${channel.id}: ${describeFault(fault)}`
+    const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
+    failed.wasNothing = !meter.forwarded
+    throw failed
   } finally {
     timings.add('fwd', adaptSinceMs)
   }

@@ -9,6 +9,7 @@ import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
+import type { KeyRights } from '../identity/key-rights.ts'
 import type { Lease, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
@@ -16,6 +17,7 @@ import type { Framing, Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Fate } from '../routing/health.ts'
 import type { Option } from '../routing/option.ts'
+import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
@@ -42,7 +44,9 @@ export type Caller = Brand<
     readonly strict: boolean
     /** Requests and answers of this key are kept. */
     readonly keepsBodies: boolean
-  },
+    /** It may be told of channels and of what goes upstream. */
+    readonly explains: boolean
+  } & KeyRights,
   'Caller'
 >
 
@@ -103,6 +107,10 @@ export type Hold = Brand<
 
 export interface Attempt extends Tried {
   readonly ms: number
+  /** How long its upstream wants to be left alone. */
+  readonly retryAfterMs?: number | undefined
+  /** Its upstream has made nothing of it, and may think otherwise in a moment. */
+  readonly again?: boolean
 }
 
 export interface Ending {
@@ -168,6 +176,10 @@ export interface Exchange {
   hold?: Hold
   /** On the channel that answers, until the call is over. */
   turn?: { end(fate: Fate): void }
+  /** Its share of what may be tried again. */
+  retry?: RetryLease
+  /** What it is a turn of, where it matters which channel has the others. */
+  conversation?: { readonly name: string; readonly cacheMs: number | undefined }
   /** How it ended, once it has. */
   ending?: Ending
   /** What we count of its input, for a call that is learned from. */

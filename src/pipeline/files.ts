@@ -20,7 +20,7 @@ import { Unanswered } from './whole-answer.ts'
 
 export interface FileServiceParts {
   readonly files: Files
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf'>
   readonly askUpstream: AskUpstream
 }
 
@@ -116,7 +116,7 @@ export class FileService {
     const named = filesNamed(call)
     if (named.length === 0) return route
     const { accountId } = route.permit.caller
-    const places = named.map(id => this.#parts.files.owns({ accountId, id }))
+    const places = named.map(id => this.#placeOf(this.#parts.files.owns({ accountId, id }) ?? '')?.channel.id)
     const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
     if (near === undefined) throw unknown('a call', at('file_id', 'names a file that is not there'))
     return near
@@ -133,10 +133,9 @@ export class FileService {
   }
 
   #placeOf(channelId: string): Place | undefined {
-    const { providers, channelsOf } = this.#parts.catalogue
-    const provider = providers.get(channelId.slice(0, channelId.lastIndexOf('#')))
-    const channel = provider && channelsOf(provider.id).find(({ id }) => id === channelId)
-    return channel && { provider: provider!, channel }
+    const { providers, heirOf } = this.#parts.catalogue
+    const channel = heirOf(channelId)
+    return channel && { provider: providers.get(channel.providerId)!, channel }
   }
 
   #find(ask: FileAsk): { readonly id: string; readonly place: Place } {

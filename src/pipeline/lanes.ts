@@ -16,7 +16,6 @@ import type { Names, Resolved } from '../routing/names.ts'
 import { compileRoutes } from '../routing/names.ts'
 import type { Option, Seat } from '../routing/option.ts'
 import type { ChannelRow, PolicyName, Rules } from '../store/rules.ts'
-import { noRules } from '../store/rules.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -63,20 +62,17 @@ export class Lanes {
   #groups = new Map<string, LaneGroup>()
   #seats = new Map<string, readonly Berth[]>()
   #names: Names = compileRoutes([])
-  #rules: ReadonlyMap<string, ChannelRow> = new Map()
 
   constructor(parts: LanesParts) {
     this.#parts = parts
-    this.setRules(noRules)
   }
 
   /** From the next call on; calls under way go on as they began. What is known of a channel's health stays. */
-  setRules({ routes, channels }: Pick<Rules, 'routes' | 'channels'>): void {
+  setRules({ routes }: Pick<Rules, 'routes'>): void {
     this.#names = compileRoutes(routes)
-    this.#rules = new Map(channels.map(row => [row.channel, row]))
     this.#groups = new Map()
     this.#seats = new Map()
-    for (const [id, health] of this.#healths) health.caps = capsOf(this.#rules.get(id))
+    for (const [id, health] of this.#healths) health.caps = capsOf(this.#parts.catalogue.ruleOf(id))
   }
 
   /** A price has changed, by which lanes are compared. */
@@ -137,17 +133,17 @@ export class Lanes {
     const known = this.#seats.get(provider.id)
     if (known !== undefined) return known
     const seats: Berth[] = []
-    for (const channel of this.#parts.catalogue.channelsOf(provider.id)) {
-      const row = this.#rules.get(channel.id)
-      if (row?.disabled) continue
-      const { weight = 1, priority = 0, tags = [] } = row ?? {}
+    const { catalogue } = this.#parts
+    for (const channel of catalogue.channelsOf(provider.id)) {
+      const row = catalogue.ruleOf(channel.id)
+      const { weight, priority, tags } = row
       seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel.id, row) })
     }
     this.#seats.set(provider.id, seats)
     return seats
   }
 
-  #healthFor(id: string, row: ChannelRow | undefined): Health {
+  #healthFor(id: string, row: ChannelRow): Health {
     const known = this.#healths.get(id)
     if (known !== undefined) return known
     const { chance, onCredentialOff } = this.#parts
@@ -169,9 +165,7 @@ const itself = (asked: string): Resolved => ({
   members: [{ model: asked, priority: 0, weight: 1 }],
 })
 
-function capsOf(row: ChannelRow | undefined): Caps {
-  if (row === undefined) return {}
-  const { requestsPerMinute, tokensPerMinute, concurrency } = row
+function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow): Caps {
   return {
     ...(requestsPerMinute !== null && { requestsPerMinute }),
     ...(tokensPerMinute !== null && { tokensPerMinute }),

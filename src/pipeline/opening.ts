@@ -46,6 +46,8 @@ export interface OpenedStream {
 export class AttemptFailed extends Error {
   readonly verdict: Verdict
   readonly refusal: Refusal
+  /** The upstream has refused it or never heard of it, so that it has made nothing that would be made twice. */
+  wasNothing = false
 
   constructor(verdict: Verdict, refusal: Refusal) {
     super(refusal.message)
@@ -197,16 +199,20 @@ async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Prom
     return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
   }
   const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
-  if (verdict === 'rate_limited') {
-    const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
-    return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
-  }
-  const code = status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable'
-  return new AttemptFailed(verdict, new Refusal(code, detail))
+  const failed = new AttemptFailed(verdict, refusalFor(status, detail, incoming))
+  failed.wasNothing = status >= 400
+  return failed
+}
+
+function refusalFor(status: number, detail: string, incoming: Incoming): Refusal {
+  if (status === OVERLOADED) return new Refusal('upstream_overloaded', detail)
+  if (status !== LIMITED) return new Refusal('upstream_unusable', detail)
+  return new Refusal('upstream_rate_limited', detail, { retryAfterMs: readRetryAfter(incoming.header('retry-after')) })
 }
 
 /** A status that means this and nothing else, so that callers may be told. */
 const OVERLOADED = 529
+const LIMITED = 429
 
 /** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
 export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {

@@ -28,7 +28,6 @@ import { readersOf } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
 import type { Background } from './responses/background.ts'
 import type { Following } from './responses/following.ts'
-import { keptAt } from './responses/following.ts'
 import { routeNote, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
@@ -125,7 +124,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const routed = ({ serviceClass, searchesMax, units, unpriced }: Call): Route =>
         stages.route(permit, {
           ...{ model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, unpriced },
-          keptAt: keptAt(previous),
+          keptAt: stages.following.keptAt(previous),
         })
       exchange.route = routed(call)
       timings.pass(routeNote(exchange.route))

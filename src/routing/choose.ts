@@ -1,8 +1,18 @@
 // Which channel is tried next, and why. Pure: everything it looks at is handed in, chance and time too.
+//
+// The channel that has the conversation, if it can take the call. Else by priority; inside a priority those that need
+// no translation; among these by the policy. A channel that cannot take the call is passed over; when none can, the
+// call waits if that is not for long, or goes to the one that is the next to recover: it is never turned away untried
+// for what we believe of the channels.
 
 import type { PolicyName } from '../store/rules.ts'
 import type { Tried } from './attempts.ts'
+import type { Closed, Full } from './health.ts'
 import type { Option, Seat } from './option.ts'
+import type { Candidate, Entry, Group } from './plan.ts'
+import { planOf, seatOf } from './plan.ts'
+import type { PooledSeat, Tier } from './pool.ts'
+import { drawnAt } from './pool.ts'
 
 export interface Choosing {
   readonly options: readonly Option[]
@@ -11,24 +21,274 @@ export interface Choosing {
   readonly tried: readonly Tried[]
   /** The channel that has answered this conversation before. */
   readonly keptOn?: string | undefined
+  /** With which model, `<provider>/<model>`; whichever it has if not given. */
+  readonly keptModel?: string | undefined
   /** What the call is taken to use. */
   readonly tokens: number
+  /** How long it may wait for a channel that is ready by then: 0 not at all, undefined only for a place. */
+  readonly waitMs?: number | undefined
   readonly nowMs: number
   chance(): number
 }
 
 export type Choice =
-  /** `nearest`: all are closed, and this one is the next to recover. */
+  /** `nearest`: it is closed like all others, and the next to recover. */
   | { readonly kind: 'try'; readonly option: Option; readonly seat: Seat; readonly why: 'kept' | 'policy' | 'nearest' }
-  /** All that could are at the bound of what they may have under way. */
-  | { readonly kind: 'wait' }
+  /** All that could are at the bound of what they may have under way, or one will be ready in so long. */
+  | { readonly kind: 'wait'; readonly forMs?: number }
   /** Nothing is left to try. */
   | { readonly kind: 'none'; readonly retryAfterMs: number }
 
-export function choose({ options, tried }: Choosing): Choice {
-  for (const option of options.toSorted((one, other) => one.priority - other.priority)) {
-    const seat = option.seats.find(({ id }) => !tried.some(({ channelId }) => channelId === id))
-    if (seat !== undefined) return { kind: 'try', option, seat, why: 'policy' }
+/** Why a seat is passed over. */
+export type Dropped = 'tried' | Closed | Full
+
+/** Of many seats so many are looked at, each drawn by weight; where there are no more, all are. */
+const DRAWS = 8
+const RETRY_AFTER_MS = 1_000
+
+export function choose(choosing: Choosing): Choice {
+  const { groups } = planOf(choosing.options)
+  const kept = keptSeat(groups, choosing)
+  if (kept !== undefined) return kept
+  for (const group of groups) {
+    const found = pickIn(group, choosing)
+    if (found !== undefined) {
+      const seat = seatOf(found)
+      const isClosed = seat.health.closedBy(choosing.tokens, choosing.nowMs) !== undefined
+      return { kind: 'try', option: found.entry.option, seat, why: isClosed ? 'nearest' : 'policy' }
+    }
   }
-  return { kind: 'none', retryAfterMs: 1_000 }
+  return withoutOpen(groups, choosing)
+}
+
+/** Why it cannot take the call, or undefined if it can. */
+export function droppedFor(entry: Entry, seat: Seat, choosing: Choosing): Dropped | undefined {
+  const { tried, tokens, nowMs } = choosing
+  if (isTried(tried, seat.id, entry.option.name)) return 'tried'
+  const { health } = seat
+  const closed = health.closedBy(tokens, nowMs)
+  if (closed !== undefined && !(closed === 'broken' && isSpared(entry, seat, nowMs))) return closed
+  return health.fullBy(tokens, nowMs)
+}
+
+/** Its breaker is closed, but too many others' are as well. */
+function isSpared({ pool }: Entry, { health }: Seat, nowMs: number): boolean {
+  return nowMs + health.brokenMs(nowMs)! <= pool.mercyUntilMs(nowMs)
+}
+
+/** A channel that failed with one model may do with another, unless it was its credential. */
+function isTried(tried: readonly Tried[], id: string, name: string): boolean {
+  for (const { channelId, model, verdict } of tried) {
+    if (channelId !== id) continue
+    if (model === undefined || model === name || verdict === 'credential_bad' || verdict === 'quota_spent') return true
+  }
+  return false
+}
+
+/** What has no weight is not kept to: it is to be used no more. */
+function keptSeat(groups: readonly Group[], choosing: Choosing): Choice | undefined {
+  const { keptOn, keptModel, tried, tokens, nowMs } = choosing
+  if (keptOn === undefined) return undefined
+  for (const { entries } of groups) {
+    for (const { option, pool } of entries) {
+      const seat = keptModel === undefined || keptModel === option.name ? pool.seat(keptOn) : undefined
+      if (seat === undefined || !(seat.weight > 0) || !(option.weight > 0)) continue
+      if (isTried(tried, keptOn, option.name)) continue
+      const isOpen = seat.health.standing(tokens, nowMs) === 'open'
+      return isOpen ? { kind: 'try', option, seat, why: 'kept' } : undefined
+    }
+  }
+  return undefined
+}
+
+function pickIn(group: Group, choosing: Choosing): Candidate | undefined {
+  if (choosing.policy === 'cheapest') {
+    for (const cheaper of group.byPrice) {
+      const found = bestOfDraws(cheaper, choosing, 2)
+      if (found !== undefined) return found
+    }
+    return group.byPrice.length > 0 ? undefined : bestOfDraws(group, choosing, 2)
+  }
+  if (choosing.policy === 'weighted') return drawIn(group, choosing)
+  if (choosing.policy === 'balanced') return bestOfDraws(group, choosing, 2)
+  return group.seats > DRAWS ? bestOfDraws(group, choosing, DRAWS) : bestOfAll(group, choosing)
+}
+
+function bestOfDraws(group: Group, choosing: Choosing, draws: number): Candidate | undefined {
+  let best = drawIn(group, choosing)
+  if (best === undefined || group.seats === 1) return best
+  let bestScore = scoreOf(group, best, choosing)
+  for (let drawn = 1; drawn < draws; drawn++) {
+    const other = drawIn(group, choosing)!
+    if (other.pooled === best.pooled) continue
+    const score = scoreOf(group, other, choosing)
+    if (score < bestScore) [best, bestScore] = [other, score]
+  }
+  return best
+}
+
+/** The drawn one stays unless another is better, so that among equals the weights decide. */
+function bestOfAll(group: Group, choosing: Choosing): Candidate | undefined {
+  let best = drawIn(group, choosing)
+  if (best === undefined) return undefined
+  let bestScore = scoreOf(group, best, choosing)
+  for (const entry of group.entries) {
+    for (const pooled of openIn(entry, choosing)) {
+      const score = scoreOf(group, { entry, pooled }, choosing)
+      if (score < bestScore) [best, bestScore] = [{ entry, pooled }, score]
+    }
+  }
+  return best
+}
+
+/** Those of the first tier that has any. */
+function openIn(entry: Entry, choosing: Choosing): readonly PooledSeat[] {
+  for (const { seats } of entry.tiers) {
+    const open = seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
+    if (open.length > 0) return open
+  }
+  return []
+}
+
+/** Less is better. */
+export function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
+  const { health } = pooled.seat
+  if (policy === 'fastest') return health.expectedMs(nowMs)
+  if (policy === 'weighted') return 0
+  // For its weight; while nothing is under way all are alike.
+  const load = 1 + health.underWay / (entry.share * pooled.share * seats)
+  if (policy === 'least_busy') return load
+  const price = priceMax > 0 ? entry.option.price / priceMax : 0
+  return load * (NO_TIME_MS + health.expectedMs(nowMs)) * (NO_PRICE + price)
+}
+
+/** Differences below these are none. */
+const NO_TIME_MS = 100
+const NO_PRICE = 0.1
+
+/** By weight among those that can take the call: first the option, whose share stays while it has any. */
+function drawIn({ entries, sums }: Group, choosing: Choosing): Candidate | undefined {
+  const drawn = entries.length === 1 ? 0 : drawnAt(sums, choosing.chance())
+  const found = drawSeat(entries[drawn]!, choosing)
+  if (found !== undefined || entries.length === 1) return found
+  const rest = entries.filter((_, at) => at !== drawn)
+  while (rest.length > 0) {
+    let wanted = choosing.chance() * rest.reduce((sum, { share }) => sum + share, 0)
+    const at = rest.findIndex(({ share }) => (wanted -= share) < 0)
+    const [entry] = rest.splice(Math.max(0, at), 1)
+    const other = drawSeat(entry!, choosing)
+    if (other !== undefined) return other
+  }
+  return undefined
+}
+
+function drawSeat(entry: Entry, choosing: Choosing): Candidate | undefined {
+  for (const tier of entry.tiers) {
+    const pooled = drawPooled(entry, tier, choosing)
+    if (pooled !== undefined) return { entry, pooled }
+  }
+  return undefined
+}
+
+function drawPooled(entry: Entry, { seats, sums }: Tier, choosing: Choosing): PooledSeat | undefined {
+  const draws = Math.min(DRAWS, seats.length)
+  for (let drawn = 0; drawn < draws; drawn++) {
+    const pooled = seats[seats.length === 1 ? 0 : drawnAt(sums, choosing.chance())]!
+    if (droppedFor(entry, pooled.seat, choosing) === undefined) return pooled
+  }
+  const open = seats.length === 1 ? [] : seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
+  let wanted = choosing.chance() * open.reduce((sum, { share }) => sum + share, 0)
+  return open.find(({ share }) => (wanted -= share) < 0) ?? open.at(-1)
+}
+
+/** What there is when no channel can take the call at this instant. */
+interface Outlook {
+  /** Closed, the next to open, and when. */
+  nearest: Candidate | undefined
+  nearestMs: number
+  /** Has more under way than it seems to take well. */
+  busy: Candidate | undefined
+  /** One has as many under way as its operator lets it. */
+  isFull: boolean
+  /** When one may be asked again that must not be asked now. */
+  readyMs: number
+}
+
+function withoutOpen(groups: readonly Group[], choosing: Choosing): Choice {
+  const none = { nearest: undefined, busy: undefined, isFull: false }
+  const outlook: Outlook = { ...none, nearestMs: Infinity, readyMs: Infinity }
+  for (const candidate of candidatesOf(groups)) lookAt(candidate, choosing, outlook)
+  const { nearest, busy, isFull, readyMs } = outlook
+  const { waitMs } = choosing
+  if (waitMs !== undefined && readyMs <= waitMs) return { kind: 'wait', forMs: readyMs }
+  if (waitMs !== 0 && (isFull || busy !== undefined)) return { kind: 'wait' }
+  const found = busy ?? nearest
+  if (found !== undefined) return { kind: 'try', option: found.entry.option, seat: seatOf(found), why: 'nearest' }
+  return { kind: 'none', retryAfterMs: readyMs === Infinity ? RETRY_AFTER_MS : Math.max(1, Math.ceil(readyMs)) }
+}
+
+function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): void {
+  const { tokens, nowMs, tried } = choosing
+  const seat = seatOf(candidate)
+  const { health } = seat
+  const dropped = droppedFor(candidate.entry, seat, choosing)
+  if (dropped === undefined || dropped === 'tried') return
+  const full = health.fullBy(tokens, nowMs)
+  if (full === 'concurrency_capped') return void (outlook.isFull = true)
+  const opensInMs = health.opensInMs(tokens, nowMs)
+  const isCapped = full !== undefined && full !== 'busy'
+  const isTold = dropped !== 'busy' && dropped !== 'broken' && dropped !== 'credential_bad'
+  if (isTold) outlook.readyMs = Math.min(outlook.readyMs, Math.max(opensInMs, health.cappedMs(tokens, nowMs)))
+  if (isCapped) return
+  if (dropped === 'busy') outlook.busy ??= candidate
+  // A call that has been tried elsewhere is not sent where it is already known what it would be told.
+  else if ((tried.length === 0 || !isToldTime(dropped)) && opensInMs < outlook.nearestMs) {
+    outlook.nearest = candidate
+    outlook.nearestMs = opensInMs
+  }
+}
+
+/** The upstream itself has said when, or will say the same again. */
+const isToldTime = (dropped: Dropped): boolean => dropped !== 'broken' && dropped !== 'told_limit'
+
+/** In the order in which they come into question. */
+function* candidatesOf(groups: readonly Group[]): Generator<Candidate> {
+  for (const { entries } of groups) {
+    for (const entry of entries) {
+      for (const { seats } of entry.tiers) for (const pooled of seats) yield { entry, pooled }
+    }
+  }
+}
+
+export interface ExplainedSeat {
+  /** The option's. */
+  readonly model: string
+  /** The channel's. */
+  readonly channel: string
+  /** Why it is passed over; null where it can take the call. */
+  readonly dropped: Dropped | null
+  readonly opensInMs: number
+  /** Of the calls that come to options of its rank. */
+  readonly share: number
+  /** As its policy sees it; less is better. */
+  readonly score: number
+}
+
+/** Every channel by the same questions that decide, in the order in which they come into question. */
+export function explainSeats(choosing: Choosing): readonly ExplainedSeat[] {
+  const { tokens, nowMs } = choosing
+  return planOf(choosing.options).groups.flatMap(group =>
+    [...candidatesOf([group])].map(candidate => {
+      const { entry, pooled } = candidate
+      const { seat } = pooled
+      return {
+        model: entry.option.name,
+        channel: seat.id,
+        dropped: droppedFor(entry, seat, choosing) ?? null,
+        opensInMs: seat.health.opensInMs(tokens, nowMs),
+        share: entry.share * pooled.share,
+        score: scoreOf(group, candidate, choosing),
+      }
+    }),
+  )
 }

@@ -42,14 +42,16 @@ function keyOperations(books: Books): KeyRun {
   const readAccount = accountReader(db)
   const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
   const insertKey = db.query(
-    `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+    `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms, allows, denies, requires,
+       explains) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`,
   )
   const revoke = db.query('UPDATE api_key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL')
   const findKey = db.query('SELECT 1 FROM api_key WHERE id = ?1')
   const update = db.query(
     `UPDATE api_key SET clamps = coalesce(?2, clamps), keeps_bodies = coalesce(?3, keeps_bodies),
-       strict = coalesce(?4, strict) WHERE id = ?1`,
+       strict = coalesce(?4, strict), explains = coalesce(?5, explains),
+       allows = nullif(coalesce(?6, allows), ''), denies = nullif(coalesce(?7, denies), ''),
+       requires = nullif(coalesce(?8, requires), '') WHERE id = ?1`,
   )
   const give = buildGive(books)
   return {
@@ -60,12 +62,15 @@ function keyOperations(books: Books): KeyRun {
       if (key.existing && (kind === undefined || kind === 'operator')) return { done: 'account_unknown' }
       if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
       const digest = Buffer.from(key.digest, 'hex')
-      insertKey.run(key.id, digest, key.suffix, key.name, key.accountId, key.tier, key.qpm, nowMs())
+      const may = [key.allows ?? null, key.denies ?? null, key.requires ?? null, Number(key.explains ?? false)]
+      insertKey.run(key.id, digest, key.suffix, key.name, key.accountId, key.tier, key.qpm, nowMs(), ...may)
       if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
       return { done: 'created' }
     },
-    setKey({ id, clamps, keepsBodies, strict }) {
-      return { done: update.run(id, flag(clamps), flag(keepsBodies), flag(strict)).changes === 1 ? 'set' : 'unknown' }
+    setKey({ id, clamps, keepsBodies, strict, explains, ...lists }) {
+      const flags = [flag(clamps), flag(keepsBodies), flag(strict), flag(explains)]
+      const may = [list(lists.allows), list(lists.denies), list(lists.requires)]
+      return { done: update.run(id, ...flags, ...may).changes === 1 ? 'set' : 'unknown' }
     },
     revokeKey({ id }) {
       if (findKey.get(id) === null) return { done: 'unknown' }
@@ -171,4 +176,4 @@ function buildGive({ db, operators, nowMs }: Books): (given: Given) => void {
 
 /** For `coalesce`: null leaves a column as it is. */
 const flag = (value: boolean | undefined): number | null => (value === undefined ? null : Number(value))
-
+const list = (value: string | null | undefined): string | null => (value === undefined ? null : (value ?? ''))

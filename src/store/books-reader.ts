@@ -30,6 +30,10 @@ export interface KeyView {
   readonly clamps: bigint
   readonly strict: bigint
   readonly keeps_bodies: bigint
+  readonly explains: bigint
+  readonly allows: string | null
+  readonly denies: string | null
+  readonly requires: string | null
   readonly revoked_ms: bigint | null
 }
 
@@ -104,16 +108,16 @@ export class BooksReader {
 
   key(id: number): KeyView | undefined {
     return this.#one<KeyView>(
-      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, revoked_ms
-       FROM api_key WHERE id = ?1`,
+      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
+         revoked_ms FROM api_key WHERE id = ?1`,
       [id],
     )
   }
 
   keysOf(accountId: number): readonly KeyView[] {
     return this.#all<KeyView>(
-      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, revoked_ms
-       FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
+      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
+         revoked_ms FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
       [accountId, KEYS_SHOWN_MAX],
     )
   }

@@ -116,8 +116,9 @@ describe('a reader', () => {
       expect(reader.findKey(bytes)).toBeUndefined()
       const about = { suffix: 'x', name: 'mine', tier: 'free', existing: false }
       run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
-      const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false }
-      const found = { id: 13, accountId: 14, tier: 'free', qpm: 20, pricePerMille: 1_000, ...flags }
+      const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
+      const rights = { allows: null, denies: null, requires: null }
+      const found = { id: 13, accountId: 14, tier: 'free', qpm: 20, pricePerMille: 1_000, ...flags, ...rights }
       expect(reader.findKey(bytes)).toEqual(found)
       const balance = { accountId: 14, name: 'mine', tier: 'free', held: 0n, revoked: false }
       expect(reader.balance(13)).toEqual({ ...balance, balance: 9_007_199_254_740_993n })

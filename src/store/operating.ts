@@ -5,6 +5,7 @@ import type { Books } from './books.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { ruleOperations } from './rules-operations.ts'
 
 export interface Operating {
   readonly run: Run
@@ -17,7 +18,7 @@ export interface Operating {
 export function buildOperations(books: Books): Operating {
   const kept = keptOperations(books.db)
   return {
-    run: { ...ledgerOperations(books), ...accountOperations(books), ...kept.run },
+    run: { ...ledgerOperations(books), ...accountOperations(books), ...ruleOperations(books), ...kept.run },
     balance: () => books.operators.write(),
     reset() {
       books.operators.reset()

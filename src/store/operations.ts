@@ -10,6 +10,7 @@ import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
+import type { RuleOperations } from './rules.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -24,13 +25,24 @@ export function amountOf(text: MoneyText): bigint {
   return amount
 }
 
-/** What is known of a call when it is held. */
 /** What is not given stays as it is. */
 export interface KeySwitches {
   readonly clamps?: boolean
   readonly keepsBodies?: boolean
   readonly strict?: boolean
+  readonly explains?: boolean
 }
+
+/** Lists with commas between; null: whichever. What is not given stays as it is. */
+export interface KeyLists {
+  /** Patterns of names of models. */
+  readonly allows?: string | null | undefined
+  readonly denies?: string | null | undefined
+  /** Tags that a channel must have. */
+  readonly requires?: string | null | undefined
+}
+
+/** What is known of a call when it is held. */
 
 export interface RecordDraft {
   readonly dialect: string
@@ -106,7 +118,7 @@ export type BudgetSpan = 'total' | 'day' | 'month'
 
 export type PostedKind = 'top_up' | 'gift' | 'adjustment' | 'refund'
 
-export interface KeyInsert {
+export interface KeyInsert extends KeyLists {
   readonly id: number
   readonly accountId: number
   /** The account exists; else one is made. */
@@ -120,6 +132,7 @@ export interface KeyInsert {
   readonly credit: MoneyText
   /** Of the credit's transfer. */
   readonly creditRef: number
+  readonly explains?: boolean
 }
 
 export interface PriceInsert {
@@ -131,7 +144,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations {
+export interface Operations extends KeptOperations, RuleOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -199,7 +212,7 @@ export interface Operations extends KeptOperations {
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
   createKey: { input: KeyInsert; result: { done: 'created' | 'tier_unknown' | 'account_unknown' } }
   setKey: {
-    input: KeySwitches & { readonly id: number }
+    input: KeySwitches & KeyLists & { readonly id: number }
     result: { done: 'set' | 'unknown' }
   }
   revokeKey: { input: { readonly id: number }; result: { done: 'revoked' | 'unknown' } }

@@ -6,6 +6,7 @@ import { AccountReader } from './account-reader.ts'
 import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
+import { RulesReader } from './rules-reader.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -19,6 +20,13 @@ export interface KeyRow {
   readonly clamps: boolean
   readonly strict: boolean
   readonly keepsBodies: boolean
+  /** Patterns of names of models; null: whichever. */
+  readonly allows: readonly string[] | null
+  readonly denies: readonly string[] | null
+  /** Tags that a channel must have; null: none. */
+  readonly requires: readonly string[] | null
+  /** It may be told of channels and of what goes upstream. */
+  readonly explains: boolean
 }
 
 export interface ClaimRow {
@@ -44,17 +52,21 @@ export interface PriceVersion extends PriceInsert {
 type Raw = Record<string, bigint | string | null>
 type RawBytes = Record<string, Uint8Array>
 
+const listOf = (text: Raw[string] | undefined): readonly string[] | null =>
+  typeof text === 'string' ? text.split(',') : null
+
 export class Reader {
   /** The one query that a call may wait for. */
   static readonly findKeySql = `
     SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms,
-      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
+      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.allows, k.denies, k.requires, k.explains
     FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id WHERE k.digest = ?1`
 
   readonly #db: Database
   readonly accounts: AccountReader
   /** What is kept between calls. */
   readonly kept: KeptReader
+  readonly rules: RulesReader
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
@@ -65,6 +77,7 @@ export class Reader {
     this.#db = openReader(path)
     this.accounts = new AccountReader(this.#db)
     this.kept = new KeptReader(this.#db)
+    this.rules = new RulesReader(this.#db)
     this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
@@ -90,6 +103,10 @@ export class Reader {
       clamps: row.clamps === 1n,
       strict: row.strict === 1n,
       keepsBodies: row.keeps_bodies === 1n,
+      allows: listOf(row.allows),
+      denies: listOf(row.denies),
+      requires: listOf(row.requires),
+      explains: row.explains === 1n,
     }
   }
 

@@ -1,10 +1,14 @@
 // What an operator has laid down about calls: limits, names of models, and what is to be known of a channel beyond its
 // credential. Few rows, read whole, and read again after each change.
 
+import type { Secret } from '../base/secret.ts'
+
 export type LimitedResource = 'requests' | 'tokens' | 'concurrency'
 export type LimitSpan = 'minute' | 'day'
 /** What has a limit of its own under one rule. */
 export type LimitScope = 'key' | 'account' | 'model'
+/** In the order in which they are written. */
+export const limitScopes = ['key', 'account', 'model'] as const satisfies readonly LimitScope[]
 
 /** resource × window × scope. All that it is for share one limit, but for what `per` takes apart. */
 export interface LimitRow {
@@ -22,7 +26,8 @@ export interface LimitRow {
   readonly per: readonly LimitScope[]
 }
 
-export type PolicyName = 'balanced' | 'weighted' | 'least_busy' | 'fastest' | 'cheapest'
+export const policyNames = ['balanced', 'weighted', 'least_busy', 'fastest', 'cheapest'] as const
+export type PolicyName = (typeof policyNames)[number]
 
 export interface MemberRow {
   /** `<provider>/<model>`, or another row's name; of a row with a `*` it may hold one, too. */
@@ -51,7 +56,9 @@ export interface ChannelRow {
   readonly tokensPerMinute: number | null
   readonly concurrency: number | null
   /** Where an outgoing proxy is, which may hold a name and a password. */
-  readonly proxy: string | null
+  readonly proxy: Secret | null
+  /** It has a proxy that cannot be read any more. Nothing may go there past it, so that it counts as disabled. */
+  readonly proxyLost?: true
   /** What may be said of data that goes there, such as `eu` or `no-training`. */
   readonly tags: readonly string[]
 }
@@ -63,3 +70,31 @@ export interface Rules {
 }
 
 export const noRules: Rules = { limits: [], routes: [], channels: [] }
+
+/** Who changes a rule. */
+interface Author {
+  readonly author: string
+}
+
+/** What is not given stays as it is. */
+export interface ChannelChange extends Partial<Omit<ChannelRow, 'channel' | 'proxy' | 'proxyLost'>> {
+  readonly channel: string
+  /** Sealed, in base64. */
+  readonly proxy?: string | null
+}
+
+/** What the writer does with rules. Whether a rule makes sense is for whoever asks for it to know. */
+export interface RuleOperations {
+  /** One for the same calls is changed, and keeps its id. */
+  setLimit: {
+    input: Omit<LimitRow, 'id'> & Author
+    result:
+      | { done: 'added' | 'changed'; id: number }
+      | { done: 'too_many' | 'key_unknown' | 'account_unknown' | 'tier_unknown' }
+  }
+  removeLimit: { input: { readonly id: number }; result: { done: 'removed' | 'unknown' } }
+  setRoute: { input: RouteRow & Author; result: { done: 'set' | 'too_many' } }
+  removeRoute: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' } }
+  setChannel: { input: ChannelChange & Author; result: { done: 'set' | 'too_many' } }
+  resetChannel: { input: { readonly channel: string }; result: { done: 'removed' | 'unknown' } }
+}

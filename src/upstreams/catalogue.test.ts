@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { buildCatalogue } from './catalogue.ts'
+import { channelId } from './channels.ts'
 import { ProviderFileError } from './provider.ts'
 import { signRequest } from './signing.ts'
 
@@ -26,16 +27,16 @@ describe('a channel', () => {
     expect(channelsOf({}, {})).toEqual([])
     expect(channelsOf({}, { ACME_KEY: ' ' })).toEqual([])
     expect(channelsOf({}, { ACME_KEY: 'k' })).toMatchObject([
-      { id: 'acme#1', providerId: 'acme', baseUrl: 'https://acme.example/v1' },
+      { id: channelId('acme', 'k'), providerId: 'acme', baseUrl: 'https://acme.example/v1' },
     ])
   })
 
   test('exists for each key, in order', () => {
     const channels = channelsOf({}, { ACME_KEY: ' one, two ,,three' })
     expect(channels.map(({ id, key }) => [id, key.reveal()])).toEqual([
-      ['acme#1', 'one'],
-      ['acme#2', 'two'],
-      ['acme#3', 'three'],
+      [channelId('acme', 'one'), 'one'],
+      [channelId('acme', 'two'), 'two'],
+      [channelId('acme', 'three'), 'three'],
     ])
   })
 
@@ -85,7 +86,7 @@ describe('a channel', () => {
     expect(await signed('one')).toEqual({ authorization: 'Bearer k' })
     expect(await signed('two')).toEqual({ 'x-goog-api-key': 'k' })
     expect(await signed('three')).toEqual({})
-    expect(() => signed('four')).toThrow('acme#1 does not speak four')
+    expect(() => signed('four')).toThrow(`${channel!.id} does not speak four`)
     expect(() => signed('toString')).toThrow('does not speak')
   })
 

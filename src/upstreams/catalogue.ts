@@ -8,6 +8,8 @@ import type { Price } from '../base/price.ts'
 import { Secret } from '../base/secret.ts'
 import { openClient } from '../http/outgoing.ts'
 import type { Road } from '../http/road.ts'
+import type { Channels, Fleet } from './channels.ts'
+import { nameChannels, openChannels } from './channels.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
 import type { Sign, SigningParts } from './signing.ts'
@@ -33,25 +35,25 @@ export interface CatalogueParts {
   readonly signing?: Pick<SigningParts, 'send' | 'dateMs'>
 }
 
-export interface Catalogue {
+export interface Catalogue extends Channels {
   readonly providers: ReadonlyMap<string, Provider>
-  channelsOf(providerId: string): readonly Channel[]
   /** Every price that is known, by the name that callers use for its model. */
   prices(): ReadonlyMap<string, Price>
 }
 
 export function buildCatalogue(parts: CatalogueParts): Catalogue {
   const providers = new Map<string, Provider>()
-  const channels = new Map<string, readonly Channel[]>()
+  const fleets = new Map<string, Fleet>()
   const signing = parts.signing ?? { send: openClient().send, dateMs: systemClock.dateMs }
   for (const { name, text } of parts.files) {
     const provider = parseProvider(text, name)
     if (provider.builtIn && parts.builtInUrl === undefined) continue
     // A later folder may replace a provider that we ship.
     providers.set(provider.id, provider)
-    channels.set(provider.id, channelsFromEnvironment(provider, name, { ...parts, signing }))
+    const listed = channelsFromEnvironment(provider, name, { ...parts, signing })
+    fleets.set(provider.id, { providerId: provider.id, tags: provider.tags, listed })
   }
-  return { providers, channelsOf: id => channels.get(id) ?? [], prices: () => pricesOf(providers) }
+  return { ...openChannels([...fleets.values()]), providers, prices: () => pricesOf(providers) }
 }
 
 function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
@@ -76,21 +78,18 @@ function channelsFromEnvironment(provider: Provider, file: string, parts: Channe
   if (baseUrl === undefined) return []
   const keys = keysOf(provider, env)
   if (keys.length === 0 && provider.keyless && (moved || provider.builtIn)) keys.push('')
-  return keys.map((key, index) => {
+  const channels = [...nameChannels(provider.id, keys)].map(([key, id]) => {
     const sign = key === '' ? unsigned(provider.sign) : provider.sign
     const opened = openKey(new Secret(key), sign, { env, ...signing })
     if (opened === undefined) {
       const names = `${provider.keyEnv}, or the variable that stands for it`
       throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
     }
-    return {
-      id: `${provider.id}#${index + 1}`,
-      providerId: provider.id,
-      baseUrl,
-      road: { origin: new URL(baseUrl).origin, permitted: true },
-      ...opened,
-    }
+    const road = { origin: new URL(baseUrl).origin, permitted: true }
+    return [key, { id, providerId: provider.id, baseUrl, road, ...opened }] as const
   })
+  const byKey = new Map<string, Channel>(channels)
+  return keys.map(key => byKey.get(key)!)
 }
 
 const unsigned = (sign: Provider['sign']): Provider['sign'] =>
@@ -118,7 +117,7 @@ function keysOf({ keyEnv, sign }: Provider, env: CatalogueParts['env']): string[
   return found === undefined ? [] : [found]
 }
 
-/** Several keys may be given with commas between: each is a channel, tried in this order. JSON is one key. */
+/** Several keys may be given with commas between: each is a channel. JSON is one key. */
 function listOf(value: string | undefined): string[] {
   const text = value?.trim() ?? ''
   if (text.startsWith('{')) return [text]

@@ -154,6 +154,11 @@ test('what a model does not say of itself its provider says for it', () => {
   expect(provider.traits).toEqual({ sampling: true, thinking: 'none' })
 })
 
+test('tags are words, none if nothing is said', () => {
+  const tagsOf = (more: object) => parseProvider(JSON.stringify({ ...good, ...more }), 'good.json').tags
+  expect([tagsOf({}), tagsOf({ tags: ['eu', 'no-training', '2026'] })]).toEqual([[], ['eu', 'no-training', '2026']])
+})
+
 const good = {
   id: 'good',
   name: 'Good',
@@ -220,6 +225,10 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a quirk without its argument', { quirks: ['anthropicVersionInBody'] }, 'anthropicVersionInBody'],
   ['a quirk with an argument too many', { quirks: ['bodyWithoutModel:x'] }, 'bodyWithoutModel:x'],
   ['quirks that are no list', { quirks: 'bodyWithoutModel' }, '"quirks"'],
+  ['tags that are no list', { tags: 'eu' }, '"tags" must be a list'],
+  ['a tag that is no word', { tags: ['eu', 'No Training'] }, '"tags" must be a list of words'],
+  ['a tag of nothing', { tags: [''] }, '"tags"'],
+  ['a tag that is too long', { tags: ['x'.repeat(41)] }, '"tags"'],
   ['an unknown trait', { traits: { clever: true } }, '"clever"'],
   ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
   ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],

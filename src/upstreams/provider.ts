@@ -65,6 +65,8 @@ export interface Provider {
   /** What all its models take where they do not say otherwise, those that are not listed too. */
   readonly traits: Traits
   readonly can: Capabilities
+  /** What may be said of data that goes there, such as `eu` or `no-training`. Default none. */
+  readonly tags: readonly string[]
   /** Serves models that are not listed here (a local server, an aggregator). Default false. */
   readonly openModels: boolean
   /** Costs nothing, as a server of one's own does. Default false. */
@@ -82,7 +84,7 @@ type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
-  ...['can', 'traits', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
+  ...['can', 'traits', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = ['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits']
 
@@ -140,6 +142,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     quirks: parseQuirks(json.quirks ?? [], fail),
     can: parseCan(json.can ?? {}, fail),
     traits,
+    tags: parseTags(json.tags ?? [], fail),
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),
@@ -191,6 +194,13 @@ function parseQuirks(value: unknown, fail: Fail): readonly NamedQuirk[] {
     const quirk = typeof name === 'string' ? readQuirk(name) : undefined
     return quirk ?? fail(`"quirks" has one that we do not know: ${String(name)}`)
   })
+}
+
+export const isTag = (text: unknown): boolean => typeof text === 'string' && /^[a-z0-9-]{1,40}$/.test(text)
+
+function parseTags(value: unknown, fail: Fail): readonly string[] {
+  const isList = Array.isArray(value) && value.every(isTag)
+  return isList ? (value as string[]) : fail('"tags" must be a list of words of lower-case letters, digits and dashes')
 }
 
 /** Each dialect with one path, or with two where streams have their own. */

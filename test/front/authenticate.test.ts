@@ -10,8 +10,9 @@ import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
 import type { KeyRow } from '../../src/store/reader.ts'
 
 const pepper = new Secret('p'.repeat(32))
-const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false }
-const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags }
+const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
+const rights = { allows: null, denies: null, requires: null }
+const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags, ...rights }
 
 function bench() {
   const rows = new Map<string, KeyRow>()

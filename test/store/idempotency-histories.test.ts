@@ -6,7 +6,7 @@ import { expect, test } from 'bun:test'
 import { idAtMs } from '../../src/base/ids.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 import type { TestBooks } from '../support/books.ts'
-import { randomFrom } from './model-run.ts'
+import { randomFrom } from '../support/chance.ts'
 
 const HISTORIES = 2_000
 const STEPS = 15

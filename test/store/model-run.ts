@@ -4,6 +4,7 @@
 import type { BudgetSpan, MoneyText } from '../../src/store/operations.ts'
 import type { TestBooks } from '../support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
+import { randomFrom } from '../support/chance.ts'
 import { LedgerModel } from './model.ts'
 
 export interface ModelRun {
@@ -14,17 +15,6 @@ export interface ModelRun {
 const ACCOUNTS = [11, 12, 13, 14]
 const DAY_MS = 86_400_000
 const WHOLE_CHECK_EVERY = 2_000
-
-/** mulberry32: small, and the same everywhere. */
-export function randomFrom(seed: number): (below: number) => number {
-  let state = seed >>> 0
-  return below => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
-}
 
 interface Step {
   readonly books: TestBooks

@@ -2,14 +2,14 @@
 
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
-import type { AccountView, BudgetView, KeyView } from '../../store/books-reader.ts'
+import type { AccountView, BudgetView } from '../../store/books-reader.ts'
 import { periodOf } from '../../store/budgets.ts'
 import type { BudgetSpan, Input as StoreInput } from '../../store/operations.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { OperatorError } from '../command.ts'
 import { accountOf, scopeOf, switchOf, usdOf } from '../command-input.ts'
-import { onOff } from './keys.ts'
+import { onOff, showKey } from './keys.ts'
 
 export function accountCommands(parts: OperatorParts): Commands {
   return {
@@ -42,20 +42,6 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
     keys: parts.books.keysOf(id).map(showKey),
     budgets: budgetsOf(parts, id),
-  }
-}
-
-function showKey(key: KeyView): Answer {
-  return {
-    key: textId('key', Number(key.id)),
-    name: key.name,
-    ends: `…${key.suffix}`,
-    tier: key.tier,
-    qpm: key.qpm === null ? '-' : Number(key.qpm),
-    clamp: onOff(key.clamps),
-    bodies: onOff(key.keeps_bodies),
-    strict: onOff(key.strict),
-    state: key.revoked_ms === null ? 'active' : 'revoked',
   }
 }
 

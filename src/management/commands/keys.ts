@@ -1,4 +1,4 @@
-// API keys: make, set, revoke. And the tokens that are no keys.
+// API keys: make, show, set, revoke. And the tokens that are no keys.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
@@ -6,10 +6,13 @@ import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
 import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
 import { mintToken } from '../../identity/token.ts'
+import type { KeyView } from '../../store/books-reader.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts'
+import { namesSomething } from '../rule-check.ts'
+import { patternsOf, tagsOf } from '../rule-input.ts'
 
 const SETUP_LIFE_MS = 3_600_000
 const TOKEN_LIFE_SECONDS = 600
@@ -17,6 +20,7 @@ const TOKEN_LIFE_SECONDS = 600
 export function keyCommands(parts: OperatorParts): Commands {
   return {
     'keys-create': input => createKey(parts, input),
+    'keys-show': async input => showKey(parts.books.key(keyIdOf(parts, input.key))!),
     'keys-set': input => setKey(parts, input),
     'keys-revoke': input => revokeKey(parts, input),
     'balance': input => balance(parts, input),
@@ -37,7 +41,9 @@ async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const key = mintKey()
   const [id, accountId] = [parts.mintId(), shared ?? parts.mintId()]
   const digest = digestKey(key, parts.pepper).toString('hex')
-  const stored = { digest, suffix: keySuffix(key), name, tier, qpm, credit: moneyText(credit) }
+  const { explains, ...lists } = rightsOf(input)
+  const rights = { ...lists, explains: explains ?? false }
+  const stored = { digest, suffix: keySuffix(key), name, tier, qpm, credit: moneyText(credit), ...rights }
   const account = { accountId, existing: shared !== undefined, creditRef: parts.mintId() }
   const created = parts.writer.run('createKey', { id, ...account, ...stored })
   if (typeof input.setting === 'string') {
@@ -48,27 +54,64 @@ async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
   if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${tier}".`)
   if (done === 'account_unknown') throw new OperatorError('A key cannot be of this account.')
   parts.onKeyChanged()
-  return { key, id: textId('key', id), account: textId('acc', accountId), tier, credit: formatUsd(credit) }
+  const made = { key, id: textId('key', id), account: textId('acc', accountId), tier, credit: formatUsd(credit) }
+  return { ...made, ...warningOf(parts, input) }
 }
 
 async function setKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
-  const clamps = switchOf(input.clamp, '--clamp')
-  const keepsBodies = switchOf(input.bodies, '--bodies')
-  const strict = switchOf(input.strict, '--strict')
-  if (clamps === undefined && keepsBodies === undefined && strict === undefined) {
-    throw new OperatorError('Say what to set: --clamp on|off, --bodies on|off, --strict on|off.')
-  }
   const wanted = {
-    ...(clamps !== undefined && { clamps }),
-    ...(keepsBodies !== undefined && { keepsBodies }),
-    ...(strict !== undefined && { strict }),
+    clamps: switchOf(input.clamp, '--clamp'),
+    keepsBodies: switchOf(input.bodies, '--bodies'),
+    strict: switchOf(input.strict, '--strict'),
+    ...rightsOf(input),
   }
-  await parts.writer.run('setKey', { id, ...wanted })
+  const told = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
+  if (Object.keys(told).length === 0) {
+    const switches = '--clamp on|off, --bodies on|off, --strict on|off, --explain on|off'
+    throw new OperatorError(`Say what to set: ${switches}, --allow, --deny or --require.`)
+  }
+  await parts.writer.run('setKey', { id, ...told })
   parts.onKeyChanged()
-  const key = parts.books.key(id)!
-  const { clamps: clamp, keeps_bodies: bodies, strict: isStrict } = key
-  return { id: textId('key', id), clamp: onOff(clamp), bodies: onOff(bodies), strict: onOff(isStrict) }
+  return { ...showKey(parts.books.key(id)!), ...warningOf(parts, input) }
+}
+
+/** What it may use and be told; undefined where nothing was said of it, null for whichever. */
+function rightsOf(input: Input) {
+  return {
+    allows: listText(patternsOf(input.allow, '--allow')),
+    denies: listText(patternsOf(input.deny, '--deny')),
+    requires: listText(tagsOf(input.require, '--require')),
+    explains: switchOf(input.explain, '--explain'),
+  }
+}
+
+const listText = (list: readonly string[] | null | undefined): string | null | undefined =>
+  list && (list.length === 0 ? null : list.join())
+
+/** A name that is misspelt denies nothing. */
+function warningOf(parts: OperatorParts, input: Input): Answer {
+  const patterns = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')].flatMap(list => list ?? [])
+  const strange = patterns.filter(pattern => !namesSomething(pattern, parts))
+  return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
+}
+
+export function showKey(key: KeyView): Answer {
+  return {
+    key: textId('key', Number(key.id)),
+    name: key.name,
+    ends: `…${key.suffix}`,
+    tier: key.tier,
+    qpm: key.qpm === null ? '-' : Number(key.qpm),
+    clamp: onOff(key.clamps),
+    bodies: onOff(key.keeps_bodies),
+    strict: onOff(key.strict),
+    explain: onOff(key.explains),
+    allow: key.allows ?? '-',
+    deny: key.denies ?? '-',
+    require: key.requires ?? '-',
+    state: key.revoked_ms === null ? 'active' : 'revoked',
+  }
 }
 
 export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')

@@ -10,13 +10,13 @@ import { streamResponse } from '../../http/event-stream.ts'
 import type { Incoming, OutgoingRequest, Send } from '../../http/outgoing.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { judgeStatus } from '../../routing/attempts.ts'
-import { parseModelName } from '../../routing/model-name.ts'
 import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { readyRequest } from '../../upstreams/ready-request.ts'
 import type { StoredResponse } from '../../vault/responses.ts'
 import { SSE_HEADERS } from '../answer-stream.ts'
 import { scrubbed } from '../opening.ts'
+import { keeperOf } from './following.ts'
 
 export interface UpstreamAsking {
   /** Where it is kept; undefined where that is no more. */
@@ -61,11 +61,11 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
   }
 
   return {
-    keeperOf({ model, channel: id, upstreamId }, protocol) {
-      const provider = catalogue.providers.get(parseModelName(model).provider)
-      const channel = provider && catalogue.channelsOf(provider.id).find(one => one.id === id)
-      const isThere = channel !== undefined && upstreamId !== null && provider!.speaks[protocol.name] !== undefined
-      return isThere ? { channel, provider: provider!, protocol, upstreamId } : undefined
+    keeperOf(response, protocol) {
+      const channel = keeperOf(response, catalogue)
+      const provider = channel && catalogue.providers.get(channel.providerId)!
+      const upstreamId = response.upstreamId!
+      return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
     },
     async ask(keeper, asking) {
       const stop = new Stop<Error>()

@@ -18,7 +18,7 @@ import { tagText } from '../../protocols/tags.ts'
 import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
 import type { Tried, Verdict } from '../../routing/attempts.ts'
 import type { RecordDraft } from '../../store/operations.ts'
-import type { Channel } from '../../upstreams/catalogue.ts'
+import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
 import { aboutCall } from '../20-limit-rate.ts'
@@ -43,6 +43,7 @@ export interface BeginningParts {
   readonly limitRate: LimitRate
   readonly route: RouteCall
   readonly lanes: Pick<Lanes, 'check'>
+  readonly catalogue: Pick<Catalogue, 'heirOf'>
   readonly ends: TaskEnds
   readonly askUpstream: AskUpstream
   readonly log: Log
@@ -111,7 +112,7 @@ export class Beginning {
       const { serviceClass, searchesMax, units } = call
       const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units }
       const found = this.#parts.route(permit, asked)
-      const route = nearDrafts(this.#parts.tasks, found, call)
+      const route = nearDrafts(this.#parts, found, call)
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
       wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
     } catch (fault) {
@@ -260,11 +261,11 @@ function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Ro
 }
 
 /** A draft lies at its channel, and is its account's: another's is not there. */
-function nearDrafts(tasks: Tasks, route: Route, { json }: Call): Route {
+function nearDrafts({ tasks, catalogue }: BeginningParts, route: Route, { json }: Call): Route {
   const drafts = draftsNamed(json)
   if (drafts.length === 0) return route
   const { accountId } = route.permit.caller
-  const places = drafts.map(id => tasks.get({ accountId, id })?.channel)
+  const places = drafts.map(id => catalogue.heirOf(tasks.get({ accountId, id })?.channel ?? '')?.id)
   const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
   if (near === undefined) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
   return near

@@ -20,7 +20,7 @@ import { isOver } from './ending.ts'
 export interface LookingParts {
   readonly tasks: Tasks
   readonly ends: TaskEnds
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
   readonly askUpstream: AskUpstream
   readonly log: Log
   /** Ends all that is under way. */
@@ -80,7 +80,7 @@ export class Looking {
   questionOf(task: Task): Question | undefined {
     const { catalogue, stop } = this.#parts
     const provider = catalogue.providers.get(task.provider)
-    const channel = catalogue.channelsOf(task.provider).find(({ id }) => id === task.channel)
+    const channel = catalogue.heirOf(task.channel)
     if (provider === undefined || channel === undefined || task.upstreamId === null) return undefined
     const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
     return { provider, channel, dialect: 'ark-tasks', below: `/${task.upstreamId}`, bytesMax, msMax, stop }

@@ -31,7 +31,7 @@ export interface TaskServiceParts {
   readonly limitRate: LimitRate
   readonly route: RouteCall
   readonly lanes: Pick<Lanes, 'check'>
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
   readonly askUpstream: AskUpstream
   readonly log: Log
   readonly everyMs: number

@@ -1,5 +1,5 @@
-// Errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}; and the headers in which
-// this dialect tells how much may still be called.
+// Errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}. And the headers in
+// which this dialect tells how much may still be called.
 
 import type { ErrorKind, SpokenError, ToldQuota } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'

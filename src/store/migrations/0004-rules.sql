@@ -2,9 +2,9 @@
 -- may use.
 
 -- resource × window × scope; what is null does not matter. `per` is a comma list of key, account, model: each of these
--- has a limit of its own.
+-- has a limit of its own. No id is ever used again, so that nothing is taken for what another rule has counted.
 CREATE TABLE limit_rule (
-  id         INTEGER PRIMARY KEY,
+  id         INTEGER PRIMARY KEY AUTOINCREMENT,
   resource   TEXT NOT NULL CHECK (resource IN ('requests', 'tokens', 'concurrency')),
   span       TEXT CHECK (span IN ('minute', 'day')),
   amount     INTEGER NOT NULL CHECK (amount > 0),
@@ -12,7 +12,10 @@ CREATE TABLE limit_rule (
   account_id INTEGER,
   tier       TEXT REFERENCES tier,
   model      TEXT,
-  per        TEXT NOT NULL,
+  per        TEXT NOT NULL CHECK (per IN
+    ('', 'key', 'account', 'model', 'key,account', 'key,model', 'account,model', 'key,account,model')),
+  author     TEXT NOT NULL,
+  changed_ms INTEGER NOT NULL,
   CHECK ((resource = 'concurrency') = (span IS NULL))
 ) STRICT;
 
@@ -24,9 +27,11 @@ CREATE TABLE limit_debt (
 
 -- A name that callers may use. `members` is JSON: [{model, priority, weight}].
 CREATE TABLE model_route (
-  name    TEXT PRIMARY KEY,
-  policy  TEXT NOT NULL,
-  members TEXT NOT NULL
+  name       TEXT PRIMARY KEY,
+  policy     TEXT NOT NULL,
+  members    TEXT NOT NULL,
+  author     TEXT NOT NULL,
+  changed_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- `proxy` is sealed, for it may hold a password. `tags` is a comma list.
@@ -39,7 +44,9 @@ CREATE TABLE channel_rule (
   tpm         INTEGER CHECK (tpm > 0),
   concurrency INTEGER CHECK (concurrency > 0),
   proxy       BLOB,
-  tags        TEXT NOT NULL DEFAULT ''
+  tags        TEXT NOT NULL DEFAULT '',
+  author      TEXT NOT NULL,
+  changed_ms  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Comma lists of patterns of model names, and of tags that a channel must have. Null: whichever.

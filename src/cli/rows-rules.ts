@@ -1,0 +1,87 @@
+// Commands that lay down rules about calls: limits, names for models, channels.
+
+import type { Fields } from './asking.ts'
+import { tableLines } from './printing.ts'
+import type { Row } from './row.ts'
+import { asking } from './row.ts'
+
+const STDIN = '-'
+
+export const ruleRows: Readonly<Record<string, Row>> = {
+  'limits list': asking({
+    usage: 'limits list',
+    about: 'list the limits on calls',
+    command: 'limits-list',
+    print: ({ limits }) => listLines(limits, 'no limits but the calls a minute of keys and tiers'),
+  }),
+  'limits set': asking({
+    usage:
+      'limits set <requests|tokens> <n>/<minute|day>, or concurrency <n> [--per key,account,model] [--key …] ' +
+      "[--account …] [--tier …] [--model 'a/*']",
+    about: 'limit the calls that are named, together or each key, account or model by itself; again: another amount',
+    command: 'limits-set',
+    places: ['resource', 'amount'],
+    options: ['per', 'key', 'account', 'tier', 'model'],
+  }),
+  'limits remove': asking({
+    usage: 'limits remove <id>',
+    about: 'take a limit away',
+    command: 'limits-remove',
+    places: ['id'],
+  }),
+  'routes list': asking({
+    usage: 'routes list',
+    about: 'list the names that you gave to models',
+    command: 'routes-list',
+    print: ({ routes }) => listLines(routes, 'no names but those of the models'),
+  }),
+  'routes set': asking({
+    usage: 'routes set <name> <provider/model or name>[=weight] … [then …] [--policy balanced]',
+    about:
+      'let a name stand for a model or a group; those behind "then" only when none before it can; ' +
+      'policies: balanced, weighted, least_busy, fastest, cheapest',
+    command: 'routes-set',
+    places: ['name', 'members…'],
+    options: ['policy'],
+  }),
+  'routes remove': asking({
+    usage: 'routes remove <name>',
+    about: 'take a name away',
+    command: 'routes-remove',
+    places: ['name'],
+  }),
+  'channels list': asking({
+    usage: 'channels list',
+    about: 'list the channels: a provider and one credential each',
+    command: 'channels-list',
+    print: ({ channels }) => listLines(channels, 'no channels'),
+  }),
+  'channels set': asking({
+    usage:
+      'channels set <channel> [--weight n] [--priority n] [--rpm n] [--tpm n] [--concurrency n] [--proxy url] ' +
+      '[--tags a,b] [--disable|--enable]',
+    about: 'how much a channel is given and what may be said of it; "none" takes a cap, a proxy or tags away; ' +
+      'with --proxy - the address is read from standard input',
+    command: 'channels-set',
+    places: ['channel'],
+    options: ['weight', 'priority', 'rpm', 'tpm', 'concurrency', 'proxy', 'tags'],
+    flags: ['disable', 'enable'],
+    prepare: async input => (input.proxy === STDIN ? { ...input, proxy: (await Bun.stdin.text()).trim() } : input),
+  }),
+  'channels move': asking({
+    usage: 'channels move <channel> <channel>',
+    about: 'let all that was said of a channel hold for another, for instance when its key was renewed',
+    command: 'channels-move',
+    places: ['from', 'to'],
+  }),
+  'channels reset': asking({
+    usage: 'channels reset <channel>',
+    about: 'forget all that was said of a channel',
+    command: 'channels-reset',
+    places: ['channel'],
+  }),
+}
+
+function listLines(rows: unknown, none: string): readonly string[] {
+  return (rows as Fields[]).length === 0 ? [none] : tableLines(rows as Fields[])
+}

@@ -1,0 +1,81 @@
+// Limits: laid down, listed, removed. In force from the next call on.
+
+import { textId } from '../../base/ids.ts'
+import { checkLimit } from '../../limits/check.ts'
+import type { LimitRow, RuleOperations } from '../../store/rules.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { author, OperatorError } from '../command.ts'
+import { accountOf, keyIdOf, textOf, wholeNumberOf } from '../command-input.ts'
+import { rulesNow } from '../rule-check.ts'
+import { amountOf, patternOf, scopesOf } from '../rule-input.ts'
+
+export function limitCommands(parts: OperatorParts): Commands {
+  return {
+    'limits-list': async () => ({ limits: rulesNow(parts).limits.map(showLimit) }),
+    'limits-set': input => setLimit(parts, input),
+    'limits-remove': input => removeLimit(parts, input),
+  }
+}
+
+type Wanted = Omit<LimitRow, 'id'>
+
+const refusals: Readonly<Record<Exclude<RuleOperations['setLimit']['result']['done'], 'added' | 'changed'>, string>> = {
+  too_many: 'There are too many limits. Remove some first, or say what is the same for many keys with --per key.',
+  key_unknown: 'There is no such key.',
+  account_unknown: 'There is no such account, or it is one of your own.',
+  tier_unknown: 'There is no such tier.',
+}
+
+async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
+  rulesNow(parts)
+  const wanted = readLimit(parts, input)
+  try {
+    checkLimit(wanted)
+  } catch (fault) {
+    throw new OperatorError((fault as Error).message)
+  }
+  const result = await parts.writer.run('setLimit', { ...wanted, author })
+  if (!('id' in result)) throw new OperatorError(refusals[result.done])
+  parts.rules.renew()
+  return { ...showLimit({ ...wanted, id: result.id }), state: result.done }
+}
+
+function readLimit(parts: OperatorParts, input: Input): Wanted {
+  const keyId = input.key === undefined ? null : keyIdOf(parts, input.key)
+  const accountId = input.account === undefined ? null : Number(accountOf(parts, input.account).id)
+  const tier = textOf(input.tier, '--tier') ?? null
+  const key = keyId === null ? undefined : parts.books.key(keyId)!
+  if (key && ((accountId ?? Number(key.account_id)) !== Number(key.account_id) || (tier ?? key.tier) !== key.tier)) {
+    throw new OperatorError('This key is not of that account or tier, so that the limit would be for no call.')
+  }
+  return {
+    resource: String(input.resource) as LimitRow['resource'],
+    ...amountOf(input.amount),
+    ...{ keyId, accountId, tier },
+    model: input.model === undefined ? null : patternOf(input.model, '--model'),
+    per: scopesOf(input.per),
+  }
+}
+
+async function removeLimit(parts: OperatorParts, input: Input): Promise<Answer> {
+  const id = wholeNumberOf(input.id, 'The id of a limit', { max: Number.MAX_SAFE_INTEGER })
+  const { done } = await parts.writer.run('removeLimit', { id })
+  if (done === 'unknown') throw new OperatorError('There is no such limit. See: weir limits list.')
+  parts.rules.renew()
+  return { id, state: 'removed' }
+}
+
+function showLimit({ id, resource, span, amount, keyId, accountId, tier, model, per }: LimitRow): Answer {
+  const calls = [
+    ...(keyId === null ? [] : [textId('key', keyId)]),
+    ...(accountId === null ? [] : [textId('acc', accountId)]),
+    ...(tier === null ? [] : [`tier ${tier}`]),
+    ...(model === null ? [] : [`model ${model}`]),
+  ]
+  return {
+    id,
+    limit: `${amount} ${resource}${span === null ? '' : `/${span}`}`,
+    for: calls.length === 0 ? 'all calls' : calls.join(', '),
+    per: per.length === 0 ? 'all of them' : per.join(', '),
+  }
+}

@@ -1,0 +1,94 @@
+// Whether rules can be used: each by itself, all of them together, and with the providers and channels that there are.
+//
+// What nobody can understand stops a start, because a limit or a name that is passed over lets calls go where they
+// must not. What speaks of something that is not there any more (a provider file, a model, a key that was renewed)
+// is only told: calls that need it are refused, and no others.
+
+import { matchesGlob } from '../base/glob.ts'
+import { checkLimit } from '../limits/check.ts'
+import { checkRoutes, compileRoutes } from '../routing/names.ts'
+import type { MemberRow, RouteRow, Rules } from '../store/rules.ts'
+import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { OperatorParts } from './command.ts'
+import { OperatorError } from './command.ts'
+
+/** The rules as they are written. Throws where they cannot be understood. */
+export function rulesNow({ rules }: Pick<OperatorParts, 'rules'>): Rules {
+  rules.renew()
+  if (rules.problem !== undefined) throw new OperatorError(rules.problem)
+  return rules.current
+}
+
+export interface RulesChecked {
+  /** Why they cannot be used, and what to do. */
+  readonly problem?: string
+  /** What is in them that is not there. */
+  readonly notes: readonly string[]
+}
+
+export function checkRules({ limits, routes, channels }: Rules, catalogue: Catalogue): RulesChecked {
+  for (const limit of limits) {
+    const fault = faultOf(() => checkLimit(limit))
+    if (fault) return { problem: `Limit ${limit.id} cannot be used. ${fault} See: weir limits.`, notes: [] }
+  }
+  const fault = faultOf(() => checkRoutes(routes))
+  if (fault) return { problem: `The names for models cannot be used. ${fault} See: weir routes.`, notes: [] }
+  const missing = routes.flatMap(({ name, members }) =>
+    members.flatMap(member => {
+      const problem = memberProblem(member, routes.filter(other => other.name !== name), catalogue)
+      return problem === undefined ? [] : [`route ${name}: ${problem}`]
+    }),
+  )
+  const there = new Set(catalogue.all().map(({ id }) => id))
+  const gone = channels.filter(({ channel }) => !there.has(channel)).map(({ channel }) => `channel ${channel}`)
+  return { notes: [...missing, ...gone] }
+}
+
+function faultOf(check: () => void): string | undefined {
+  try {
+    check()
+    return undefined
+  } catch (fault) {
+    return (fault as Error).message
+  }
+}
+
+/** Why a member of a route stands for nothing: it is neither the name of another nor a model of a provider. */
+export function memberProblem(
+  { model: name }: MemberRow,
+  others: readonly RouteRow[],
+  { providers }: Pick<Catalogue, 'providers'>,
+): string | undefined {
+  if (compileRoutes(others).resolve(name) !== undefined) return undefined
+  const slash = name.indexOf('/')
+  const provider = providers.get(name.slice(0, Math.max(0, slash)))
+  if (provider === undefined) return `${name}: there is no such provider, and no such route.`
+  const model = name.slice(slash + 1)
+  const isThere = model.includes('*') || provider.openModels || provider.models.has(model)
+  return isThere && model !== '' ? undefined : `${name}: ${provider.name} has no such model.`
+}
+
+/** Whether a pattern fits the name of any model, or could fit one that is not listed. */
+export function namesSomething(pattern: string, { rules, catalogue }: Pick<OperatorParts, 'rules' | 'catalogue'>) {
+  const head = pattern.split('*')[0]!
+  return (
+    rules.current.routes.some(({ name }) => matchesGlob(pattern, name) || matchesGlob(name, pattern)) ||
+    [...catalogue().providers.values()].some(({ id, models, openModels }) => {
+      const isOpen = openModels && (head.startsWith(`${id}/`) || (pattern !== head && `${id}/`.startsWith(head)))
+      return isOpen || [...models.keys()].some(model => matchesGlob(pattern, `${id}/${model}`))
+    })
+  )
+}
+
+/** The providers that a name comes to in the end. */
+export function providersOf(name: string, routes: readonly RouteRow[]): ReadonlySet<string> {
+  const members = compileRoutes(routes).resolve(name)?.members ?? [{ model: name }]
+  return new Set(members.map(({ model }) => model.slice(0, Math.max(0, model.indexOf('/')))))
+}
+
+/** The names for which nothing can answer: all channels of all that they stand for are disabled. */
+export const deadRoutes = (routes: readonly RouteRow[], catalogue: Catalogue): readonly string[] =>
+  routes.map(({ name }) => name).filter(name => {
+    const providers = [...providersOf(name, routes)]
+    return providers.every(id => catalogue.channelsOf(id).length === 0)
+  })

@@ -1,0 +1,153 @@
+// Reads what an operator wrote of rules: amounts, members, patterns, tags, proxies. What cannot be read is told in a
+// sentence, and never in the words that were written where these may be a secret.
+
+import { bounds } from '../base/bounds.ts'
+import { Secret } from '../base/secret.ts'
+import type { LimitRow, LimitScope, MemberRow, PolicyName } from '../store/rules.ts'
+import { limitScopes, policyNames } from '../store/rules.ts'
+import { isTag } from '../upstreams/provider.ts'
+import { OperatorError } from './command.ts'
+
+const VISIBLE = /^[\x21-\x7e]+$/
+/** Stands between members that are tried first and those after them. */
+const THEN = 'then'
+const NONE = 'none'
+
+const isName = (text: string): boolean => VISIBLE.test(text) && text.length <= bounds.modelNameCharsMax
+
+/** `100/minute`, or of concurrency `8`. Whether such a limit makes sense is another's to say. */
+export function amountOf(given: unknown): Pick<LimitRow, 'amount' | 'span'> {
+  const [, amount, span = null] = /^(-?[\d.]+)(?:\/(minute|day))?$/.exec(String(given ?? '')) ?? []
+  if (amount !== undefined) return { amount: Number(amount), span: span as LimitRow['span'] }
+  throw new OperatorError('A limit must be a whole number with its window, such as 100/minute or 5000/day.')
+}
+
+/** In the order in which they are written down. */
+export function scopesOf(given: unknown): readonly LimitScope[] {
+  const wanted = given === undefined ? [] : listOf(given)
+  const scopes = limitScopes.filter(scope => wanted.includes(scope))
+  if (scopes.length === wanted.length) return scopes
+  throw new OperatorError('--per must be key, account or model, each once, with commas between.')
+}
+
+/** As callers name models, with any number of `*`. */
+export function patternOf(given: unknown, name: string): string {
+  const text = String(given)
+  if (isName(text) && !text.includes(',')) return text
+  const most = bounds.modelNameCharsMax
+  throw new OperatorError(`${name} must have 1 to ${most} visible characters, in which * stands for any others.`)
+}
+
+/** Null for none, undefined where nothing was given. */
+export function patternsOf(given: unknown, name: string): readonly string[] | null | undefined {
+  if (given === undefined) return undefined
+  const patterns = listOf(given).map(pattern => patternOf(pattern, `Each name of ${name}`))
+  if (patterns.length > bounds.keyPatternsMax) {
+    throw new OperatorError(`${name} may have ${bounds.keyPatternsMax} names at most.`)
+  }
+  return patterns.length === 0 ? null : patterns
+}
+
+export function tagsOf(given: unknown, name: string): readonly string[] | undefined {
+  if (given === undefined) return undefined
+  const tags = given === NONE ? [] : [...new Set(listOf(given))]
+  if (tags.every(isTag) && tags.length <= bounds.tagsMax) return tags
+  throw new OperatorError(
+    `${name} must be words of lower-case letters, digits and dashes, with commas between, ${bounds.tagsMax} at most.`,
+  )
+}
+
+function listOf(given: unknown): readonly string[] {
+  return String(given)
+    .split(',')
+    .map(word => word.trim())
+    .filter(word => word !== '')
+}
+
+/** What a route may be called: it must be possible to write it as a member, too, and in a list. */
+export function routeNameOf(given: unknown): string {
+  const text = String(given ?? '')
+  if (!isName(text) || text.includes(',') || text === THEN || /=\d+$/.test(text)) {
+    throw new OperatorError(
+      `A name for models has 1 to ${bounds.modelNameCharsMax} visible characters, no comma and no =number at its end.`,
+    )
+  }
+  if (text.split('*').length <= 2) return text
+  throw new OperatorError('A name for models may have one * at most.')
+}
+
+/** `openai/gpt-4o=3 azure/gpt-4o then anthropic/claude-x`: weights, and who comes after whom. */
+export function membersOf(given: unknown): readonly MemberRow[] {
+  const words = Array.isArray(given) ? given.map(String) : []
+  let priority = 0
+  const members = words.flatMap((word, at): readonly MemberRow[] => {
+    if (word !== THEN) return [memberOf(word, priority)]
+    if (at === 0 || at === words.length - 1 || words[at - 1] === THEN) {
+      throw new OperatorError('"then" must stand between members: a/b then c/d.')
+    }
+    priority++
+    return []
+  })
+  if (members.length < 1 || members.length > bounds.routeMembersMax) {
+    throw new OperatorError(`Name what it stands for: 1 to ${bounds.routeMembersMax} members.`)
+  }
+  const twice = members.find(({ model }, at) => members.findIndex(other => other.model === model) < at)
+  if (twice !== undefined) throw new OperatorError(`${twice.model} stands there twice.`)
+  for (let level = 0; level <= priority; level++) {
+    const total = members.reduce((sum, row) => sum + (row.priority === level ? row.weight : 0), 0)
+    if (total === 0) throw new OperatorError('The weights of members that are tried together must not all be 0.')
+  }
+  return members
+}
+
+function memberOf(word: string, priority: number): MemberRow {
+  const [, model = '', weight = '1'] = /^(.*?)(?:=(\d+))?$/.exec(word) ?? []
+  if (!isName(model) || model.includes(',') || model.split('*').length > 2) {
+    throw new OperatorError(`This is no member: ${word.slice(0, bounds.modelNameCharsMax)}. Write a/b, or a/b=3.`)
+  }
+  if (Number(weight) > bounds.weightMax) throw new OperatorError(`A weight may be ${bounds.weightMax} at most.`)
+  return { model, priority, weight: Number(weight) }
+}
+
+/** As it would be written. */
+export function memberText(members: readonly MemberRow[]): string {
+  let level = members[0]!.priority
+  return members
+    .map(({ model, weight, priority }) => {
+      const before = priority === level ? '' : `${THEN} `
+      level = priority
+      return `${before}${model}${weight === 1 ? '' : `=${weight}`}`
+    })
+    .join(' ')
+}
+
+export function policyOf(given: unknown): PolicyName | undefined {
+  if (given === undefined) return undefined
+  const found = policyNames.find(name => name === given)
+  if (found === undefined) throw new OperatorError(`--policy must be one of ${policyNames.join(', ')}.`)
+  return found
+}
+
+/** From 0 on; undefined where nothing was given. */
+export function countOf(given: unknown, name: string, max: number): number | undefined {
+  if (given === undefined) return undefined
+  if (/^\d{1,15}$/.test(String(given)) && Number(given) <= max) return Number(given)
+  throw new OperatorError(`${name} must be a whole number from 0 to ${max}.`)
+}
+
+/** From 1 on; null for none, undefined where nothing was given. */
+export function capOf(given: unknown, name: string): number | null | undefined {
+  if (given === undefined || given === NONE) return given === undefined ? undefined : null
+  const cap = /^\d{1,15}$/.test(String(given)) ? Number(given) : 0
+  if (cap > 0 && cap <= bounds.channelCapMax) return cap
+  throw new OperatorError(`${name} must be a whole number from 1 to ${bounds.channelCapMax}, or none.`)
+}
+
+/** Null for none, undefined where nothing was given. */
+export function proxyOf(given: unknown): Secret | null | undefined {
+  if (given === undefined || given === NONE) return given === undefined ? undefined : null
+  const text = String(given)
+  const isAddress = text.length <= bounds.proxyUrlCharsMax && VISIBLE.test(text) && /^http:\/\/[^/?#]+\/?$/.test(text)
+  if (isAddress && URL.canParse(text)) return new Secret(text)
+  throw new OperatorError('--proxy must be none, or an address such as http://name:password@proxy.example.com:3128.')
+}

@@ -1,0 +1,22 @@
+// The provider files that ship and those of the operator's folders, with the environment: what can be called.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from './config.ts'
+import { ConfigError } from './config.ts'
+import type { Catalogue } from './upstreams/catalogue.ts'
+import { buildCatalogue } from './upstreams/catalogue.ts'
+
+const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
+
+export function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
+  const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {
+    try {
+      const names = readdirSync(folder).filter(name => name.endsWith('.json')).sort()
+      return names.map(name => ({ name: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
+    } catch (fault) {
+      throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
+    }
+  })
+  return buildCatalogue({ files, env: config.env, builtInUrl })
+}

@@ -1,0 +1,108 @@
+// Writing down what an operator lays down: limits, names of models, and what is said of channels. Seldom, and never in
+// the way of calls.
+
+import { bounds } from '../base/bounds.ts'
+import type { Books } from './books.ts'
+import { accountReader } from './ledger-operations.ts'
+import type { Run } from './operations.ts'
+import type { RuleOperations } from './rules.ts'
+
+type RuleRun = Pick<Run, keyof RuleOperations>
+type Raw = Record<string, bigint | string | Uint8Array | null>
+
+const gone = ({ changes }: { readonly changes: number }): { done: 'removed' | 'unknown' } =>
+  ({ done: changes === 1 ? 'removed' : 'unknown' })
+
+export const ruleOperations = (books: Books): RuleRun =>
+  ({ ...limitOperations(books), ...routeOperations(books), ...channelOperations(books) })
+
+function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'removeLimit'> {
+  const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
+  const findKey = db.query('SELECT 1 FROM api_key WHERE id = ?1')
+  const readAccount = accountReader(db)
+  const find = db.query(
+    `SELECT id FROM limit_rule WHERE resource = ?1 AND span IS ?2 AND key_id IS ?3 AND account_id IS ?4
+       AND tier IS ?5 AND model IS ?6 AND per = ?7`,
+  )
+  const count = db.query('SELECT count(*) AS n FROM limit_rule')
+  const insert = db.query(
+    `INSERT INTO limit_rule (resource, span, key_id, account_id, tier, model, per, amount, author, changed_ms)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id`,
+  )
+  const update = db.query('UPDATE limit_rule SET amount = ?2, author = ?3, changed_ms = ?4 WHERE id = ?1')
+  const remove = db.query('DELETE FROM limit_rule WHERE id = ?1')
+  return {
+    setLimit({ resource, span, amount, keyId, accountId, tier, model, per, author }) {
+      if (keyId !== null && findKey.get(keyId) === null) return { done: 'key_unknown' }
+      if (accountId !== null && (readAccount(accountId)?.kind ?? 'operator') === 'operator') {
+        return { done: 'account_unknown' }
+      }
+      if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
+      const what = [resource, span, keyId, accountId, tier, model, per.join()] as const
+      const there = find.get(...what) as Raw | null
+      if (there !== null) {
+        update.run(there.id!, amount, author, nowMs())
+        return { done: 'changed', id: Number(there.id) }
+      }
+      if (Number((count.get() as Raw).n) >= bounds.limitRulesMax) return { done: 'too_many' }
+      const { id } = insert.get(...what, amount, author, nowMs()) as Raw
+      return { done: 'added', id: Number(id) }
+    },
+    removeLimit: ({ id }) => gone(remove.run(id)),
+  }
+}
+
+function routeOperations({ db, nowMs }: Books): Pick<RuleRun, 'setRoute' | 'removeRoute'> {
+  // A new one has a place only while there is one.
+  const write = db.query(
+    `INSERT INTO model_route (name, policy, members, author, changed_ms) SELECT ?1, ?2, ?3, ?4, ?5
+     WHERE (SELECT count(*) FROM model_route) < ?6 OR EXISTS (SELECT 1 FROM model_route WHERE name = ?1)
+     ON CONFLICT (name) DO UPDATE SET policy = excluded.policy, members = excluded.members, author = excluded.author,
+       changed_ms = excluded.changed_ms`,
+  )
+  const remove = db.query('DELETE FROM model_route WHERE name = ?1')
+  return {
+    setRoute({ name, policy, members, author }) {
+      const written = write.run(name, policy, JSON.stringify(members), author, nowMs(), bounds.modelRoutesMax)
+      return { done: written.changes === 1 ? 'set' : 'too_many' }
+    },
+    removeRoute: ({ name }) => gone(remove.run(name)),
+  }
+}
+
+function channelOperations({ db, nowMs }: Books): Pick<RuleRun, 'setChannel' | 'resetChannel'> {
+  const insert = db.query(
+    `INSERT INTO channel_rule (channel, author, changed_ms) SELECT ?1, '', 0
+     WHERE (SELECT count(*) FROM channel_rule) < ?2 ON CONFLICT (channel) DO NOTHING`,
+  )
+  const find = db.query('SELECT * FROM channel_rule WHERE channel = ?1')
+  const update = db.query(
+    `UPDATE channel_rule SET disabled = ?2, weight = ?3, priority = ?4, rpm = ?5, tpm = ?6, concurrency = ?7,
+       proxy = ?8, tags = ?9, author = ?10, changed_ms = ?11 WHERE channel = ?1`,
+  )
+  const remove = db.query('DELETE FROM channel_rule WHERE channel = ?1')
+  return {
+    setChannel({ channel, author, proxy, disabled, tags, ...change }) {
+      insert.run(channel, bounds.channelRulesMax)
+      const row = find.get(channel) as Raw | null
+      if (row === null) return { done: 'too_many' }
+      const or = <T>(given: T | undefined, column: string): T | Raw[string] =>
+        given === undefined ? row[column]! : given
+      update.run(
+        channel,
+        or(disabled === undefined ? undefined : Number(disabled), 'disabled'),
+        or(change.weight, 'weight'),
+        or(change.priority, 'priority'),
+        or(change.requestsPerMinute, 'rpm'),
+        or(change.tokensPerMinute, 'tpm'),
+        or(change.concurrency, 'concurrency'),
+        or(proxy === undefined || proxy === null ? proxy : Buffer.from(proxy, 'base64'), 'proxy'),
+        or(tags?.join(), 'tags'),
+        author,
+        nowMs(),
+      )
+      return { done: 'set' }
+    },
+    resetChannel: ({ channel }) => gone(remove.run(channel)),
+  }
+}

@@ -1,0 +1,75 @@
+// Reads what an operator has laid down, all of it at once, so that its parts belong together.
+
+import type { Database } from 'bun:sqlite'
+import type { ChannelRow, LimitRow, LimitScope, RouteRow } from './rules.ts'
+
+/** As text and numbers alone: two readings are the same if their JSON is. */
+export interface WrittenRules {
+  readonly limits: readonly LimitRow[]
+  readonly routes: readonly (Omit<RouteRow, 'members' | 'policy'> & WrittenRoute)[]
+  /** With the sealed proxy in base64. */
+  readonly channels: readonly (Omit<ChannelRow, 'proxy' | 'proxyLost'> & { readonly proxy: string | null })[]
+}
+
+interface WrittenRoute {
+  readonly policy: string
+  /** JSON. */
+  readonly members: string
+}
+
+type Raw = Record<string, bigint | string | Uint8Array | null>
+
+export class RulesReader {
+  readonly #db: Database
+  readonly #limits
+  readonly #routes
+  readonly #channels
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#limits = db.query<Raw, []>(
+      'SELECT id, resource, span, amount, key_id, account_id, tier, model, per FROM limit_rule ORDER BY id',
+    )
+    this.#routes = db.query<Raw, []>('SELECT name, policy, members FROM model_route ORDER BY name')
+    this.#channels = db.query<Raw, []>('SELECT * FROM channel_rule ORDER BY channel')
+  }
+
+  read(): WrittenRules {
+    return this.#db.transaction(() => ({
+      limits: this.#limits.all().map(limitOf),
+      routes: this.#routes.all().map(row => ({
+        name: row.name as string,
+        policy: row.policy as string,
+        members: row.members as string,
+      })),
+      channels: this.#channels.all().map(channelOf),
+    }))()
+  }
+}
+
+const numberOf = (value: Raw[string] | undefined): number | null => (value === null ? null : Number(value))
+const listOf = (text: Raw[string] | undefined): readonly string[] => (text === '' ? [] : (text as string).split(','))
+
+const limitOf = (row: Raw): LimitRow => ({
+  id: Number(row.id),
+  resource: row.resource as LimitRow['resource'],
+  span: row.span as LimitRow['span'],
+  amount: Number(row.amount),
+  keyId: numberOf(row.key_id),
+  accountId: numberOf(row.account_id),
+  tier: row.tier as string | null,
+  model: row.model as string | null,
+  per: listOf(row.per) as readonly LimitScope[],
+})
+
+const channelOf = (row: Raw): WrittenRules['channels'][number] => ({
+  channel: row.channel as string,
+  disabled: row.disabled === 1n,
+  weight: Number(row.weight),
+  priority: Number(row.priority),
+  requestsPerMinute: numberOf(row.rpm),
+  tokensPerMinute: numberOf(row.tpm),
+  concurrency: numberOf(row.concurrency),
+  proxy: row.proxy === null ? null : Buffer.from(row.proxy as Uint8Array).toString('base64'),
+  tags: listOf(row.tags),
+})

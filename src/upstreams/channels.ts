@@ -1,0 +1,124 @@
+// The channels of all providers: what each is called, how one is found, and what an operator has said of it.
+//
+// A channel is named by its credential and not by its place in the list of keys: what is kept at it, and what an
+// operator says of it, stays with the credential when the list is put into another order.
+
+import { createHash } from 'node:crypto'
+import { textId } from '../base/ids.ts'
+import type { ChannelRow } from '../store/rules.ts'
+import type { Channel } from './catalogue.ts'
+
+export interface Channels {
+  /** Those of a provider that may be used, in the order of their keys. */
+  channelsOf(providerId: string): readonly Channel[]
+  /** All of all providers, those that are disabled, too. */
+  all(): readonly Channel[]
+  /**
+   * By its name, or by the place of its key in the list, which was its name in earlier versions. Also one that is
+   * disabled: what it keeps can still be asked for.
+   */
+  channelNamed(id: string): Channel | undefined
+  /** The same; and where its credential is gone and its provider has one alone, that one: a key that was renewed. */
+  heirOf(id: string): Channel | undefined
+  /** What is said of it, with its provider's tags. */
+  ruleOf(id: string): ChannelRow
+  /** From the next look-up on. */
+  setRules(rows: readonly ChannelRow[]): void
+}
+
+const FINGERPRINT_CHARS = 6
+/** For a credential whose fingerprint is another's, too. */
+const FINGERPRINT_CHARS_MAX = 9
+
+/** From which nobody learns anything of the key. */
+export function channelId(providerId: string, key: string, chars = FINGERPRINT_CHARS): string {
+  if (key === '') return `${providerId}#open`
+  const digest = createHash('sha256').update(`${providerId}\n${key}`).digest()
+  return `${providerId}#${textId('', digest.readUIntBE(0, 6)).slice(-chars)}`
+}
+
+/** The names of the channels of a provider, of each of its keys. */
+export function nameChannels(providerId: string, keys: readonly string[]): ReadonlyMap<string, string> {
+  const names = new Map<string, string>()
+  const taken = new Set<string>()
+  for (const key of new Set(keys)) {
+    const short = channelId(providerId, key)
+    const name = taken.has(short) ? channelId(providerId, key, FINGERPRINT_CHARS_MAX) : short
+    names.set(key, name)
+    taken.add(name)
+  }
+  return names
+}
+
+/** The channels of one provider. */
+export interface Fleet {
+  readonly providerId: string
+  readonly tags: readonly string[]
+  /** As their keys are listed: a key that stands there twice is one channel. */
+  readonly listed: readonly Channel[]
+}
+
+const plain: Omit<ChannelRow, 'channel' | 'tags'> = {
+  disabled: false,
+  weight: 1,
+  priority: 0,
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  concurrency: null,
+  proxy: null,
+}
+
+export function openChannels(fleets: readonly Fleet[]): Channels {
+  const byProvider = new Map(fleets.map(fleet => [fleet.providerId, fleet]))
+  const everyOne = fleets.flatMap(({ listed }) => [...new Set(listed)])
+  let byId = new Map(everyOne.map(channel => [channel.id, channel]))
+  let rules = new Map<string, ChannelRow>()
+  let usable = new Map<string, readonly Channel[]>()
+
+  function ruleOf(id: string): ChannelRow {
+    return rules.get(id) ?? { channel: id, ...plain, tags: byProvider.get(providerOf(id))?.tags ?? [] }
+  }
+
+  function setRules(rows: readonly ChannelRow[]): void {
+    const given = new Map(rows.map(row => [row.channel, row]))
+    rules = new Map(everyOne.map(({ id, providerId }) => {
+      const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
+      return [id, { ...row, tags: [...new Set([...byProvider.get(providerId)!.tags, ...row.tags])] }]
+    }))
+    byId = new Map(everyOne.map(channel => {
+      const { proxy } = rules.get(channel.id)!
+      const before = byId.get(channel.id)!
+      // Whoever has connections by this road must find it to be the same as before.
+      if (proxy === (before.road.proxy ?? null)) return [channel.id, before]
+      return [channel.id, proxy === null ? channel : { ...channel, road: { ...channel.road, proxy } }]
+    }))
+    usable = new Map(fleets.map(({ providerId, listed }) => {
+      const ids = [...new Set(listed.map(({ id }) => id))]
+      return [providerId, ids.filter(id => !ruleOf(id).disabled).map(id => byId.get(id)!)]
+    }))
+  }
+
+  function channelNamed(id: string): Channel | undefined {
+    const place = Number(/^[^#]+#([1-9]\d{0,3})$/.exec(id)?.[1])
+    const name = byId.has(id) ? id : byProvider.get(providerOf(id))?.listed[place - 1]?.id
+    return name === undefined || ruleOf(name).proxyLost ? undefined : byId.get(name)
+  }
+
+  setRules([])
+  return {
+    channelsOf: providerId => usable.get(providerId) ?? [],
+    all: () => everyOne,
+    channelNamed,
+    heirOf(id) {
+      const named = channelNamed(id)
+      if (named !== undefined) return named
+      const [only, ...others] = everyOne.filter(({ providerId }) => providerId === providerOf(id))
+      return only !== undefined && others.length === 0 ? channelNamed(only.id) : undefined
+    },
+    ruleOf,
+    setRules,
+  }
+}
+
+/** No provider has a `#` in its id. */
+const providerOf = (channel: string): string => channel.slice(0, Math.max(0, channel.indexOf('#')))

@@ -1,0 +1,23 @@
+// Chance that is the same for the same seed, everywhere (mulberry32).
+
+function bitsFrom(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return (mixed ^ (mixed >>> 14)) >>> 0
+  }
+}
+
+/** Whole numbers below what is asked for. */
+export function randomFrom(seed: number): (below: number) => number {
+  const bits = bitsFrom(seed)
+  return below => bits() % below
+}
+
+/** From 0 to 1. */
+export function chanceOf(seed: number): () => number {
+  const bits = bitsFrom(seed)
+  return () => bits() / 2 ** 32
+}
