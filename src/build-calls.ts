@@ -2,6 +2,7 @@
 
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import { describeFault } from './base/log.ts'
 import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
@@ -9,6 +10,7 @@ import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import { openClient } from './http/outgoing.ts'
+import { DayNotes, rememberedDebts } from './limits/day-notes.ts'
 import { Limits } from './limits/limits.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
@@ -70,7 +72,7 @@ export function buildCalls(parts: CallParts) {
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const { limits, limitRate, refuseUnread } = buildLimits(parts)
+  const { limitRate, refuseUnread, ...limiting } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const { lanes, picking } = buildChoice(parts)
@@ -126,15 +128,20 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { limits, limitRate, settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  const serving = { authenticate, limitRate, runCall, countCall, responses, tasks, files }
+  return { ...limiting, ...serving, settling, counter, upstreams }
 }
 
 /** How much may be called. */
-function buildLimits({ store, world }: CallParts) {
-  const { nowMs } = world.clock
-  const limits = new Limits()
+function buildLimits({ store, world, log }: CallParts) {
+  const { nowMs, dateMs } = world.clock
+  const { writer, reader } = store
+  const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
   store.rules.follow(rules => limits.setRules(rules.limits))
-  return { limits, limitRate: buildLimitRate({ limits, nowMs }), refuseUnread: buildRefuseUnread({ limits, nowMs }) }
+  const onTrouble = (fault: unknown): void => log.warn('day limits are not noted', { fault: describeFault(fault) })
+  const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
+  const parts = { limits, nowMs }
+  return { limits, dayNotes, limitRate: buildLimitRate(parts), refuseUnread: buildRefuseUnread(parts) }
 }
 
 /** Where calls may go, and where each goes. */

@@ -124,7 +124,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const attemptsMax = config.attempts
   const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence, attemptsMax }
-  const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
+  const { settling, counter, upstreams, countCall, responses, tasks, files, dayNotes, ...calls } = buildCalls(parts)
+  opened.push(dayNotes)
   const isReady = (): boolean => !draining && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
@@ -133,8 +134,7 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     endpoints: buildEndpoints({ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState }),
     ...calls,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
-    trustedProxies: config.trustedProxies,
-    corsOrigin: config.corsOrigin,
+    ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     bodyBounds: world.bodyBounds,
     deadlines,
     log,

@@ -56,6 +56,8 @@ export const bounds = {
   limitOwnersMax: 1_000_000,
   /** Of models with a limit of their own, those that one key may bring up before the first are forgotten. */
   limitedModelsOfKeyMax: 1_024,
+  /** What is written down of day limits, each a name and a date. */
+  limitDebtsMax: 100_000,
   /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
   limitRulesMax: 10_000,
   modelRoutesMax: 1_000,
