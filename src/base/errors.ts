@@ -4,6 +4,8 @@
 // `retry` says whether the same request may succeed later: official SDKs are told by `x-should-retry`.
 // The detail given to a Refusal goes to the log only.
 
+import { bounds } from './bounds.ts'
+
 export type ErrorKind =
   | 'invalid_request'
   | 'authentication'
@@ -151,6 +153,9 @@ export interface SpokenError {
   readonly retryAfterMs?: number
 }
 
+/** Programs sleep as long as they are told. */
+export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
+
 export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
   const row = errorRows[refusal.code]
   const { hint, param, upstream, retryAfterMs } = refusal.extras
@@ -163,6 +168,6 @@ export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
     requestId,
     ...(param !== undefined && { param }),
     ...(upstream !== undefined && { upstream }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
   }
 }

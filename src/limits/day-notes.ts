@@ -2,9 +2,9 @@
 // the last seconds before a crash is not in it.
 //
 // Only here is the calendar asked: a day's limit goes by the steady clock while the gateway runs. Between two runs
-// nothing else is there to go by, so that it is not believed to the minute: time that may not have passed pays nothing.
+// nothing else is there to go by, so that it is not believed to the minute: time that may not have passed pays nothing,
+// and a start never makes anybody owe more.
 
-import { spansMs } from '../base/gcra.ts'
 import type { LimitDebt } from '../store/limit-debts.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Limits } from './limits.ts'
@@ -13,7 +13,7 @@ const EVERY_MS = 10_000
 /** So that no commit takes long for it. */
 const AT_ONCE = 500
 /** How far the calendar may be off after a start. */
-export const DOUBT_MS = 600_000
+const DOUBT_MS = 600_000
 
 export interface DayNotesParts {
   readonly limits: Pick<Limits, 'takeDayNotes'>
@@ -28,7 +28,9 @@ export function rememberedDebts(
   debts: readonly LimitDebt[],
   { nowMs, dateMs }: { nowMs: number; dateMs: number },
 ): ReadonlyMap<string, number> {
-  const left = debts.map(({ name, paidMs }) => [name, Math.min(paidMs - dateMs + DOUBT_MS, spansMs.day)] as const)
+  const left = debts.map(({ name, paidMs, notedMs }) => {
+    return [name, Math.min(paidMs - notedMs, paidMs - dateMs + DOUBT_MS)] as const
+  })
   return new Map(left.filter(([, ms]) => ms > 0).map(([name, ms]) => [name, nowMs + ms]))
 }
 
@@ -36,7 +38,7 @@ export class DayNotes {
   readonly #parts: DayNotesParts
   readonly #timer: ReturnType<typeof setInterval>
   /** Not yet written, by name. */
-  #waiting = new Map<string, number>()
+  readonly #waiting = new Map<string, LimitDebt>()
   #writing: Promise<void> | undefined
 
   constructor(parts: DayNotesParts) {
@@ -62,8 +64,8 @@ export class DayNotes {
 
   async #writeAll(): Promise<void> {
     const { limits, writer, nowMs, dateMs } = this.#parts
-    for (const { name, paidMs } of limits.takeDayNotes(nowMs(), dateMs())) this.#waiting.set(name, paidMs)
-    const notes = [...this.#waiting].map(([name, paidMs]) => ({ name, paidMs }))
+    for (const debt of limits.takeDayNotes(nowMs(), dateMs())) this.#waiting.set(debt.name, debt)
+    const notes = [...this.#waiting.values()]
     for (let from = 0; from < notes.length; from += AT_ONCE) {
       const some = notes.slice(from, from + AT_ONCE)
       await writer.run('noteDebts', { debts: some })

@@ -57,7 +57,7 @@ export class Leases {
     for (;;) {
       const oldest = this.#open.first
       if (oldest === undefined || nowMs - oldest.sinceMs < bounds.leaseMsMax) return
-      oldest.release()
+      oldest.expire()
     }
   }
 
@@ -114,6 +114,12 @@ class CallLease implements Lease {
     for (const taken of this.#taken) {
       if (taken.rule.countsTokens) this.#leases.correct(taken, tokens, { sinceMs: this.sinceMs, nowMs })
     }
+  }
+
+  /** No call lasts that long: whoever comes with it now is not believed. */
+  expire(): void {
+    this.#isCorrected = true
+    this.release()
   }
 
   release(): void {

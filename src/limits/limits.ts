@@ -4,6 +4,7 @@
 // Nothing waits here and nothing is read: between looking and taking no other call can come.
 
 import { leftOf, resetMsOf, waitMsFor } from '../base/gcra.ts'
+import type { LimitDebt } from '../store/limit-debts.ts'
 import type { LimitRow } from '../store/rules.ts'
 import { Leases, noLease } from './leases.ts'
 import type { Owner } from './owner.ts'
@@ -121,16 +122,17 @@ export class Limits {
   }
 
   /** What is owed of days, and when it will be paid by the calendar; of all in whom it has changed since last asked. */
-  takeDayNotes(nowMs: number, dateMs: number): readonly DayNote[] {
+  takeDayNotes(nowMs: number, dateMs: number): readonly LimitDebt[] {
     const clockMs = this.#advance(nowMs)
+    const notedMs = Math.ceil(dateMs)
     const owners = this.#unnoted
     this.#unnoted = []
     return owners.flatMap(owner => {
       owner.isNoted = true
       owner.pay(clockMs)
       return owner.rules.flatMap((rule, at) => {
-        const paidMs = Math.ceil(dateMs) + resetMsOf(rule, owner.numbers[2 * at]!)
-        return rule.isOfDay ? [{ name: owner.noteName(rule), paidMs }] : []
+        const paidMs = notedMs + resetMsOf(rule, owner.numbers[2 * at]!)
+        return rule.isOfDay ? [{ name: owner.noteName(rule), paidMs, notedMs }] : []
       })
     })
   }
@@ -182,11 +184,6 @@ export class Limits {
     owner.isNoted = false
     this.#unnoted.push(owner)
   }
-}
-
-export interface DayNote {
-  readonly name: string
-  readonly paidMs: number
 }
 
 function waitMsAt(owner: Owner, at: number, tokens: number): number {

@@ -156,8 +156,9 @@ export class ModelOwner extends Owner {
     this.first = first
   }
 
-  override noteName({ row }: Rule): string {
-    return `${row.id} ${this.name}/${this.model}`
+  override noteName(rule: Rule): string {
+    const name = super.noteName(rule)
+    return this.kind.sharing === 'key' ? `${name}/${this.model}` : name
   }
 }
 

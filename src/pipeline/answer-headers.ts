@@ -1,8 +1,7 @@
 // The headers of a call's answer: what the stages did, how much the caller may still call, when to come again.
 
-import { bounds } from '../base/bounds.ts'
 import type { Refusal, ToldQuota } from '../base/errors.ts'
-import { errorRows } from '../base/errors.ts'
+import { errorRows, RETRY_AFTER_MS_MAX } from '../base/errors.ts'
 import type { ErrorDialect } from '../protocols/protocol.ts'
 import type { Exchange } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
@@ -59,7 +58,6 @@ function duration(ms: number): string {
 const retriedBySdks = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500
 
 const DEFAULT_RETRY_MS = 1_000
-const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
 
 export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, string> {
   const { retry, status: ownStatus } = errorRows[refusal.code]

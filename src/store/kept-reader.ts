@@ -78,7 +78,7 @@ export class KeptReader {
     this.#unbegunTasks = query(TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL LIMIT ?1'))
     this.#taskOfCall = query(TASK.concat('call_id = ?1 AND account_id = ?2'))
     this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
-    this.#limitDebts = query('SELECT name, paid_ms FROM limit_debt')
+    this.#limitDebts = query('SELECT name, paid_ms, noted_ms FROM limit_debt')
   }
 
   response({ accountId, id }: KeptId, nowMs: number): ResponseRow | undefined {
@@ -131,8 +131,8 @@ export class KeptReader {
   /** All of them. For the start. */
   /** For the start. */
   limitDebts(): readonly LimitDebt[] {
-    const rows = this.#limitDebts.all() as unknown as { name: string; paid_ms: bigint }[]
-    return rows.map(({ name, paid_ms }) => ({ name, paidMs: Number(paid_ms) }))
+    const rows = this.#limitDebts.all() as unknown as { name: string; paid_ms: bigint; noted_ms: bigint }[]
+    return rows.map(({ name, paid_ms, noted_ms }) => ({ name, paidMs: Number(paid_ms), notedMs: Number(noted_ms) }))
   }
 
   factors(): ReadonlyMap<string, Spread> {

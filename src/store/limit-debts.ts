@@ -1,5 +1,5 @@
-// What day limits have given, so that a start does not give it again: for each name the date at which it is paid. A
-// name whose date is past says nothing, and goes.
+// What day limits have given, so that a start does not give it again: for each name the date at which it is paid, and
+// the date at which that was said. A name whose date is past says nothing, and goes.
 
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../base/bounds.ts'
@@ -7,6 +7,7 @@ import { bounds } from '../base/bounds.ts'
 export interface LimitDebt {
   readonly name: string
   readonly paidMs: number
+  readonly notedMs: number
 }
 
 const SOME = 1_000
@@ -23,10 +24,10 @@ export class LimitDebts {
 
   constructor(db: Database) {
     this.#write = db.query(
-      `INSERT INTO limit_debt (name, paid_ms) VALUES (?1, ?2)
-       ON CONFLICT (name) DO UPDATE SET paid_ms = excluded.paid_ms`,
+      `INSERT INTO limit_debt (name, paid_ms, noted_ms) VALUES (?1, ?2, ?3)
+       ON CONFLICT (name) DO UPDATE SET paid_ms = excluded.paid_ms, noted_ms = excluded.noted_ms`,
     )
-    this.#change = db.query('UPDATE limit_debt SET paid_ms = ?2 WHERE name = ?1')
+    this.#change = db.query('UPDATE limit_debt SET paid_ms = ?2, noted_ms = ?3 WHERE name = ?1')
     this.#count = db.query<{ count: bigint }, []>('SELECT count(*) AS count FROM limit_debt')
     this.#forget = db.query(
       'DELETE FROM limit_debt WHERE name IN (SELECT name FROM limit_debt WHERE paid_ms < ?1 LIMIT ?2)',
@@ -37,7 +38,8 @@ export class LimitDebts {
   note(debts: readonly LimitDebt[]): void {
     if (this.#atMost + debts.length > bounds.limitDebtsMax) this.#atMost = Number(this.#count.get()!.count)
     const hasRoom = this.#atMost + debts.length <= bounds.limitDebtsMax
-    for (const { name, paidMs } of debts) (hasRoom ? this.#write : this.#change).run(name, paidMs)
+    const write = hasRoom ? this.#write : this.#change
+    for (const { name, paidMs, notedMs } of debts) write.run(name, paidMs, notedMs)
     if (hasRoom) this.#atMost += debts.length
   }
 
