@@ -13,6 +13,9 @@ const settings = {
   WEIR_PROVIDERS: ['/a:/b', { providerFolders: ['/a', '/b'] }],
   WEIR_CORS_ORIGIN: ['none', { corsOrigin: '' }],
   WEIR_DRAIN_SECONDS: ['7', { drainMs: 7_000 }],
+  WEIR_DRAIN_DELAY_SECONDS: ['3', { drainDelayMs: 3_000 }],
+  WEIR_CALLS_MAX: ['12', { callsMax: 12 }],
+  WEIR_MEMORY_MB: ['4', { memoryBytesMax: 4_194_304 }],
   WEIR_SILENCE_SECONDS: ['8', { silenceMs: 8_000 }],
   WEIR_DEMO: ['off', { demo: false }],
   WEIR_SITE_NAME: ['Rapids', { siteName: 'Rapids' }],
@@ -28,6 +31,22 @@ const settings = {
 test.each(Object.entries(settings))('%s=%j', (name, [value, wanted]) => {
   expect(readConfig({})).not.toMatchObject(wanted)
   expect(readConfig({ [name]: value })).toMatchObject(wanted)
+})
+
+test('private hosts and the way out are read, and what cannot be meant is said', () => {
+  const env = { WEIR_PRIVATE_HOSTS: 'ollama, 10.0.0.0/8', WEIR_PROXY: 'http://u:p@gate:81' }
+  const { privateHosts, proxy } = readConfig(env)
+  expect([privateHosts.hasName('OLLAMA.'), privateHosts.hasAddress('10.1.2.3'), privateHosts.hasAddress('11.1.2.3')])
+    .toEqual([true, true, false])
+  expect(proxy!.reveal()).toBe('http://u:p@gate:81')
+  const refused: Record<string, readonly string[]> = {
+    WEIR_PRIVATE_HOSTS: ['169.254.169.254', 'metadata.google.internal', 'a b', '10.0.0.0/33', '127.1', 'http://x', '*'],
+    WEIR_PROXY: ['gate:81', 'https://gate', 'socks5://gate', 'http://gate/x', 'http://gate?x', 'http://169.254.1.1'],
+  }
+  for (const [name, values] of Object.entries(refused)) {
+    for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(name)
+  }
+  expect(() => readConfig({ WEIR_PROXY: 'https://u:hush@gate' })).toThrow(/^(?!.*hush)/)
 })
 
 test('metrics have a host of their own, and a port that is not set has none', () => {

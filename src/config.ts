@@ -3,7 +3,11 @@
 
 import { bounds } from './base/bounds.ts'
 import { isLogLevel, type LogLevel } from './base/log.ts'
+import { Secret } from './base/secret.ts'
 import { parseTrustedProxies, type TrustedProxies } from './http/address.ts'
+import { PrivateHosts } from './http/private-hosts.ts'
+import { Proxy } from './http/proxy.ts'
+import { BadAddress } from './http/written-address.ts'
 
 export interface Config {
   readonly host: string
@@ -13,10 +17,20 @@ export interface Config {
   /** Folders of provider files beside ours; a later one replaces a provider of the same id. */
   readonly providerFolders: readonly string[]
   readonly trustedProxies: TrustedProxies
+  /** Hosts that channels may reach although they are private. */
+  readonly privateHosts: PrivateHosts
+  /** By which channels without one of their own reach what is public; undefined: by none. */
+  readonly proxy: Secret | undefined
   /** What browsers of which origin may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
+  /** How long calls are still taken after the signal to stop, and how long those under way may then last. */
+  readonly drainDelayMs: number
   readonly drainMs: number
+  /** Calls under way at once, of all accounts. */
+  readonly callsMax: number
+  /** How much memory this process may take; undefined: what the machine or its control group allows. */
+  readonly memoryBytesMax: number | undefined
   /** After this long without content a stream's head leaves all the same. */
   readonly silenceMs: number
   /** How often what a long stream has delivered is noted in the ledger. */
@@ -65,8 +79,13 @@ export function readConfig(env: Environment): Config {
     logLevel,
     providerFolders: text('WEIR_PROVIDERS', '').split(':').filter(folder => folder !== ''),
     trustedProxies,
+    privateHosts: privateHosts(text('WEIR_PRIVATE_HOSTS', '')),
+    proxy: proxy(text('WEIR_PROXY', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
+    drainDelayMs: integer(env, 'WEIR_DRAIN_DELAY_SECONDS', { otherwise: 5, max: 3_600 }) * 1_000,
+    callsMax: integer(env, 'WEIR_CALLS_MAX', { otherwise: 10_000, max: 1_000_000, min: 1 }),
+    memoryBytesMax: integer(env, 'WEIR_MEMORY_MB', { otherwise: 0, max: 16_777_216 }) * MEGABYTE || undefined,
     drainMs: integer(env, 'WEIR_DRAIN_SECONDS', { otherwise: 120, max: 86_400 }) * 1_000,
     silenceMs: integer(env, 'WEIR_SILENCE_SECONDS', { otherwise: 20, max: 600 }) * 1_000,
     checkpointMs: integer(env, 'WEIR_CHECKPOINT_SECONDS', { otherwise: 5, max: 600 }) * 1_000,
@@ -80,6 +99,23 @@ export function readConfig(env: Environment): Config {
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })
+}
+
+function privateHosts(text: string): PrivateHosts {
+  const hosts = PrivateHosts.read(text)
+  if (hosts instanceof PrivateHosts) return hosts
+  throw new ConfigError(`WEIR_PRIVATE_HOSTS must be hosts, addresses or ranges, with commas between: ${hosts}.`)
+}
+
+function proxy(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const written = new Secret(text)
+  try {
+    Proxy.read(written)
+    return written
+  } catch (fault) {
+    throw fault instanceof BadAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
+  }
 }
 
 function metricsAddress(env: Environment): Config['metrics'] {

@@ -51,11 +51,12 @@ export interface EndpointParts {
   readonly tasks: TaskService
   readonly files: FileService
   isReady(): boolean
+  overloadLevel(): number
   ledgerState(): LedgerState
 }
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
-  const { publicData, reportKey, countCall, isReady, ledgerState } = parts
+  const { publicData, reportKey, countCall } = parts
   const data = (body: () => string): Answer => () => ({ body: body() })
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
@@ -81,7 +82,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'GET', path: '/api/web/me', auth: 'token', answer: ({ holder }) => found(JSON.stringify(holder)) },
 
     { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
-    { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(isReady(), ledgerState()) },
+    { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(parts) },
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
@@ -126,10 +127,11 @@ function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
 }
 
 /** Books that do not agree freeze their own account; all others must be served. */
-const readiness = (ready: boolean, ledger: LedgerState): Reply => ({
-  status: ready ? 200 : 503,
-  body: JSON.stringify({ status: ready ? 'ready' : 'not ready', ledger }),
-})
+function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts): Reply {
+  const ready = isReady()
+  const told = { status: ready ? 'ready' : 'not ready', overload: overloadLevel(), ledger: ledgerState() }
+  return { status: ready ? 200 : 503, body: JSON.stringify(told) }
+}
 
 /** In which dialect it speaks to whoever asks. */
 export function dialectOf({ dialect, negotiates }: Family, asked: Pick<Ask, 'header' | 'query'>): ErrorDialectName {

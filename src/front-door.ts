@@ -9,6 +9,7 @@ import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
+import type { Drain } from './drain.ts'
 import type { Answered, Ask, Endpoint } from './endpoint.ts'
 import type { Family } from './endpoints.ts'
 import { dialectOf, familyOf } from './endpoints.ts'
@@ -17,6 +18,7 @@ import { callerAddress } from './http/address.ts'
 import type { BodyBounds, BodyType } from './http/body.ts'
 import { readBody } from './http/body.ts'
 import type { Arrival } from './http/server.ts'
+import type { Gate } from './limits/gate.ts'
 import type { TokenHolder } from './identity/token.ts'
 import { addQuotas, errorHeaders } from './pipeline/answer-headers.ts'
 import type { Authenticate } from './pipeline/10-authenticate.ts'
@@ -39,7 +41,8 @@ export interface FrontDoorParts {
   readonly bodyBounds: BodyBounds
   readonly deadlines: Deadlines
   readonly log: Log
-  isDraining(): boolean
+  readonly gate: Pick<Gate, 'isShut' | 'refuse'>
+  readonly drain: Pick<Drain, 'isLeaving' | 'isClosed'>
   mintId(): number
   nowMs(): number
   dateMs(): number
@@ -50,6 +53,7 @@ export type AnswerArrival = (arrival: Arrival) => Promise<Response>
 export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   const whole = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
+  const familiesOf = new Map(Array.from(whole.keys(), path => [path, familyOf(path)]))
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
     whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
@@ -58,7 +62,10 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
-    const unfit = unfitness(arrival, { isCall: endpoint?.call !== undefined, isDraining: parts.isDraining() })
+    const isCall = endpoint?.call !== undefined
+    // Who calls is not even asked then.
+    if (isCall && parts.gate.isShut) throw parts.gate.refuse('shut')
+    const unfit = unfitness(arrival, isCall && parts.drain.isClosed)
     if (endpoint?.call !== undefined && unfit === undefined) {
       return await parts.runCall(new Arriving(arrival, parts, visit), endpoint.call)
     }
@@ -68,6 +75,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
     if (unfit !== undefined) throw unfit
+    if (arrival.headers['x-weir-explain'] !== undefined && arrival.method === 'POST') {
+      throw new Refusal('explain_invalid', arrival.path) // it must not be done for whoever only wants to know
+    }
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
     if (endpoint.counted && admitted.caller !== undefined) {
@@ -75,7 +85,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       const dialect = errorDialects[dialectOf(family, arriving)]
       addQuotas(visit.headers, quotas, { dialect, dateMs: parts.dateMs() })
     }
-    const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted })
+    const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted, gate: parts.gate })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
     if (reply instanceof Response) return withHeaders(reply, visit.headers)
     const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers, ...reply.headers }
@@ -83,7 +93,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   }
 
   return async function answerArrival(arrival) {
-    const family = familyOf(arrival.path)
+    const family = familiesOf.get(arrival.path) ?? familyOf(arrival.path)
     const callId = parts.mintId()
     const requestId = textId('req', callId)
     const visit: Visit = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
@@ -96,6 +106,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       const dialect = dialectOf(family, new Arriving(arrival, parts, visit))
       return turnAway(fault, dialect, { visit, parts })
     })
+    if (parts.drain.isLeaving) response.headers.set('connection', 'close')
     return cors === undefined ? response : withHeaders(response, cors)
   }
 }
@@ -110,9 +121,11 @@ interface Admitting {
   readonly arriving: Arriving
   readonly visit: Visit
   readonly admitted: Admitted
+  readonly gate: FrontDoorParts['gate']
 }
 
-async function answerOf({ answer }: Endpoint, { arrival, arriving, visit, admitted }: Admitting): Promise<Answered> {
+async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Answered> {
+  const { arrival, arriving, visit, admitted, gate } = admitting
   let isRead = false
   const ask: Ask = {
     callId: visit.callId,
@@ -123,6 +136,7 @@ async function answerOf({ answer }: Endpoint, { arrival, arriving, visit, admitt
     queries: name => arrival.queries(name),
     lingers: () => arrival.done(),
     readBody(type = 'json') {
+      if (gate.isShut) return Promise.reject(gate.refuse('shut'))
       isRead = true
       return arriving.readBody(type)
     },
@@ -217,7 +231,9 @@ class Arriving implements Ingress {
   }
 
   onLeft(listener: () => void): void {
-    this.#arrival.request.signal.addEventListener('abort', listener)
+    const { signal } = this.#arrival.request
+    if (signal.aborted) listener()
+    else signal.addEventListener('abort', listener)
   }
 
   cut(): void {
@@ -244,11 +260,10 @@ function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
 }
 
 /** Why an arrival is not answered, whatever it asks for; told only after its credential. */
-function unfitness(arrival: Arrival, now: { isCall: boolean; isDraining: boolean }): Refusal | undefined {
+function unfitness(arrival: Arrival, isTooLate: boolean): Refusal | undefined {
   if (headBytes(arrival) > bounds.headBytesMax) return new Refusal('head_too_large', arrival.path)
   if (arrival.headers.upgrade?.toLowerCase() === 'websocket') return new Refusal('upgrade_refused', arrival.path)
-  if (!now.isCall || !now.isDraining) return undefined
-  return new Refusal('draining', arrival.path, { headers: { connection: 'close' } })
+  return isTooLate ? new Refusal('draining', arrival.path) : undefined
 }
 
 function headBytes({ request, headers }: Arrival): number {

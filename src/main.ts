@@ -2,7 +2,6 @@
 
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
@@ -17,14 +16,18 @@ import type { CallParts } from './build-calls.ts'
 import { buildCalls } from './build-calls.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { Drain } from './drain.ts'
 import { buildEndpoints } from './endpoints.ts'
 import { startFakeUpstream } from './fake-upstream/server.ts'
 import { buildFrontDoor } from './front-door.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
+import type { Client } from './http/outgoing.ts'
+import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
 import { listenText } from './http/text-server.ts'
 import { verifyToken } from './identity/token.ts'
+import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
@@ -39,7 +42,7 @@ import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { World } from './world.ts'
-import { realWorld } from './world.ts'
+import { memoryBytesMax, realWorld } from './world.ts'
 
 const { version } = packageJson
 
@@ -52,8 +55,8 @@ export interface Gateway {
   readonly underWay: number
   /** No start before this one has made the first key. */
   readonly firstStart: boolean
-  /** Accepts no more, lets calls end, ends the rest after the window, closes. A second call hurries. */
-  drain(): Promise<void>
+  /** After the delay takes no more calls, lets all end, ends the rest after its window, closes. Again: hurries. */
+  drain(delayMs?: number): Promise<void>
 }
 
 export async function startGateway(config: Config, replaced: Partial<World> = {}): Promise<Gateway> {
@@ -64,14 +67,18 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(store, keepHouse(store, config, world))
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
-    const catalogue = readCatalogue(config, demo?.url)
+    const { privateHosts } = config
+    const upstreams = openClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
+    opened.push(upstreams)
+    const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
+    const catalogue = readCatalogue(config, demo?.url, signing)
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, prices, opened })
+    return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -109,36 +116,43 @@ interface GatewayParts {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Client
   readonly opened: Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
   const underWay = new UnderWay(world.clock.nowMs, checkpoint)
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
-  let draining = false
-  const metrics = openMetrics(config, { store, underWay, world, log, opened })
+  const drain = new Drain()
+  const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
+  const metrics = openMetrics(config, { store, underWay, gate, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const attemptsMax = config.attempts
-  const parts = { catalogue, prices, ledger: counted, store, underWay, deadlines, world, log, silence, attemptsMax }
-  const { settling, counter, upstreams, countCall, responses, tasks, files, dayNotes, ...calls } = buildCalls(parts)
+  const served = { catalogue, prices, upstreams, ledger: counted, store }
+  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax }
+  const { settling, counter, countCall, responses, tasks, files, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
-  const isReady = (): boolean => !draining && isWell(store)
+  const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
-    endpoints: buildEndpoints({ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState }),
+    endpoints: buildEndpoints({
+      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
+      overloadLevel: () => gate.level,
+    }),
     ...calls,
+    gate,
+    drain,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     bodyBounds: world.bodyBounds,
     deadlines,
     log,
-    isDraining: () => draining,
     mintId: store.mintId,
     ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
   })
@@ -148,26 +162,14 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  const endRest = (): void => {
-    underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the window is over') })
-    tasks.hurry()
-  }
-  async function drain(): Promise<void> {
-    draining = true
-    log.info('draining', { underWay: underWay.size })
-    const timer = setTimeout(endRest, config.drainMs)
-    server.stop()
-    await Promise.all([underWay.whenIdle(), tasks.close()])
-    clearTimeout(timer)
-    await server.kill()
-    await settling.close()
-    if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
-    counter.close()
-    upstreams.close()
-    await closeAll(opened)
-    log.info('stopped')
-  }
-  let drained: Promise<void> | undefined
+  drain.follow({
+    ...{ windowMs: config.drainMs, underWay, tasks, server, settling, log },
+    async close() {
+      gate.close()
+      counter.close()
+      await closeAll(opened)
+    },
+  })
   return {
     url,
     operator: store.operator,
@@ -175,15 +177,34 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     get underWay() {
       return underWay.size
     },
-    drain() {
-      if (drained !== undefined) endRest()
-      drained ??= drain()
-      return drained
-    },
+    drain: (delayMs = 0) => drain.begin(delayMs),
   }
 }
 
 const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
+
+interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
+  closeIdle(): void
+}
+
+function openGate(config: Config, { store, world, log, closeIdle }: GateWorld): Gate {
+  const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
+  return new Gate({
+    callsMax: config.callsMax,
+    nowMs: world.clock.nowMs,
+    lateMs: world.lateMs,
+    memory: () => world.memoryBytes() / bytesMax,
+    ledgerMs: () => store.writer.ageMs,
+    onLevel: ({ level, ...readings }) => log.warn('overload', { overload: level, ...readings }),
+    relieve() {
+      closeIdle()
+      store.keys.forget()
+      store.vault.reasoning.shrink()
+      // A gateway that refuses all calls makes no garbage, and would not collect what it has.
+      Bun.gc(true)
+    },
+  })
+}
 
 const openLedger = ({ writer }: Store, log: Log): Ledger =>
   buildLedger({
@@ -199,18 +220,18 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
 }
 
 /** Undefined when nobody wants them: then nothing is counted either. */
-function openMetrics({ metrics: at }: Config, { store, world, log, underWay, opened }: MetricsParts) {
+function openMetrics({ metrics: at }: Config, { store, world, log, underWay, gate, opened }: MetricsParts) {
   if (at === undefined) return undefined
   const { writer, books, auditor } = store
   const read = { ledgerState: () => auditor.state, callsUnderWay: () => underWay.size, dateMs: world.clock.dateMs }
-  const built = buildGatewayMetrics({ writer, books, ...read, bodiesDropped: () => store.bodies.dropped })
+  const built = buildGatewayMetrics({ writer, books, gate, ...read, bodiesDropped: () => store.bodies.dropped })
   const server = orSay(at, () => listenText({ ...at, path: '/metrics', write: () => built.metrics.write() }))
   opened.push(server)
   log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
   return built
 }
 
-type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay'> & Pick<GatewayParts, 'opened'>
+type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay' | 'gate'> & Pick<GatewayParts, 'opened'>
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
 function isWell({ reader, writer }: Store): boolean {

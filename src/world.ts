@@ -1,17 +1,23 @@
-// What the gateway gets from outside itself: time, its log, and how long it waits. A test may replace any of it.
+// What the gateway gets from outside itself: time, memory, its log, how long it waits. A test may replace any of it.
 
+import { readFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
+import { join } from 'node:path'
 import type { Clock } from './base/clock.ts'
 import { systemClock } from './base/clock.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
+import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
-import { defaultAttemptTimes } from './pipeline/attempt.ts'
 
 export interface World {
   readonly clock: Clock
-  readonly attemptTimes: AttemptTimes
+  /** In place of what is known of each upstream. */
+  readonly attemptTimes?: AttemptTimes
+  /** How upstreams are found and trusted; what the settings say stands. */
+  readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How what callers name by an address is fetched. */
   readonly media?: GuardedFetchOptions
   /** Else as the settings say. */
@@ -21,6 +27,10 @@ export interface World {
   readonly bodyBounds: BodyBounds
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
+  /** How late the event loop is with what was due then. */
+  lateMs(dueMs: number): number
+  /** What this process has taken of the memory. */
+  memoryBytes(): number
   /** From 0 to 1, for waits that must not fall together. */
   chance(): number
   /** Resolves after so many milliseconds. */
@@ -32,12 +42,46 @@ export interface World {
 
 export const realWorld: World = {
   clock: systemClock,
-  attemptTimes: defaultAttemptTimes,
   tasksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
   answeredSeconds: 30,
+  lateMs: dueMs => systemClock.nowMs() - dueMs,
+  memoryBytes: () => process.memoryUsage.rss(),
   chance: Math.random,
   pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),
+}
+
+/** What this process may take: the machine's memory, or less where a control group says so. */
+export function memoryBytesMax(): number {
+  let least = totalmem()
+  for (const file of limitFiles()) {
+    const bytes = Number(readOrNothing(file))
+    if (bytes > 0 && bytes < least) least = bytes
+  }
+  return least
+}
+
+/** Of this process's group and of all above it, in both versions. */
+function limitFiles(): readonly string[] {
+  const files: string[] = []
+  for (const line of readOrNothing('/proc/self/cgroup').split('\n')) {
+    const [, kinds, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
+    if (path === undefined || (kinds !== '' && kinds !== 'memory')) continue
+    const [root, name] = kinds === '' ? ['', 'memory.max'] : ['memory', 'memory.limit_in_bytes']
+    const parts = path.split('/').filter(part => part !== '')
+    for (let depth = 0; depth <= parts.length; depth++) {
+      files.push(join('/sys/fs/cgroup', root!, ...parts.slice(0, depth), name!))
+    }
+  }
+  return files
+}
+
+function readOrNothing(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return ''
+  }
 }

@@ -23,14 +23,15 @@ export const msOfId = (id: number): number => EPOCH_MS + Math.floor(id / SEQUENC
 
 const DIGITS = '0123456789abcdefghjkmnpqrstvwxyz' // no i, l, o, u
 
+const PAIRS = Array.from({ length: 1024 }, (_, at) => DIGITS[at >> 5]! + DIGITS[at & 31]!)
+const LOW_SPAN = 2 ** 30
+
+/** Eleven digits, two at a time: every call has one. */
 export function textId(prefix: string, id: number): string {
-  let rest = id
-  let text = ''
-  while (text.length < 11) {
-    text = DIGITS[rest % 32]! + text
-    rest = Math.floor(rest / 32)
-  }
-  return `${prefix}_${text}`
+  const low = id % LOW_SPAN
+  const high = (id - low) / LOW_SPAN
+  const ahead = DIGITS[high >> 20]! + PAIRS[(high >> 10) & 1023]! + PAIRS[high & 1023]!
+  return `${prefix}_${ahead}${PAIRS[low >> 20]!}${PAIRS[(low >> 10) & 1023]!}${PAIRS[low & 1023]!}`
 }
 
 /** The number inside a text id; undefined for what we never wrote. */

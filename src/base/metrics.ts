@@ -16,6 +16,11 @@ interface Family {
 /** Undefined leaves the sample out. */
 export type Read = () => number | undefined
 
+export interface CountedBy {
+  readonly label: string
+  read(): readonly (readonly [value: string, sum: number])[]
+}
+
 export class Metrics {
   readonly #families: Family[] = []
 
@@ -28,7 +33,7 @@ export class Metrics {
   /** One counter for each value of a label, made when it is first counted. */
   counters(name: string, help: string, label: string): (value: string) => void {
     const sums = new Map<string, number>()
-    const samples = () => [...sums].map(([value, sum]) => [`${name}{${label}="${escaped(value)}"}`, sum] as const)
+    const samples = () => [...sums].map(([value, sum]) => [labelled(name, label, value), sum] as const)
     this.#families.push({ name, help, type: 'counter', samples })
     return value => void sums.set(value, (sums.get(value) ?? 0) + 1)
   }
@@ -36,6 +41,12 @@ export class Metrics {
   /** What is counted elsewhere and only grows. */
   counted(name: string, help: string, read: Read): void {
     this.#families.push({ name, help, type: 'counter', samples: () => sampleOf(name, read) })
+  }
+
+  /** The same, one for each value of a label. */
+  countedBy(name: string, help: string, { label, read }: CountedBy): void {
+    const samples = () => read().map(([value, sum]) => [labelled(name, label, value), sum] as const)
+    this.#families.push({ name, help, type: 'counter', samples })
   }
 
   gauge(name: string, help: string, read: Read): void {
@@ -61,5 +72,7 @@ function writeFamily({ name, help, type, samples }: Family): string {
   const lines = samples().map(([sample, value]) => `${sample} ${value}\n`)
   return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
 }
+
+const labelled = (name: string, label: string, value: string): string => `${name}{${label}="${escaped(value)}"}`
 
 const escaped = (value: string): string => value.replace(/[\\"\n]/g, mark => (mark === '\n' ? '\\n' : `\\${mark}`))

@@ -3,7 +3,7 @@
 
 export class Stop<Reason extends object> {
   #reason: Reason | undefined
-  #listeners: (() => void)[] = []
+  #listeners: (() => void)[] | undefined
 
   /** Why, or undefined while the call may go on. */
   get reason(): Reason | undefined {
@@ -14,18 +14,21 @@ export class Stop<Reason extends object> {
   stop(reason: Reason): void {
     if (this.#reason !== undefined) return
     this.#reason = reason
-    for (const listener of this.#listeners.splice(0)) listener()
+    const listeners = this.#listeners
+    this.#listeners = undefined
+    for (const listener of listeners ?? []) listener()
   }
 
   /** Calls at once when it has happened already. */
   onStop(listener: () => void): void {
-    if (this.#reason === undefined) this.#listeners.push(listener)
-    else listener()
+    if (this.#reason !== undefined) return listener()
+    this.#listeners ??= []
+    this.#listeners.push(listener)
   }
 
   forget(listener: () => void): void {
-    const at = this.#listeners.indexOf(listener)
-    if (at >= 0) this.#listeners.splice(at, 1)
+    const at = this.#listeners?.indexOf(listener) ?? -1
+    if (at >= 0) this.#listeners?.splice(at, 1)
   }
 
   throwIfStopped(): void {

@@ -6,11 +6,29 @@ import { startGateway } from '../main.ts'
 
 const FIRST_CREDIT_USD = '10'
 
+type Signal = 'SIGTERM' | 'SIGINT'
+
+/** How long it may take to settle and to close when the window is over; the next start ends what is left then. */
+const EXIT_MS = 4_500
+
+function endWithin(ms: number): void {
+  setTimeout(() => {
+    process.stderr.write('weir: not everything could be settled in time; the next start will do it\n')
+    process.exit(1)
+  }, ms).unref()
+}
+
 export async function serve(config: Config, say: (line: string) => void): Promise<void> {
-  let [gateway, asked]: [Gateway | undefined, boolean] = [undefined, false]
-  const stop = (): void => {
-    asked = true
-    void gateway?.drain().then(() => process.exit(0), () => process.exit(1))
+  let gateway: Gateway | undefined
+  let asked: Signal | undefined
+  const stop = (signal: Signal): void => {
+    const isFirst = asked === undefined
+    asked = signal
+    if (gateway === undefined) return
+    // Whoever asks from a terminal has nobody before the gateway who must first hear that it is not ready.
+    const drained = gateway.drain(signal === 'SIGTERM' ? config.drainDelayMs : 0)
+    void drained.then(() => process.exit(0), () => process.exit(1))
+    endWithin((isFirst ? config.drainMs : 0) + EXIT_MS)
   }
   // Before the start: whoever reads that it listens may ask it to stop the moment after.
   process.on('SIGTERM', stop)
@@ -20,7 +38,7 @@ export async function serve(config: Config, say: (line: string) => void): Promis
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
   gateway = await startGateway(config)
-  if (asked) return stop()
+  if (asked !== undefined) return stop(asked)
   if (gateway.firstStart) await greet(gateway, say)
   else say(`Weir is listening on ${gateway.url}`)
 }

@@ -6,13 +6,13 @@ import type { InLine } from '../base/gcra.ts'
 import { givenBack, givenWith } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
-import type { Lease } from './limits.ts'
+import type { LimitLease } from './limits.ts'
 import type { Owner } from './owner.ts'
 import type { Plan } from './plan.ts'
 import type { Rule } from './rule.ts'
 
 /** Of a call that has nothing to correct and nothing to let go of. */
-export const noLease: Lease = { correct: () => {}, release: () => {} }
+export const noLease: LimitLease = { correct: () => {}, release: () => {} }
 
 export interface LeasesParts {
   /** The latest time that there was. */
@@ -34,7 +34,7 @@ export class Leases {
   }
 
   /** Takes tokens and places; all owners of the plan have been paid for. */
-  open({ owners, shape }: Plan, tokens: number, nowMs: number): Lease {
+  open({ owners, shape }: Plan, tokens: number, nowMs: number): LimitLease {
     const taken: LeaseTaken[] = []
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!
@@ -95,7 +95,7 @@ interface LeaseTaken extends InLine {
 /** Its owner may have other rules by now. */
 const placeOf = ({ owner, rule, at }: LeaseTaken): number => (owner.rules[at] === rule ? at : owner.indexOf(rule))
 
-class CallLease implements Lease {
+class CallLease implements LimitLease {
   readonly sinceMs: number
   readonly #leases: Leases
   readonly #taken: readonly LeaseTaken[]

@@ -43,7 +43,7 @@ export interface Quota {
 }
 
 export type Admission =
-  | { readonly admitted: true; readonly quotas: readonly Quota[]; readonly lease: Lease }
+  | { readonly admitted: true; readonly quotas: readonly Quota[]; readonly lease: LimitLease }
   | Refused
 
 export interface Refused {
@@ -56,7 +56,7 @@ export interface Refused {
 }
 
 /** What an admitted call has taken. Both may be told more than once; the first counts. */
-export interface Lease {
+export interface LimitLease {
   /** What it used in the end: the difference to what was taken is given back, or owed. */
   correct(tokens: number, nowMs: number): void
   /** It is over, and its place is free. */
@@ -93,10 +93,7 @@ export class Limits {
     this.#owners.sweep(clockMs)
     this.#leases.reap(clockMs)
     const plan = this.#owners.planFor(subject, clockMs)
-    if ('tooMany' in plan) {
-      const by = quotaOf(plan.tooMany, { remaining: 0, resetMs: MODELS_WAIT_MS })
-      return { admitted: false, quotas: [by], by, retryAfterMs: MODELS_WAIT_MS }
-    }
+    if ('tooMany' in plan) return tooManyModels(plan.tooMany)
     return this.#refusal(plan, subject.tokens, clockMs) ?? this.#take(plan, subject.tokens, clockMs)
   }
 
@@ -108,6 +105,13 @@ export class Limits {
       row.resource === 'requests' && !looksAtModel && (row.tier === null || row.tier === who.tier)
     const fits = owners.map(({ rules }) => rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
     return this.#refusal({ model: undefined, owners, shape: { fits, isLeased: false } }, 0, clockMs)
+  }
+
+  /** What would refuse this one. Counts nothing. */
+  refusalOf(subject: Subject, nowMs: number): Refused | undefined {
+    const clockMs = this.#advance(nowMs)
+    const plan = this.#owners.planFor(subject, clockMs)
+    return 'tooMany' in plan ? tooManyModels(plan.tooMany) : this.#refusal(plan, subject.tokens, clockMs)
   }
 
   /** Each limit that a call meets, and what is left of it. Counts nothing. */
@@ -184,6 +188,11 @@ export class Limits {
     owner.isNoted = false
     this.#unnoted.push(owner)
   }
+}
+
+function tooManyModels(rule: Rule): Refused {
+  const by = quotaOf(rule, { remaining: 0, resetMs: MODELS_WAIT_MS })
+  return { admitted: false, quotas: [by], by, retryAfterMs: MODELS_WAIT_MS }
 }
 
 function waitMsAt(owner: Owner, at: number, tokens: number): number {

@@ -2,12 +2,14 @@
 
 import { Metrics } from '../base/metrics.ts'
 import type { LedgerState } from '../billing/auditor.ts'
+import type { Gate } from '../limits/gate.ts'
 import type { BooksReader } from '../store/books-reader.ts'
 import type { Writer } from '../store/writer.ts'
 
 export interface MeasuredParts {
   readonly writer: Pick<Writer, 'queued' | 'busyMs' | 'full' | 'done'>
   readonly books: Pick<BooksReader, 'totals'>
+  readonly gate: Pick<Gate, 'level' | 'perSecond' | 'turnedAway'>
   ledgerState(): LedgerState
   callsUnderWay(): number
   /** Bodies that were to be kept and were not. */
@@ -24,10 +26,17 @@ export interface GatewayMetrics {
 const NANOS_PER_USD = 1e9
 const usd = (nanos: bigint): number => Number(nanos) / NANOS_PER_USD
 
-export function buildGatewayMetrics({ writer, books, ledgerState, ...parts }: MeasuredParts): GatewayMetrics {
+export function buildGatewayMetrics({ writer, books, gate, ledgerState, ...parts }: MeasuredParts): GatewayMetrics {
   const metrics = new Metrics()
   const countCall = metrics.counters('weir_calls_total', 'Calls written down, by how they ended.', 'outcome')
   metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.callsUnderWay)
+
+  metrics.gauge('weir_overload_level', 'From 0, as always, to 3, no new calls.', () => gate.level)
+  metrics.gauge('weir_paced_calls_per_second', 'Calls begun a second, while some wait.', () => gate.perSecond)
+  metrics.countedBy('weir_calls_turned_away_total', 'Calls refused for overload.', {
+    label: 'reason',
+    read: () => Object.entries(gate.turnedAway),
+  })
 
   metrics.gauge('weir_ledger_queue', 'Operations that wait for the writer.', () => writer.queued)
   metrics.gauge('weir_ledger_busy_ms', 'How long the commit under way has taken so far.', () => writer.busyMs)

@@ -1,9 +1,12 @@
 // Caller → Permit: one call against every limit that it meets.
 
+import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { estimateTokens } from '../billing/price.ts'
-import type { Limits, Quota, Refused } from '../limits/limits.ts'
+import { noLease } from '../limits/leases.ts'
+import type { Quota, Refused } from '../limits/limits.ts'
+import { Limits } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Caller, Permit } from './exchange.ts'
 
@@ -37,6 +40,29 @@ export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
     const admission = limits.admit({ keyId, accountId, tier, qpm, model, tokens }, nowMs())
     if (!admission.admitted) throw refusalOf(admission, keyId)
     return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
+  }
+}
+
+/** The same for a call that is only explained: every limit is told, and nothing is counted. */
+export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate {
+  return function lookAtLimits(caller, { model, tokens }) {
+    const { keyId, accountId, tier, qpm } = caller
+    const subject = { keyId, accountId, tier, qpm, model, tokens }
+    const quotas = limits.look(subject, nowMs())
+    const refused = limits.refusalOf(subject, nowMs())
+    if (refused !== undefined) throw refusalOf({ ...refused, quotas }, keyId)
+    return { caller, quotas, lease: noLease } as Permit
+  }
+}
+
+/** Calls that are only explained count in no other limit. */
+export function buildExplanationLimit(nowMs: () => number): (caller: Caller) => void {
+  const limits = new Limits()
+  return function countExplanation({ keyId, accountId, tier, qpm }) {
+    const often = Math.min(qpm, bounds.explainedPerMinuteMax)
+    const admission = limits.admit({ keyId, accountId, tier, qpm: often, ...looking }, nowMs())
+    if (admission.admitted) return
+    throw new Refusal('explained_too_often', `key ${keyId}`, { retryAfterMs: admission.retryAfterMs })
   }
 }
 

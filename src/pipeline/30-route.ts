@@ -30,6 +30,8 @@ export interface Asked {
   readonly units?: Units | undefined
   /** Where what it follows is kept, and its name there. */
   readonly keptAt?: KeptAt | undefined
+  /** Told of each model that is left out while others are not. */
+  onUnfit?(model: string, why: Refusal): void
 }
 
 export interface KeptAt {
@@ -78,7 +80,8 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
 
   return function route(permit, asked) {
     const group = lanes.find(asked.model, asked.protocol)
-    const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit))
+    const onUnfit = (lane: Lane, why: Refusal): void => asked.onUnfit?.(lane.option.name, why)
+    const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit), onUnfit)
     const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
     const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
     const fit = permit.caller.requires === null ? found : withTags(found)
@@ -96,7 +99,11 @@ function withTags(route: Route): Route {
 }
 
 /** One that is unfit is left out; if all are, the first says why. */
-export function fitting<From, To>(all: readonly From[], fit: (one: From) => To): readonly To[] {
+export function fitting<From, To>(
+  all: readonly From[],
+  fit: (one: From) => To,
+  onUnfit?: (one: From, why: Refusal) => void,
+): readonly To[] {
   if (all.length === 1) return [fit(all[0]!)]
   const fits: To[] = []
   let unfit: unknown
@@ -106,6 +113,7 @@ export function fitting<From, To>(all: readonly From[], fit: (one: From) => To):
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault
       unfit ??= fault
+      onUnfit?.(one, fault)
     }
   }
   if (fits.length === 0) throw unfit

@@ -30,7 +30,7 @@ export function buildForward(parts: ForwardParts): Forward {
 
   async function tryOn({ way, seat }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
     const { timings, attempts } = exchange
-    const used = use(hold, way)
+    const used = onHeldWay(hold, way)
     exchange.hold = used
     exchange.route = used.route
     const sinceMs = timings.nowMs()
@@ -57,7 +57,7 @@ export function buildForward(parts: ForwardParts): Forward {
       const retryAfterMs = failed?.refusal.extras.retryAfterMs
       note(verdict, { retryAfterMs, again: failed?.wasNothing ?? false })
       const isCut = exchange.stop.reason !== undefined
-      end({ verdict: isCut ? 'left' : verdict, retryAfterMs })
+      end({ verdict: isCut ? 'left' : verdict, retryAfterMs, overloaded: failed?.overloaded ?? false })
       throw fault
     }
   }
@@ -91,7 +91,7 @@ export function buildForward(parts: ForwardParts): Forward {
 }
 
 /** The hold as it is on one of its ways. */
-function use(hold: Hold, way: Picked['way']): Hold {
+export function onHeldWay(hold: Hold, way: Picked['way']): Hold {
   if (way === hold.route.ways[0]) return hold
   const at = hold.route.ways.indexOf(way)
   return { ...hold, route: onWay(hold.route, way), size: hold.sizes[at]! }

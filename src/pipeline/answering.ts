@@ -7,7 +7,7 @@ import type { StreamParts } from './answer-stream.ts'
 import { answerAfterSilence, answerStream, SSE_HEADERS } from './answer-stream.ts'
 import type { Opened, OpenedPlain } from './opening.ts'
 import { frameWhole } from './framed-sink.ts'
-import { endingOf, logFault, refusalOf } from './ending.ts'
+import { endingOf, logFault, refusalOf, wholeEnding } from './ending.ts'
 import type { Exchange } from './exchange.ts'
 import type { KeptAnswer } from './idempotency.ts'
 import type { Settle } from './settling.ts'
@@ -32,9 +32,11 @@ export function buildAnswering(parts: StreamParts): Answering {
       const { status, body: said } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
       const body = exchange.framing?.error(said) ?? said
       if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
-      const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
-      // Money that is held is given back before the caller is told; a mere record need not be waited for.
-      if (exchange.hold !== undefined) await settled
+      if (exchange.permit !== undefined) {
+        const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
+        // Money that is held is given back before the caller is told; a mere record need not be waited for.
+        if (exchange.hold !== undefined) await settled
+      }
       const more = errorHeaders(refusal, exchange.attempts.length)
       addQuotas(more, refusal.extras.quotas ?? [], { dialect: exchange.protocol, dateMs: exchange.createdMs })
       return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...more } })
@@ -82,7 +84,7 @@ function note({ recorder }: Exchange, sent: { readonly contentType: string; read
 async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
   note(exchange, opened)
   try {
-    await settle(exchange, { outcome: 'completed', status: 200 })
+    await settle(exchange, wholeEnding(exchange))
   } catch {
     throw new Refusal('settle_failed', exchange.requestId)
   }

@@ -29,16 +29,16 @@ export class CallerWriter {
 
   /** Undefined when there is room for more at once; rejects with `callerLeft`. */
   write(bytes: Uint8Array | string): Promise<void> | undefined {
-    const { stop, claim } = this.#parts.exchange
+    const { stop, alone } = this.#parts.exchange
     if (stop.reason === callerLeft) return Promise.reject(callerLeft)
-    if (claim?.alone.reason !== undefined) return undefined
+    if (alone.reason !== undefined) return undefined
     const room = this.#sink.write(bytes)
     return room === undefined ? undefined : this.#waitFor(room)
   }
 
   async #waitFor(room: Promise<void>): Promise<void> {
     const { exchange, deadlines, leaving, stallMs } = this.#parts
-    const { stop, claim } = exchange
+    const { stop, alone } = exchange
     const gaveUp = Promise.withResolvers<void>()
     const deadline = deadlines.after(stallMs, () => {
       leaving.left(exchange)
@@ -49,13 +49,13 @@ export class CallerWriter {
       else deadline.extend(LAST_WORDS_MS)
     }
     stop.onStop(onStop)
-    claim?.alone.onStop(gaveUp.resolve)
+    alone.onStop(gaveUp.resolve)
     try {
       await Promise.race([room, gaveUp.promise])
     } finally {
       deadline.lift()
       stop.forget(onStop)
-      claim?.alone.forget(gaveUp.resolve)
+      alone.forget(gaveUp.resolve)
     }
   }
 }

@@ -6,7 +6,7 @@ import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Ending, Exchange } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import { callerLeft, isForNobody } from './exchange.ts'
 
 /** In records only: nobody was there to receive it. */
 const LEFT_STATUS = 499
@@ -34,6 +34,10 @@ export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
 }
 
 const leftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
+const completed: Ending = { outcome: 'completed', status: 200 }
+
+/** Of an answer that is whole, whether or not somebody is still there to receive it. */
+export const wholeEnding = (exchange: Exchange): Ending => (isForNobody(exchange) ? leftEnding : completed)
 
 /** `status` is the one that was sent. */
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
@@ -44,7 +48,9 @@ export function endingOf(exchange: Exchange, refusal: Refusal, status: number): 
 
 /** A refusal is an ordinary day; anything else is ours to mend. */
 export function logFault(log: Log, exchange: Exchange, fault: unknown): void {
-  const fields = { request: exchange.requestId, address: exchange.address(), fault: describeFault(fault) }
+  // Where the caller is costs something to find out, and is mostly not written.
+  const address = { toJSON: () => exchange.address() }
+  const fields = { request: exchange.requestId, address, fault: describeFault(fault) }
   if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
   else log.error('call failed', { ...fields, stack: fault instanceof Error ? fault.stack : undefined })
 }

@@ -4,13 +4,15 @@
 // by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
 
 import type { Brand } from '../base/brand.ts'
+import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
-import type { Lease, Quota } from '../limits/limits.ts'
+import type { Lease } from '../limits/gate.ts'
+import type { LimitLease, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
@@ -19,6 +21,7 @@ import type { Fate } from '../routing/health.ts'
 import type { Option } from '../routing/option.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
+import type { Chosen } from './explain/why.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
 import type { KeptCall } from './responses/kept-call.ts'
@@ -56,8 +59,8 @@ export type Permit = Brand<
     readonly caller: Caller
     /** Of requests and of tokens what is left of the tightest limit. */
     readonly quotas: readonly Quota[]
-    /** What it has taken of limits that are given back. */
-    readonly lease: Lease
+    /** What it has taken of limits and gives back. */
+    readonly lease: LimitLease
   },
   'Permit'
 >
@@ -133,6 +136,12 @@ export interface Exchange {
   meter: Meter
   /** Stops the call: the caller left, or the gateway must end it. */
   readonly stop: Stop<StopReason>
+  /** The caller left, and the call goes on to its end without it. */
+  readonly alone: Stop<StopReason>
+  /** When that ends, too. */
+  untilAlone?: Deadline
+  /** Closed; whether its caller is there does not matter any more. */
+  isOver?: boolean
   /** Where the caller is, for the log. */
   address(): string
   /** Closes the caller's connection, for a caller that does not read. */
@@ -171,6 +180,10 @@ export interface Exchange {
   renaming?: Renaming
   /** It goes on in the background, whether its caller is there or not. */
   detached?: boolean
+  /** What there was to choose from. */
+  chosen?: Chosen
+  /** Its place among the calls under way; given back when it is closed. */
+  lease?: Lease
   permit?: Permit
   route?: Route
   hold?: Hold
@@ -179,7 +192,7 @@ export interface Exchange {
   /** Its share of what may be tried again. */
   retry?: RetryLease
   /** What it is a turn of, where it matters which channel has the others. */
-  conversation?: { readonly name: string; readonly cacheMs: number | undefined }
+  conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
   /** How it ended, once it has. */
   ending?: Ending
   /** What we count of its input, for a call that is learned from. */
@@ -209,3 +222,6 @@ export function lossesOf({ translation, vectors }: Exchange): readonly string[] 
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
+
+/** It goes on without its caller, who cannot ask for its answer again: only what it costs is still of interest. */
+export const isForNobody = ({ alone, claim }: Exchange): boolean => alone.reason !== undefined && claim === undefined

@@ -5,28 +5,20 @@
 
 import { createHash } from 'node:crypto'
 import { bounds } from '../base/bounds.ts'
-import type { Deadline } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Seal, SealedPlace } from '../base/seal.ts'
-import { Stop } from '../base/stop.ts'
 import type { Held } from '../billing/ledger.ts'
 import { forgottenBefore } from '../store/idempotency-rows.ts'
 import type { HoldInput } from '../store/operations.ts'
 import type { Reader } from '../store/reader.ts'
-import type { StopReason } from './exchange.ts'
 
 /** Of a call that was sent with an idempotency key. */
 export interface Claim {
   /** As the ledger takes it. */
   readonly key: NonNullable<HoldInput['idempotency']>
-  /** The caller left, and the call goes on to its end without it. */
-  readonly alone: Stop<StopReason>
-  /** When that ends, too. */
-  untilAlone?: Deadline
-  isOver: boolean
 }
 
 export interface Claiming {
@@ -48,7 +40,7 @@ export function readClaim(ingress: Claiming, body: Uint8Array): Claim | undefine
   const form = ingress.query?.('alt') ?? ingress.query?.('$alt') ?? null
   const asked = form === null ? ingress.path : `${ingress.path}?alt=${form}`
   const fingerprint = createHash('sha256').update(`${asked}\n`).update(body).digest('hex')
-  return { key: { name, fingerprint }, alone: new Stop(), isOver: false }
+  return { key: { name, fingerprint } }
 }
 
 /** The key was used for this same request, which was answered. A refusal only where that answer is not kept. */

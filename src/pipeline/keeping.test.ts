@@ -9,7 +9,7 @@ import { readClaim } from './idempotency.ts'
 import { buildKeeping } from './keeping.ts'
 import { Recorder } from './recorder.ts'
 
-const keeping = buildKeeping({ seal: new Seal(new Secret('x'.repeat(40))), bodies: { keep() {} } })
+const keeping = buildKeeping({ seal: new Seal(new Secret('x'.repeat(40))), bodies: { keep() {}, drop() {} } })
 const claiming = (path: string) => ({ path, query: () => null, header: () => 'once' })
 
 function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {

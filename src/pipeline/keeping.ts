@@ -5,7 +5,7 @@ import { bounds } from '../base/bounds.ts'
 import type { Seal } from '../base/seal.ts'
 import type { SettleExtras } from '../billing/ledger.ts'
 import type { Bodies, BodyPart } from '../store/bodies.ts'
-import type { Caller, Ending, Exchange } from './exchange.ts'
+import type { Ending, Exchange } from './exchange.ts'
 import type { Claim } from './idempotency.ts'
 import { sealAnswer } from './idempotency.ts'
 import { Recorder } from './recorder.ts'
@@ -19,7 +19,7 @@ export interface Keeping {
 
 export interface KeepingParts {
   readonly seal: Seal
-  readonly bodies: Pick<Bodies, 'keep'>
+  readonly bodies: Pick<Bodies, 'keep' | 'drop'>
 }
 
 const nothing: SettleExtras = {}
@@ -37,7 +37,8 @@ export function buildKeeping({ seal, bodies }: KeepingParts): Keeping {
       return { idempotency: { sealed: sealAnswer(seal, callId, { status: 200, contentType, body: answer }) } }
     },
     handOver({ callId, permit, recorder }) {
-      if (recorder === undefined || !permit?.caller.keepsBodies) return
+      if (!permit?.caller.keepsBodies) return
+      if (recorder?.request === undefined) return bodies.drop('hard pressed')
       const { request } = recorder
       bodies.keep(callId, { request, answer: { bytes: recorder.answer, truncated: recorder.overflowed } })
     },
@@ -50,8 +51,6 @@ function wasAnswered({ call, meter }: Exchange, { outcome }: Ending): boolean {
   return outcome !== 'gateway_fault' && call !== undefined && call.stream && meter.content
 }
 
-const noBody: BodyPart = { bytes: new Uint8Array(), truncated: false }
-
 /** A copy where it is long, so that the rest can go when the call needs it no more. */
 function beginningOf(body: Buffer): BodyPart {
   if (body.length <= bounds.keptBodyBytesMax) return { bytes: body, truncated: false }
@@ -59,8 +58,8 @@ function beginningOf(body: Buffer): BodyPart {
 }
 
 /** Undefined for an ordinary call, of which nothing is kept. */
-export function recorderFor(caller: Caller, claim: Claim | undefined, body: Buffer): Recorder | undefined {
-  if (claim === undefined && !caller.keepsBodies) return undefined
+export function recorderFor(keepsBodies: boolean, claim: Claim | undefined, body: Buffer): Recorder | undefined {
+  if (claim === undefined && !keepsBodies) return undefined
   const bytesMax = claim === undefined ? bounds.keptBodyBytesMax : bounds.keptAnswerBytesMax
-  return new Recorder(caller.keepsBodies ? beginningOf(body) : noBody, bytesMax)
+  return new Recorder(keepsBodies ? beginningOf(body) : undefined, bytesMax)
 }

@@ -3,6 +3,7 @@
 // something; nothing here is of one call.
 
 import { bounds } from '../base/bounds.ts'
+import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
@@ -46,12 +47,24 @@ export interface LaneGroup {
   readonly options: readonly Option[]
 }
 
+export interface ExplainedLane {
+  /** `<provider>/<model>`. */
+  readonly model: string
+  /** Why nothing can serve it. */
+  readonly refused?: ErrorCode
+  readonly channels: readonly Pick<Berth, 'id' | 'tags'>[]
+}
+
 export interface LanesParts {
   readonly catalogue: Catalogue
   readonly prices: Pick<PriceBook, 'current'>
   chance(): number
   /** A credential was refused by its provider and is left alone. */
   onCredentialOff(channelId: string): void
+  /** A credential has nothing left to spend. */
+  onQuotaSpent?(channelId: string): void
+  /** One of these works again. */
+  onWellAgain?(channelId: string): void
 }
 
 const DEFAULT_POLICY: PolicyName = 'balanced'
@@ -100,6 +113,20 @@ export class Lanes {
     return group
   }
 
+  /** The same for whoever wants to know why: each model with its channels, or why it is left out. */
+  explain(asked: string, protocol: Protocol): readonly ExplainedLane[] {
+    const resolved = this.#names.resolve(asked) ?? itself(asked)
+    return resolved.members.map(member => {
+      const { model } = member
+      try {
+        return { model, channels: this.#laneTo(member, protocol).seats }
+      } catch (fault) {
+        if (!(fault instanceof Refusal)) throw fault
+        return { model, refused: fault.code, channels: [] }
+      }
+    })
+  }
+
   #make(asked: string, protocol: Protocol): LaneGroup {
     const resolved = this.#names.resolve(asked) ?? itself(asked)
     const lanes: Lane[] = []
@@ -146,8 +173,12 @@ export class Lanes {
   #healthFor(id: string, row: ChannelRow): Health {
     const known = this.#healths.get(id)
     if (known !== undefined) return known
-    const { chance, onCredentialOff } = this.#parts
-    const health = new Health({ caps: capsOf(row), chance, onCredentialOff: () => onCredentialOff(id) })
+    const { chance, onCredentialOff, onQuotaSpent, onWellAgain } = this.#parts
+    const health = new Health({
+      ...{ caps: capsOf(row), chance },
+      ...{ onCredentialOff: () => onCredentialOff(id), onQuotaSpent: () => onQuotaSpent?.(id) },
+      onWellAgain: () => onWellAgain?.(id),
+    })
     this.#healths.set(id, health)
     return health
   }

@@ -8,21 +8,36 @@ import type { Exchange, StopReason } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 import { Leaving } from './leaving.ts'
 
-function callOf({ claimed, held }: { claimed: boolean; held: boolean }) {
+interface How {
+  readonly claimed?: boolean
+  readonly held: boolean
+  readonly forwarded?: boolean
+  /** What is known of the provider, and of the model. */
+  readonly bills?: readonly [boolean, boolean?]
+}
+
+function callOf({ claimed, held, forwarded = true, bills = [false] }: How) {
   const alone = new Stop<StopReason>()
-  const claim = { key: { name: 'n', fingerprint: 'f' }, alone, isOver: false }
+  const claim = { key: { name: 'n', fingerprint: 'f' } }
   const stop = new Stop<StopReason>()
-  const exchange = { stop, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  const route = { provider: { can: { billsWhenLeft: bills[0] } }, model: { billsWhenLeft: bills[1] } }
+  const exchange = { stop, alone, meter: { forwarded }, route, ...(claimed && { claim }), ...(held && { hold: {} }) }
   return { alone, stop, exchange: exchange as unknown as Exchange }
 }
 
 const leaving = (): Leaving => new Leaving(new Deadlines(() => performance.now()))
 
-test('a call goes on only with an idempotency key, and once it holds', () => {
+test('a call goes on only with an idempotency key or where it is billed anyway, and once it holds', () => {
   const ends = [
-    [{ claimed: false, held: true }, callerLeft, undefined],
+    [{ held: true }, callerLeft, undefined],
     [{ claimed: true, held: false }, callerLeft, undefined],
     [{ claimed: true, held: true }, undefined, callerLeft],
+    [{ claimed: true, held: true, forwarded: false }, undefined, callerLeft],
+    [{ held: true, bills: [true] }, undefined, callerLeft],
+    [{ held: false, bills: [true] }, callerLeft, undefined],
+    [{ held: true, forwarded: false, bills: [true] }, callerLeft, undefined],
+    [{ held: true, bills: [true, false] }, callerLeft, undefined],
+    [{ held: true, bills: [false, true] }, undefined, callerLeft],
   ] as const
   for (const [how, stopped, alone] of ends) {
     const call = callOf(how)

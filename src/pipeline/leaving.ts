@@ -1,5 +1,6 @@
-// What it means that a caller left: the call is stopped. One with an idempotency key goes on to its end without its
-// caller, within bounds, so that the caller can come again and find a whole answer.
+// What it means that a caller left: the call is stopped. It goes on to its end without its caller, within bounds, where
+// that is of use: with an idempotency key, so that the caller can come again and find a whole answer; and where the
+// upstream bills all of it anyway, so that what it reports in the end is what the caller pays.
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
@@ -16,24 +17,27 @@ export class Leaving {
 
   /** May be told more than once. */
   left(exchange: Exchange): void {
-    const { claim, hold, stop, detached } = exchange
-    if (detached) return
-    if (claim?.untilAlone !== undefined) return
-    // Before its hold nothing has been sent upstream: there is nothing to bring to an end.
-    if (claim === undefined || hold === undefined || claim.isOver || this.#alone >= bounds.aloneCallsMax) {
-      return stop.stop(callerLeft)
-    }
+    const { stop, alone } = exchange
+    if (exchange.detached || exchange.untilAlone !== undefined) return
+    if (!mayGoOn(exchange) || this.#alone >= bounds.aloneCallsMax) return stop.stop(callerLeft)
     this.#alone++
-    claim.untilAlone = this.#deadlines.after(bounds.aloneMsMax, () => stop.stop(callerLeft))
-    claim.alone.stop(callerLeft)
+    exchange.untilAlone = this.#deadlines.after(bounds.aloneMsMax, () => stop.stop(callerLeft))
+    alone.stop(callerLeft)
   }
 
   /** The call is over. */
-  over({ claim }: Exchange): void {
-    if (claim === undefined || claim.isOver) return
-    claim.isOver = true
-    if (claim.untilAlone === undefined) return
-    claim.untilAlone.lift()
+  over(exchange: Exchange): void {
+    if (exchange.isOver) return
+    exchange.isOver = true
+    if (exchange.untilAlone === undefined) return
+    exchange.untilAlone.lift()
     this.#alone--
   }
+}
+
+/** Before its hold nothing has been sent upstream: there is nothing to bring to an end. */
+function mayGoOn({ isOver, hold, claim, meter, route }: Exchange): boolean {
+  if (isOver || hold === undefined) return false
+  if (claim !== undefined) return true
+  return meter.forwarded && route !== undefined && (route.model.billsWhenLeft ?? route.provider.can.billsWhenLeft)
 }

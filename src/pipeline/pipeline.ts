@@ -4,6 +4,8 @@ import { bounds } from '../base/bounds.ts'
 import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/body.ts'
+import type { Gate } from '../limits/gate.ts'
+import { Lease } from '../limits/gate.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
@@ -64,7 +66,7 @@ export interface Ingress extends Carriers {
   readonly requestId: string
   /** Where the caller is, for the log. */
   address(): string
-  /** Calls when the caller's socket closes. */
+  /** Calls when the caller's socket closes, or at once if it is closed. */
   onLeft(listener: () => void): void
   /** The answer is in the runtime's hands: its connection is like any other again. */
   done(): void
@@ -80,6 +82,7 @@ export interface PipelineParts {
   readonly leaving: Pick<Leaving, 'left' | 'over'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
+  readonly gate: Pick<Gate, 'enter' | 'level'>
   nowMs(): number
   dateMs(): number
 }
@@ -89,15 +92,16 @@ const noBody = Buffer.alloc(0)
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
 export function buildPipeline(parts: PipelineParts): RunCall {
-  const { stages, answering, background, leaving, nowMs } = parts
+  const { stages, answering, background, leaving, gate, nowMs } = parts
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, parts)
     const { timings } = exchange
-    ingress.onLeft(() => leaving.left(exchange))
     try {
       timings.enter('Auth')
       const caller = await stages.authenticate(ingress)
       timings.pass(`tier=${caller.tier}`)
+      exchange.lease = enter(gate, caller, timings)
+      ingress.onLeft(() => leaving.left(exchange))
 
       const { takes = 'json' } = protocol
       const unread = takes !== 'nothing' && mayBeLarge(ingress) ? stages.refuseUnread(caller) : undefined
@@ -109,7 +113,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
-      takeNotes(exchange, ingress, { call, caller, body })
+      takeNotes(exchange, ingress, { call, caller, body, isPressed: gate.level > 0 })
       stages.lanes.check(call.model)
 
       timings.enter('RateLimit')
@@ -168,6 +172,7 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     mayHold: false,
     meter: freshMeter(),
     stop: new Stop(),
+    alone: new Stop(),
     address: () => ingress.address(),
     cut: () => ingress.cut(),
     handOver: () => ingress.done(),
@@ -175,6 +180,7 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
       if (place !== undefined) underWay.remove(place)
       place = undefined
       exchange.permit?.lease.release()
+      exchange.lease?.release()
       leaving.over(exchange)
       if (!exchange.detached) ingress.done()
     },
@@ -189,11 +195,19 @@ function mayBeLarge(ingress: Ingress): boolean {
   return announced === undefined || Number(announced) > bounds.smallBodyBytesMax
 }
 
+/** Before its body is read: what cannot be served should cost nothing. */
+function enter(gate: PipelineParts['gate'], caller: Caller, timings: Timings): Lease {
+  const entered = gate.enter(caller)
+  if (entered instanceof Lease) return entered
+  timings.enter('RateLimit')
+  throw entered
+}
+
 /** What else the caller said of its call, and what is to be kept of it; mostly nothing. */
-function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body }: Asked): void {
+function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body, isPressed }: Asked): void {
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
-  const recorder = recorderFor(caller, claim, body)
+  const recorder = recorderFor(caller.keepsBodies && !isPressed, claim, body)
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
@@ -206,4 +220,6 @@ interface Asked {
   readonly call: Call
   readonly caller: Caller
   readonly body: Buffer
+  /** Then no bodies are kept. */
+  readonly isPressed: boolean
 }

@@ -6,7 +6,8 @@ import type { BodyPart } from '../store/bodies.ts'
 const FIRST_BYTES = 16 * 1024
 
 export class Recorder {
-  readonly request: BodyPart
+  /** Where bodies are kept. */
+  readonly request: BodyPart | undefined
   readonly #bytesMax: number
   #room = Buffer.alloc(0)
   #length = 0
@@ -14,7 +15,7 @@ export class Recorder {
   overflowed = false
   contentType = ''
 
-  constructor(request: BodyPart, bytesMax: number) {
+  constructor(request: BodyPart | undefined, bytesMax: number) {
     this.request = request
     this.#bytesMax = bytesMax
   }

@@ -11,7 +11,7 @@ import { eventBytesMax } from './answer-reader.ts'
 import type { OpenedPlain, OpenedStream } from './opening.ts'
 import { scrubbed, wordsFor } from './opening.ts'
 import type { CallerWriter } from './caller-writer.ts'
-import { endingOf, refusalOf } from './ending.ts'
+import { endingOf, refusalOf, wholeEnding } from './ending.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { owesUsage, tailMs } from './watch.ts'
 import type { Settle } from './settling.ts'
@@ -25,12 +25,15 @@ interface Run {
 export async function relay(stream: OpenedStream, caller: CallerWriter, { exchange, settle }: Run): Promise<Written> {
   const sinceMs = exchange.timings.nowMs()
   let last: Uint8Array
-  let ending: Ending = { outcome: 'completed', status: 200 }
+  let ending: Ending
   try {
     last = await relayUntilTerminal(stream, caller, exchange)
+    ending = wholeEnding(exchange)
+    stream.watch.hush()
     stream.watch.expect(tailMs)
     void stream.reader.finish().finally(() => stream.watch.end())
   } catch (fault) {
+    stream.watch.hush()
     await readTail(stream, exchange)
     stream.watch.abort()
     const refusal = spokenRefusal(fault, stream, exchange)
@@ -52,7 +55,7 @@ const isDurable = (settled: Promise<void>): Promise<boolean> => settled.then(() 
 export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, run: Run): Promise<void> {
   const { exchange, settle } = run
   exchange.recorder?.take(body)
-  await writeLast(caller, body, { exchange, settled: settle(exchange, { outcome: 'completed', status: 200 }) })
+  await writeLast(caller, body, { exchange, settled: settle(exchange, wholeEnding(exchange)) })
 }
 
 /** For a head that left in silence and an answer that never opened. */
@@ -170,7 +173,9 @@ function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: 
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
-  const upstream = wordsFor(exchange, scrubbed(error, channel))
+  // Whatever it would have been as an answer of its own: it is one that broke off.
+  const { status } = errorRows.upstream_failed
+  const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
   return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream })
 }
 

@@ -106,7 +106,7 @@ function buildWrite(deduct: Deduct, keeping: Keeping): Settle {
     } finally {
       timings.add('deduct', deductSinceMs)
     }
-    if (exchange.recorder === undefined) return
+    if (!permit.caller.keepsBodies) return
     const bodiesSinceMs = timings.nowMs()
     keeping.handOver(exchange)
     timings.add('bodies', bodiesSinceMs)

@@ -34,6 +34,12 @@ export class Affinity {
     return this.#young.size + this.#old.size
   }
 
+  /** The same for whoever only wants to know: it is not used. */
+  look(name: string, nowMs: number): Kept | undefined {
+    const entry = this.#young.get(name) ?? this.#old.get(name)
+    return entry === undefined || entry.untilMs <= nowMs ? undefined : entry
+  }
+
   recall(name: string, nowMs: number): Kept | undefined {
     const young = this.#young.get(name)
     const entry = young ?? this.#old.get(name)

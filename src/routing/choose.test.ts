@@ -205,6 +205,17 @@ describe('policies', () => {
 })
 
 describe('when none is open', () => {
+  test('of a thousand the next to recover is found, and the first that is open again', () => {
+    const seats = Array.from({ length: 1_000 }, (_, at) => seatOf(`s${at}`))
+    for (const [at, seat] of seats.entries()) shut(seat, 10_000 + ((at * 7) % 1_000))
+    const options = [optionOf('p/m', seats)]
+    expect(ask(options)).toMatchObject({ seat: { id: 's0' }, why: 'nearest' })
+    seats[500]!.health.begin(1, 10).end({ verdict: 'answered' }, 10)
+    for (let nowMs = 11; nowMs < 500; nowMs += 20) {
+      expect(ask(options, { nowMs })).toMatchObject({ seat: { id: 's500' }, why: 'policy' })
+    }
+  })
+
   test('the next to recover is tried, and not one that refused this call', () => {
     const seats = [30_000, 9_000, 60_000].map(ms => seatOf(`s${ms}`))
     for (const seat of seats) shut(seat, Number(seat.id.slice(1)))
@@ -307,7 +318,7 @@ test('what is explained is what is chosen', () => {
     weight: fc.nat(2),
     translates: fc.boolean(),
     price: fc.nat(3),
-    seats: fc.array(seatArb, { maxLength: 12 }),
+    seats: fc.array(seatArb, { maxLength: 30 }),
   })
   const property = fc.property(
     fc.array(optionArb, { minLength: 1, maxLength: 4 }),

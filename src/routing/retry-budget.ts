@@ -1,6 +1,6 @@
-// How many calls may be tried again: of those under way and of those of the last ten seconds a fifth, and three at
-// least. The first keeps a provider that hangs from being hung upon three times over, the second one that fails at once
-// from being asked three times as often. For each name of a model by itself.
+// How many calls may be tried again: a fifth of those under way, and three at least; and a fifth of those of the last
+// ten seconds, and thirty at least. The first keeps a provider that hangs from being hung upon three times over, the
+// second one that fails at once from being asked three times as often. For each name of a model by itself.
 //
 // A call holds its place until its end, or until no call can last that long: nothing is counted up and down.
 
@@ -11,6 +11,8 @@ import { Recent } from './recent.ts'
 
 const PERCENT = 20
 const FLOOR = 3
+/** Of ten seconds: a caller that calls now and then is not left without the other channel that would answer. */
+const RECENT_FLOOR = 30
 
 export interface RetryLease {
   /** Takes a place among those that are tried again, if there is one. */
@@ -69,7 +71,8 @@ class Group {
 
   mayRetry(lease: Lease, nowMs: number): boolean {
     const others = lease.isRetried ? this.#retried - 1 : this.#retried
-    if (others >= most(this.#calls.size) || this.#recent.bad(nowMs) >= most(this.#recent.good(nowMs))) return false
+    if (others >= most(this.#calls.size, FLOOR)) return false
+    if (this.#recent.bad(nowMs) >= most(this.#recent.good(nowMs), RECENT_FLOOR)) return false
     if (!lease.isRetried) this.#retried++
     lease.isRetried = true
     this.#recent.note(true, nowMs)
@@ -82,7 +85,7 @@ class Group {
   }
 }
 
-const most = (calls: number): number => Math.max(FLOOR, Math.floor((calls * PERCENT) / 100))
+const most = (calls: number, floor: number): number => Math.max(floor, Math.floor((calls * PERCENT) / 100))
 
 class Lease implements RetryLease {
   readonly #group: Group

@@ -63,7 +63,7 @@ export class Bodies {
     const [asked, given] = [cut(request), cut(answer)]
     const size = asked.bytes.length + given.bytes.length
     if (this.#parts.days === 0) return
-    if (this.#lost || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) return this.#drop('too many at once')
+    if (this.#lost || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) return this.drop('too many at once')
     const bytes = new Uint8Array(size)
     bytes.set(asked.bytes)
     bytes.set(given.bytes, asked.bytes.length)
@@ -126,11 +126,12 @@ export class Bodies {
       return
     }
     this.#waitingBytes -= message.written
-    if (message.fault !== undefined) this.#drop(message.fault)
+    if (message.fault !== undefined) this.drop(message.fault)
     else this.#dropping = false
   }
 
-  #drop(detail: string): void {
+  /** Those of one call are not kept. */
+  drop(detail: string): void {
     this.#dropped++
     if (!this.#dropping) this.#parts.onTrouble(detail)
     this.#dropping = true

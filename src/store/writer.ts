@@ -96,6 +96,12 @@ export class Writer {
     return this.#busy ? performance.now() - this.#sentMs : 0
   }
 
+  /** How long the oldest operation has waited, in the queue or in the batch under way. */
+  get ageMs(): number {
+    const oldest = this.#batch[0] ?? this.#queue[0]
+    return oldest === undefined ? 0 : performance.now() - oldest.sinceMs
+  }
+
   /** Whether it writes in time: not for long at one batch, and the last one not in vain. */
   get well(): boolean {
     if (this.#full || performance.now() < this.#failedMs + UNWELL_MS) return false

@@ -55,7 +55,7 @@ describe('a channel', () => {
     const env = { ACME_URL: 'http://127.0.0.1:9' }
     const signed = (more: object) => {
       const [channel] = channelsOf({ keyless: true }, { ...env, ...more })
-      return channel!.signs['openai-chat']!({ url: 'http://127.0.0.1:9', headers: {}, body: new Uint8Array() })
+      return channel!.signs['openai-chat']!({ url: 'http://127.0.0.1:9/', headers: {}, body: new Uint8Array() })
     }
     expect(signed({})).toEqual({})
     expect(signed({ ACME_KEY: 'k' })).toEqual({ authorization: 'Bearer k' })
@@ -82,7 +82,8 @@ describe('a channel', () => {
     const speaks = { one: '/1', two: '/2', three: '/3' }
     const sign = { one: 'bearer', two: 'x-goog-api-key', three: 'none' }
     const [channel] = channelsOf({ speaks, sign }, { ACME_KEY: 'k' })
-    const signed = (dialect: string) => signRequest(channel!, dialect, { url: '', headers: {}, body: Buffer.alloc(0) })
+    const request = { url: 'https://acme.example/v1', headers: {}, body: Buffer.alloc(0) }
+    const signed = (dialect: string) => signRequest(channel!, dialect, request)
     expect(await signed('one')).toEqual({ authorization: 'Bearer k' })
     expect(await signed('two')).toEqual({ 'x-goog-api-key': 'k' })
     expect(await signed('three')).toEqual({})
@@ -92,7 +93,8 @@ describe('a channel', () => {
 
   test('signs nothing where there is no key', async () => {
     const [channel] = channelsOf({ keyless: true }, { ACME_URL: 'http://127.0.0.1:9' })
-    expect(await signRequest(channel!, 'openai-chat', { url: '', headers: {}, body: Buffer.alloc(0) })).toEqual({})
+    const request = { url: 'http://127.0.0.1:9/', headers: {}, body: Buffer.alloc(0) }
+    expect(await signRequest(channel!, 'openai-chat', request)).toEqual({})
   })
 
   test('does not show its key when it is printed', () => {

@@ -5,6 +5,7 @@ import type { Rates } from '../base/price.ts'
 import { isOfNothing } from '../base/price.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
+import { defaultTimes, timesOf } from './times.ts'
 import { applyQuirks, streamFormat } from './quirks.ts'
 
 const folder = join(import.meta.dir, '..', '..', 'providers')
@@ -154,6 +155,28 @@ test('what a model does not say of itself its provider says for it', () => {
   expect(provider.traits).toEqual({ sampling: true, thinking: 'none' })
 })
 
+test('what a model does not say of its times its provider says for it, and else they are the usual ones', () => {
+  const models = [{ id: 'a', times: { firstContentSeconds: 300, totalSeconds: 900 } }, { id: 'b' }]
+  const times = { connectSeconds: 2, betweenChunksSeconds: 90 }
+  const provider = parseProvider(JSON.stringify({ ...good, times, models }), 'good.json')
+  const own = { ...defaultTimes, connectMs: 2_000, betweenChunksMs: 90_000 }
+  expect(provider.times).toEqual(own)
+  const [a, b] = [provider.models.get('a')!, provider.models.get('b')!]
+  expect(timesOf(provider, a)).toEqual({ ...own, firstContentMs: 300_000, totalMs: 900_000 })
+  expect(timesOf(provider, b)).toEqual(own)
+  expect(parseProvider(JSON.stringify(good), 'good.json').times).toEqual({
+    ...{ connectMs: 5_000, tlsMs: 5_000, firstContentMs: 120_000, betweenChunksMs: 60_000, totalMs: 600_000 },
+  })
+})
+
+test('models that think for long are given the time', () => {
+  const of = (file: string, model: string) => readProvider(file).models.get(model)!.times
+  expect(of('openai.json', 'gpt-5')).toMatchObject({ firstContentMs: 300_000, totalMs: 1_800_000 })
+  expect(of('openai.json', 'gpt-4o')).toBeUndefined()
+  expect(of('anthropic.json', 'claude-opus-4-8')).toMatchObject({ firstContentMs: 300_000, betweenChunksMs: 60_000 })
+  expect(readProvider('deepseek.json').times.firstContentMs).toBe(600_000)
+})
+
 test('tags are words, none if nothing is said', () => {
   const tagsOf = (more: object) => parseProvider(JSON.stringify({ ...good, ...more }), 'good.json').tags
   expect([tagsOf({}), tagsOf({ tags: ['eu', 'no-training', '2026'] })]).toEqual([[], ['eu', 'no-training', '2026']])
@@ -177,7 +200,7 @@ test('a file with only the required fields is read with the documented defaults'
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
   expect(provider.can).toEqual({
-    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false },
+    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false, billsWhenLeft: false },
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },
@@ -188,6 +211,8 @@ test('a file with only the required fields is read with the documented defaults'
 const badFiles: readonly (readonly [name: string, change: object, field: string])[] = [
   ['an unknown field', { colour: 'red' }, '"colour"'],
   ['a capability that is a number', { can: { keepsResponses: 1 } }, '"can.keepsResponses"'],
+  ['a capability that is text', { can: { billsWhenLeft: 'yes' } }, '"can.billsWhenLeft"'],
+  ['a model that bills or not', withModel({ billsWhenLeft: 1 }), '"billsWhenLeft"'],
   ['a capability that is a word', { can: { capsThought: 'no' } }, '"can.capsThought"'],
   ['an unknown capability', { can: { fly: true } }, '"fly"'],
   ['no id', { id: undefined }, '"id"'],
@@ -225,6 +250,17 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a quirk without its argument', { quirks: ['anthropicVersionInBody'] }, 'anthropicVersionInBody'],
   ['a quirk with an argument too many', { quirks: ['bodyWithoutModel:x'] }, 'bodyWithoutModel:x'],
   ['quirks that are no list', { quirks: 'bodyWithoutModel' }, '"quirks"'],
+  ['times that are no object', { times: 5 }, '"times"'],
+  ['an unknown time', { times: { napSeconds: 5 } }, '"napSeconds"'],
+  ['a time of nothing', { times: { connectSeconds: 0 } }, '"times.connectSeconds"'],
+  ['a time before its beginning', { times: { tlsSeconds: -1 } }, '"times.tlsSeconds"'],
+  ['a time of half a second', { times: { firstContentSeconds: 0.5 } }, '"times.firstContentSeconds"'],
+  ['a time that is a text', { times: { betweenChunksSeconds: '5' } }, '"times.betweenChunksSeconds"'],
+  ['a time that never ends', { times: { totalSeconds: 3_601 } }, 'from 1 to 3600'],
+  ['a connection of minutes', { times: { connectSeconds: 61 } }, 'from 1 to 60'],
+  ['a first word after the end', { times: { firstContentSeconds: 601 } }, '"times.totalSeconds"'],
+  ['a silence after the end', withModel({ times: { totalSeconds: 30 } }), 'model "a": "times.firstContentSeconds"'],
+  ['a connection of one model', withModel({ times: { connectSeconds: 5 } }), 'model "a": "times.connectSeconds"'],
   ['tags that are no list', { tags: 'eu' }, '"tags" must be a list'],
   ['a tag that is no word', { tags: ['eu', 'No Training'] }, '"tags" must be a list of words'],
   ['a tag of nothing', { tags: [''] }, '"tags"'],

@@ -11,6 +11,8 @@ export interface Reasoning {
   /** Each text is one state, packed with its origin. `id` is the tool call's. The newest counts. */
   keep(owner: KeptId, packed: readonly string[]): void
   recall(owner: KeptId): readonly string[] | undefined
+  /** Lets go of the half in memory that was used least recently. */
+  shrink(): void
   /** How many did not get to the disk. */
   readonly dropped: number
 }
@@ -70,6 +72,7 @@ export function openReasoning(parts: VaultParts): Reasoning {
       const text = sealed && openOrSay(parts, placeOf('kept_reasoning', rowOf(owner)), sealed)
       return text && (JSON.parse(text.toString()) as string[])
     },
+    shrink: () => memory.shrink(),
     get dropped() {
       return dropped
     },
@@ -98,7 +101,15 @@ class Memory {
     this.#drop(name)
     this.#entries.set(name, entry)
     this.#bytes += entry.bytes + ENTRY_BYTES
-    while (this.#bytes > this.#bytesMax) this.#drop(this.#entries.keys().next().value as string)
+    this.#dropDown(this.#bytesMax)
+  }
+
+  shrink(): void {
+    this.#dropDown(this.#bytes / 2)
+  }
+
+  #dropDown(bytes: number): void {
+    while (this.#bytes > bytes) this.#drop(this.#entries.keys().next().value as string)
   }
 
   #drop(name: string): void {

@@ -37,7 +37,7 @@ export class GatewayChild {
 
   constructor({ root, env }: ChildOptions) {
     this.#process = Bun.spawn([join(root, 'bin', 'weir'), 'serve'], {
-      env: { PATH: process.env.PATH, ...env },
+      env: { PATH: process.env.PATH, WEIR_DRAIN_DELAY_SECONDS: '0', ...env },
       stdin: 'ignore',
       stdout: 'pipe',
       stderr: 'pipe',

@@ -3,13 +3,15 @@
 
 import { describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
+import net from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pausedStream, plain, silence, streamed } from '../../src/fake-upstream/answers.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
-import { startHarness, until } from '../support/gateway.ts'
+import { hello, startHarness, until } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
 import type { Caller } from './caller.ts'
-import { errorOf, eventsOf, openCall } from './caller.ts'
+import { errorOf, eventsOf, model, openCall } from './caller.ts'
 import { after, done } from './wire.ts'
 
 /** A gateway on a folder that outlives it, so that what it left behind can be read. */
@@ -118,6 +120,95 @@ describe('within the window', () => {
       await ended(caller)
       await drained
     })
+  })
+})
+
+describe('after the signal', () => {
+  /** Sends one after the other on one connection, and gives each whole answer. */
+  function keepAlive(harness: Harness, key: string) {
+    const { hostname, port } = new URL(harness.url)
+    const socket = net.connect(Number(port), hostname)
+    let received = ''
+    let isClosed = false
+    socket.on('data', (bytes: Buffer) => (received += bytes.toString('latin1')))
+    socket.on('error', () => {})
+    socket.on('close', () => (isClosed = true))
+    const body = JSON.stringify({ model, messages: hello })
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    return {
+      isClosed: () => isClosed,
+      close: () => socket.destroy(),
+      async send(): Promise<string> {
+        received = ''
+        socket.write(post('/v1/chat/completions', headers, body))
+        await until(() => /\r\n\r\n.*\}$/s.test(received) || isClosed, 'an answer is here')
+        return received
+      },
+    }
+  }
+
+  const ready = async (harness: Harness): Promise<number> => (await fetch(`${harness.url}/health/ready`)).status
+
+  test('it is not ready at once, and serves for a while, each answer the last on its connection', async () => {
+    await onFolder({}, async harness => {
+      const key = await harness.key()
+      const [used, idle] = [keepAlive(harness, key), keepAlive(harness, key)]
+      for (const connection of [used, idle]) expect(await connection.send()).toStartWith('HTTP/1.1 200')
+      expect(await ready(harness)).toBe(200)
+      const drained = harness.gateway.drain(600)
+      expect(await ready(harness)).toBe(503)
+      const answer = await used.send()
+      expect(answer).toStartWith('HTTP/1.1 200')
+      expect(answer.toLowerCase()).toContain('connection: close')
+      await until(() => used.isClosed(), 'its connection is closed')
+      expect((await openCall(harness, key, {}).whole()).status).toBe(200)
+      await drained
+      expect(harness.openHolds()).toBe(0)
+      idle.close()
+    })
+  })
+
+  test('a call that comes later on an open connection is answered, not cut', async () => {
+    await onFolder({}, async harness => {
+      const key = await harness.key()
+      const ends = Promise.withResolvers<void>()
+      const connections = Array.from({ length: 20 }, () => keepAlive(harness, key))
+      for (const connection of connections) expect(await connection.send()).toStartWith('HTTP/1.1 200')
+      harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+      const caller = openCall(harness, key, { stream: true })
+      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      const drained = harness.gateway.drain()
+      for (const connection of connections) {
+        const answer = await connection.send()
+        expect(answer).toStartWith('HTTP/1.1 503')
+        expect(answer.toLowerCase()).toContain('connection: close')
+        expect(answer).toContain('"draining"')
+        await until(() => connection.isClosed(), 'its connection is closed')
+      }
+      ends.resolve()
+      await ended(caller)
+      expect(caller.text).toEndWith(done)
+      await drained
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+
+  test('asked again within the delay it waits for nothing', async () => {
+    await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {
+      harness.upstream.plan(pausedStream(['one', 'two'], new Promise(() => {})))
+      const caller = openCall(harness, await harness.key(), { stream: true })
+      await caller.until(({ text }) => text.includes('one'), 'content is here')
+      const drained = harness.gateway.drain(3_600_000)
+      void harness.gateway.drain(3_600_000)
+      await ended(caller)
+      expect(caller.text).toContain('draining')
+      await drained
+      expect(harness.openHolds()).toBe(0)
+    })
+  })
+
+  test('a delay is not longer than the window', async () => {
+    await onFolder({ env: { WEIR_DRAIN_SECONDS: '0' } }, harness => harness.gateway.drain(3_600_000))
   })
 })
 

@@ -190,7 +190,9 @@ describe('an end in the middle of a call', () => {
     expect(text).toContain('Hello, ')
     served.kill('SIGTERM')
     await until(() => served.logged().includes('"draining"'), 'it drains')
-    await expect(rawRequest(served.url, ask('GET', '/health/live'))).rejects.toThrow()
+    expect((await rawRequest(served.url, ask('GET', '/health/ready'))).status).toBe(503)
+    let isTaken = true
+    while (isTaken) isTaken = await rawRequest(served.url, ask('GET', '/health/live')).then(() => true, () => false)
     goOn.resolve()
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
     expect(text).toContain('river')

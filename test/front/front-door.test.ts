@@ -127,7 +127,7 @@ describe('what asks for nobody', () => {
   test('health', async () => {
     expect(jsonOf(await raw(ask('GET', '/health/live')))).toEqual({ status: 'live' })
     const ledger = { drift: 0, auditedMs: null }
-    expect(jsonOf(await raw(ask('GET', '/health/ready')))).toEqual({ status: 'ready', ledger })
+    expect(jsonOf(await raw(ask('GET', '/health/ready')))).toEqual({ status: 'ready', overload: 0, ledger })
   })
 
   test('HEAD is GET without a body', async () => {

@@ -15,7 +15,7 @@ type Environment = Readonly<Record<string, string>>
 
 const start = (args: readonly string[], folder: string, env: Environment) =>
   Bun.spawn([WEIR, ...args], {
-    env: { PATH: process.env.PATH, WEIR_DATA: folder, PORT: '0', ...env },
+    env: { PATH: process.env.PATH, WEIR_DATA: folder, PORT: '0', WEIR_DRAIN_DELAY_SECONDS: '0', ...env },
     stdout: 'pipe',
     stderr: 'pipe',
   })

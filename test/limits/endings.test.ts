@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import type { Lease, Subject } from '../../src/limits/limits.ts'
+import type { LimitLease, Subject } from '../../src/limits/limits.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import { chanceOf } from '../support/chance.ts'
 import { concurrency, row, subject, tokens } from './rows.ts'
@@ -21,7 +21,7 @@ const rules = [
 const models = ['openai/a', 'openai/b', 'anthropic/c']
 
 interface Open {
-  readonly lease: Lease
+  readonly lease: LimitLease
   readonly of: Subject
   readonly sinceMs: number
 }
@@ -73,7 +73,7 @@ test('none of a hundred thousand', () => {
 }, 60_000)
 
 /** Told of its tokens or not, and of its end once or twice; and of more when it is over. */
-function endSomehow(lease: Lease, { way, tokens: used, ms }: { way: number; tokens: number; ms: number }): void {
+function endSomehow(lease: LimitLease, { way, tokens: used, ms }: { way: number; tokens: number; ms: number }): void {
   if (way > 0) lease.correct(used, ms)
   lease.release()
   if (way === 2) lease.release()

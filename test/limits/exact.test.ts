@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Lease } from '../../src/limits/limits.ts'
+import type { LimitLease } from '../../src/limits/limits.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import type { LimitRow, LimitScope } from '../../src/store/rules.ts'
 import type { SlowSubject } from './slow-limits.ts'
@@ -54,7 +54,7 @@ const step = fc.record({
 
 interface Open {
   readonly id: number
-  readonly lease: Lease
+  readonly lease: LimitLease
   readonly tokens: number
 }
 

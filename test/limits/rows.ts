@@ -1,6 +1,6 @@
 // Rows of limits and callers for tests.
 
-import type { Admission, Lease, Limits, Subject } from '../../src/limits/limits.ts'
+import type { Admission, LimitLease, Limits, Subject } from '../../src/limits/limits.ts'
 import type { LimitRow } from '../../src/store/rules.ts'
 
 export function row(id: number, what: Pick<LimitRow, 'resource' | 'span' | 'amount'> & Partial<LimitRow>): LimitRow {
@@ -26,7 +26,7 @@ export function howMany(limits: Limits, wanted: Subject, { nowMs, most = 1_000 }
   return count
 }
 
-export function leaseOf(admission: Admission): Lease {
+export function leaseOf(admission: Admission): LimitLease {
   if (!admission.admitted) throw new Error(`refused: ${JSON.stringify(admission.by)}`)
   return admission.lease
 }

@@ -58,6 +58,13 @@ describe('limits', () => {
     for (const { id } of limitsNow()) await desk.ask('limits-remove', { id })
   })
 
+  test('for a model that nobody has are taken, and it is said', async () => {
+    const some = { resource: 'requests', amount: '9/day', model: 'brok/*' }
+    const { id, warning } = await desk.ask('limits-set', some)
+    expect(warning).toBe('No model has such a name at the moment: brok/*.')
+    await desk.ask('limits-remove', { id })
+  })
+
   const of = (amount: unknown, more: object = {}) => ({ resource: 'requests', amount, ...more })
   const bad: readonly (readonly [name: string, input: object | (() => object), says: RegExp])[] = [
     ['0', of('0/minute'), /whole number from 1 to/],
@@ -146,27 +153,27 @@ describe('names for models', () => {
     ['a model of nothing', ['x', 'brook/'], /^brook\/: Brook has no such model\.$/],
     ['a provider alone', ['x', 'brook'], /^brook: there is no such provider/],
     ['an unknown route', ['x', 'smrt'], /^smrt: there is no such provider, and no such route/],
-    ['no members', ['x', ''], /^This is no member|^Name what it stands for/],
+    ['a member of nothing', ['x', ''], /^A model of x must have 1 to 256 visible characters/],
     ['nothing but then', ['x', 'then'], /^"then" must stand between/],
     ['then at the end', ['x', 'brook/trout then'], /^"then" must stand between/],
     ['then twice', ['x', 'brook/trout then then pool/trout'], /^"then" must stand between/],
-    ['weights of 0', ['x', 'brook/trout=0 pool/trout=0'], /^The weights of members .* must not all be 0\.$/],
-    ['weights of 0 behind others', ['x', 'brook/trout then pool/trout=0'], /must not all be 0/],
+    ['weights of 0', ['x', 'brook/trout=0 pool/trout=0'], /^The weights of x in priority 0 come to nothing\.$/],
+    ['weights of 0 behind others', ['x', 'brook/trout then pool/trout=0'], /in priority 1 come to nothing/],
     ['a weight beyond measure', ['x', 'brook/trout=1000001'], /^A weight may be 1000000 at most\.$/],
     ['a negative weight', ['x', 'brook/trout=-1'], /Brook has no such model/],
     ['a member twice', ['x', 'brook/trout then brook/trout=2'], /^brook\/trout stands there twice\.$/],
     ['too many members', ['x', many], /^Name what it stands for: 1 to 32 members\.$/],
-    ['a member of two stars', ['x*', 'brook/*a*'], /^This is no member/],
-    ['a star where the name has none', ['x', 'brook/*'], /only where the name has one/],
-    ['a name of two stars', ['*x*', 'brook/trout'], /^A name for models may have one \* at most\.$/],
-    ['no name', ['', 'brook/trout'], /^A name for models has 1 to 256 visible characters/],
-    ['a name of nobody', [undefined, 'brook/trout'], /^A name for models has/],
-    ['a name with a comma', ['a,b', 'brook/trout'], /^A name for models has/],
-    ['a name with blanks', ['a b', 'brook/trout'], /^A name for models has/],
-    ['a name like a weight', ['a=3', 'brook/trout'], /^A name for models has/],
-    ['the name then', ['then', 'brook/trout'], /^A name for models has/],
-    ['a name beyond measure', ['x'.repeat(257), 'brook/trout'], /^A name for models has/],
-    ['another policy', ['x', 'brook/trout', { policy: 'best' }], /^--policy must be one of balanced, weighted,/],
+    ['a member of two stars', ['x*', 'brook/*a*'], /may hold one \* only/],
+    ['a star where the name has none', ['x', 'brook/*'], /holds a \*, the name has none/],
+    ['a name of two stars', ['*x*', 'brook/trout'], /may hold one \* only/],
+    ['no name', ['', 'brook/trout'], /^A name must have 1 to 256 visible characters/],
+    ['a name of nobody', [undefined, 'brook/trout'], /^A name must have/],
+    ['a name with a comma', ['a,b', 'brook/trout'], /^A name for models has no comma/],
+    ['a name with blanks', ['a b', 'brook/trout'], /^A name must have/],
+    ['a name like a weight', ['a=3', 'brook/trout'], /^A name for models has no comma, no =number/],
+    ['the name then', ['then', 'brook/trout'], /^A name for models has .* not "then"\.$/],
+    ['a name beyond measure', ['x'.repeat(257), 'brook/trout'], /^A name must have/],
+    ['another policy', ['x', 'brook/trout', { policy: 'best' }], /^The policy of x must be one of balanced, w/],
   ]
   test.each(bad)('%s is refused', (_name, [name, members, more], says) =>
     expectRefused('routes-set', { name, members: members.split(' '), ...more }, says))
@@ -175,7 +182,8 @@ describe('names for models', () => {
     await set('a', 'brook/trout')
     await set('b', 'a')
     await set('c', 'b then brook/trout')
-    await expectRefused('routes-set', { name: 'a', members: ['c'] }, /a/)
+    const circle = /^The names go round in a circle: a → c → b → a\.$/
+    await expectRefused('routes-set', { name: 'a', members: ['c'] }, circle)
     expect(routesNow().find(({ name }) => name === 'a')?.members[0]!.model).toBe('brook/trout')
     await set('d', 'brook/trout')
     const both = await Promise.allSettled([set('a', 'd'), set('d', 'a')])
@@ -198,7 +206,7 @@ describe('names for models', () => {
 
 describe('channels', () => {
   const plain = { weight: 1, priority: 0, rpm: null, tpm: null, concurrency: null, proxy: '-', tags: 'eu' }
-  const brookOne = { channel: one, host: 'brook.example', state: 'enabled', ...plain }
+  const brookOne = { channel: one, host: 'brook.example', state: 'enabled', health: 'not running', ...plain }
   const set = (channel: string, more: object) => desk.ask('channels-set', { channel, ...more })
   const row = async (channel: string) => (await rows('channels')).find(each => each.channel === channel)
 
@@ -272,6 +280,12 @@ describe('channels', () => {
   proxies.push('http://p?x', 'http://p#x', 'http://p q', 'http://p:99999', 'http://[::1', 'http://é', long)
   test.each(proxies)('the proxy %p is refused, and its words are not repeated', async proxy => {
     await expectRefused('channels-set', { channel: one, proxy }, /^--proxy must be none, or an address such as/)
+  })
+
+  test('the proxy may be no address at which clouds keep credentials', async () => {
+    for (const proxy of ['http://169.254.169.254', 'http://joe:hunter2@[fd00:ec2::254]:80', 'http://0xa9fea9fe']) {
+      await expectRefused('channels-set', { channel: one, proxy }, /^--proxy must not be an address at which clouds/)
+    }
   })
 
   test.each([

@@ -8,6 +8,7 @@ import { pausedStream } from '../../src/fake-upstream/answers.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
+import { startProxy } from '../network/proxy-server.ts'
 
 let folder: string
 let harness: Harness
@@ -101,6 +102,24 @@ describe('a channel', () => {
     for (const { id } of limits) await operate('limits-remove', { id })
   })
 
+  test('goes by its proxy from the next call on, and without it after that', async () => {
+    const proxy = await startProxy({ credentials: 'joe:hunter2' })
+    await operate('channels-set', { channel: two, disable: true })
+    await operate('channels-set', { channel: one, proxy: proxy.url() })
+    expect((await call(model)).status).toBe(200)
+    expect(proxy.heads).toHaveLength(1)
+    await operate('channels-set', { channel: one, weight: '2' })
+    expect((await call(model)).status).toBe(200)
+    const [heads, opened] = [proxy.heads.length, proxy.openCount]
+    await operate('channels-set', { channel: one, proxy: 'none' })
+    expect((await call(model)).status).toBe(200)
+    expect(proxy.heads.length).toBe(heads)
+    expect(opened).toBe(1) // by the same connection, although something else was changed meanwhile
+    expect(harness.logs.join()).not.toContain('hunter2')
+    for (const channel of [one, two]) await operate('channels-reset', { channel })
+    await proxy.stop()
+  })
+
   test('is listed as available only while one can be used', async () => {
     const offered = async (): Promise<unknown> => {
       const { data } = (await (await fetch(`${harness.url}/v1/models`)).json()) as { data: { id: string }[] }
@@ -111,6 +130,45 @@ describe('a channel', () => {
     expect(await offered()).toBe(false)
     for (const channel of [one, two]) await operate('channels-reset', { channel })
     expect(await offered()).toBe(true)
+  })
+})
+
+describe('what a key may use', () => {
+  const set = (more: object) => operate('keys-set', { key, ...more })
+
+  test('holds for the next call, by the name of the model and by any other', async () => {
+    await operate('routes-set', { name: 'smart', members: [model, 'then', 'demo/echo'] })
+    await set({ deny: 'openai/*' })
+    const refused = await call(model)
+    expect([refused.status, refused.headers.get('x-pipeline-route')]).toEqual([403, expect.stringMatching(/^fail/)])
+    expect(((await refused.json()) as { error: { code: string } }).error.code).toBe('model_forbidden')
+    // Of a group those that it may use.
+    expect((await call('smart')).headers.get('x-pipeline-route')).toContain('echo')
+    await set({ deny: 'smart' })
+    expect(await codeOf(call('smart'))).toEqual([403, 'model_forbidden'])
+    await set({ allow: 'demo/*', deny: '' })
+    expect([(await call('demo/echo')).status, (await call(model)).status]).toEqual([200, 403])
+    await set({ allow: '' })
+    expect((await call(model)).status).toBe(200)
+    await operate('routes-remove', { name: 'smart' })
+  })
+
+  test('holds for nobody else', async () => {
+    await set({ allow: 'demo/*' })
+    expect([(await call(model)).status, (await call(model, await harness.key())).status]).toEqual([403, 200])
+  })
+
+  test('keeps its data to channels that are tagged so', async () => {
+    await set({ require: 'eu' })
+    expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
+    await operate('channels-set', { channel: two, tags: 'eu,fast' })
+    const before = harness.upstream.requests.length
+    for (let calls = 0; calls < 8; calls++) expect((await call(model)).status).toBe(200)
+    const seen = harness.upstream.requests.slice(before).map(({ headers }) => headers.get('authorization'))
+    expect(new Set(seen)).toEqual(new Set(['Bearer sk-2']))
+    await operate('channels-set', { channel: two, tags: 'none' })
+    expect(await codeOf(call(model))).toEqual([403, 'model_forbidden'])
+    await operate('channels-reset', { channel: two })
   })
 })
 

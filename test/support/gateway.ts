@@ -59,7 +59,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...options.upstreamEnv?.(upstream.url),
     ...options.env,
   }
-  const gateway = await startGateway(readConfig(env), { writeLog: line => logs.push(line), ...options.world })
+  // The event loop is the tests' as well, and late with what they do.
+  const world = { writeLog: (line: string) => void logs.push(line), lateMs: () => 0, ...options.world }
+  const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = new Database(join(folder, 'weir.db'), { readonly: true })
     try {

@@ -12,6 +12,7 @@ import { defaultVersion } from './versions.ts'
 export const anthropicMessages = {
   name: 'anthropic-messages',
   lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
+  ping: 'event: ping\ndata: {"type": "ping"}\n\n',
   tellsSearches: true,
   passes,
   headers: { 'anthropic-version': defaultVersion },

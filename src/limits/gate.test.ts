@@ -1,0 +1,280 @@
+// Who is let in: levels by readings that are handed in, shares against what is plainly fair, and leases that never
+// leak.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { Refusal } from '../base/errors.ts'
+import type { GateParts } from './gate.ts'
+import { Gate, Lease } from './gate.ts'
+import { Pace } from './pace.ts'
+import { Percentile } from './percentile.ts'
+import type { Level, Pressed } from './pressure.ts'
+import { Pressure } from './pressure.ts'
+
+const calm = { memory: 0.1, ledgerMs: 0 }
+
+function openGate(parts: Partial<GateParts> = {}): Gate {
+  return new Gate({
+    ...{ callsMax: 100, nowMs: () => performance.now(), lateMs: () => 0, memory: () => 0.1, ledgerMs: () => 0 },
+    ...{ onLevel() {}, relieve() {}, ...parts },
+  })
+}
+
+/** So many calls of an account that are let in, of as many as ask. */
+function crowd(gate: Gate, accountId: number, { calls = 200, tier = 'pro' } = {}): readonly Lease[] {
+  return Array.from({ length: calls }, () => gate.enter({ accountId, tier })).filter(one => one instanceof Lease)
+}
+
+describe('shares', () => {
+  test('an account that is alone may have all but the last eighth', () => {
+    const gate = openGate()
+    expect(crowd(gate, 1).length).toBe(88)
+    expect(gate.turnedAway).toMatchObject({ share: 112 })
+    gate.close()
+  })
+
+  test('another one then finds a place, and as calls end it comes to have its share', () => {
+    const gate = openGate()
+    const noisy = [...crowd(gate, 1)]
+    const other = [...crowd(gate, 2)]
+    expect(other.length).toBe(12)
+    for (let round = 0; round < 300; round++) {
+      noisy.shift()?.release()
+      other.shift()?.release()
+      noisy.push(...crowd(gate, 1, { calls: 5 }))
+      other.push(...crowd(gate, 2, { calls: 5 }))
+    }
+    expect(other.length).toBeGreaterThanOrEqual(33)
+    expect(noisy.length).toBeLessThanOrEqual(55)
+    expect(noisy.length + other.length).toBeGreaterThanOrEqual(86)
+    gate.close()
+  })
+
+  test('what is free is not kept from anybody: a little account does not halve a large one', () => {
+    const gate = openGate()
+    crowd(gate, 2, { calls: 1 })
+    expect(crowd(gate, 1).length).toBe(87)
+    gate.close()
+  })
+
+  test('however many accounts there are, each may have a few', () => {
+    const gate = openGate({ callsMax: 10_000 })
+    for (let accountId = 1; accountId <= 8_750; accountId++) crowd(gate, accountId, { calls: 1 })
+    expect(crowd(gate, 7).length).toBe(7)
+    gate.close()
+  })
+
+  test('nobody gets past the bound, and the free tier not to the last eighth', () => {
+    const gate = openGate()
+    for (let accountId = 1; accountId <= 200; accountId++) crowd(gate, accountId, { calls: 1, tier: 'free' })
+    expect([gate.underWay, gate.turnedAway.free_tier]).toEqual([88, 112])
+    for (let accountId = 201; accountId <= 400; accountId++) crowd(gate, accountId, { calls: 1 })
+    expect([gate.underWay, gate.turnedAway.full]).toEqual([100, 188])
+    gate.close()
+  })
+
+  test('a refusal says when to come again, and not the same to all', () => {
+    const gate = openGate({ callsMax: 1 })
+    crowd(gate, 1, { calls: 1 })
+    const refusals = Array.from({ length: 16 }, () => gate.enter({ accountId: 2, tier: 'pro' }) as Refusal)
+    expect(refusals.every(({ code }) => code === 'overloaded')).toBe(true)
+    const waits = refusals.map(({ extras }) => extras.retryAfterMs!)
+    expect(Math.min(...waits)).toBeGreaterThanOrEqual(1_000)
+    expect(new Set(waits).size).toBeGreaterThan(4)
+    gate.close()
+  })
+})
+
+describe('leases', () => {
+  test('are given back once, in whatever order and however often', () => {
+    const moves = fc.array(fc.tuple(fc.nat(4), fc.boolean(), fc.nat(200)), { maxLength: 400 })
+    fc.assert(
+      fc.property(moves, steps => {
+        const gate = openGate({ callsMax: 40 })
+        const had: { accountId: number; lease: Lease; isOver: boolean }[] = []
+        for (const [accountId, comes, at] of steps) {
+          const entered = comes ? gate.enter({ accountId, tier: 'pro' }) : undefined
+          if (entered instanceof Lease) had.push({ accountId, lease: entered, isOver: false })
+          const ending = comes ? undefined : had[at % Math.max(1, had.length)]
+          ending?.lease.release()
+          if (ending !== undefined) ending.isOver = true
+          expect(gate.underWay).toBe(had.filter(({ isOver }) => !isOver).length)
+          expect(gate.underWay).toBeLessThanOrEqual(40)
+        }
+        for (const { lease } of had) lease.release()
+        expect(gate.underWay).toBe(0)
+        // Nothing of those before is held against anybody.
+        expect(crowd(gate, 9).length).toBe(35)
+        gate.close()
+      }),
+      { numRuns: 50 },
+    )
+  })
+})
+
+describe('levels', () => {
+  const cases: readonly (readonly [Partial<Pressed>, Level])[] = [
+    [{}, 0],
+    [{ memory: 0.79 }, 0],
+    [{ memory: 0.8 }, 1],
+    [{ memory: 0.88 }, 2],
+    [{ memory: 0.94 }, 3],
+    [{ memory: 1.5 }, 3],
+    [{ ledgerMs: 249 }, 0],
+    [{ ledgerMs: 250 }, 1],
+    [{ ledgerMs: 500 }, 2],
+    [{ ledgerMs: 5_000 }, 2],
+    [{ lateMs: 99 }, 0],
+    [{ lateMs: 100 }, 1],
+    [{ lateMs: 250 }, 2],
+    [{ lateMs: 5_000 }, 2],
+    [{ memory: 0.8, ledgerMs: 600, lateMs: 120 }, 2],
+  ]
+
+  test.each(cases)('%j is %d', (readings, level) => {
+    const pressure = new Pressure()
+    for (let at = 0; at < 50; at++) pressure.noteLate(readings.lateMs ?? 0, at * 20)
+    expect(pressure.look({ ...calm, ...readings }, 1_000).level).toBe(level)
+  })
+
+  test('one moment in which nothing moved is no overload', () => {
+    const pressure = new Pressure()
+    for (let at = 0; at < 200; at++) pressure.noteLate(0, at * 20)
+    pressure.noteLate(3_000, 7_000)
+    expect(pressure.look(calm, 7_000).level).toBe(0)
+    const fresh = new Pressure()
+    fresh.noteLate(45_000, 45_000) // a process that was stopped for a while
+    expect(fresh.look(calm, 45_000).level).toBe(0)
+  })
+
+  test('it rises at once, and sinks step by step after a while well below', () => {
+    const pressure = new Pressure()
+    const at = (memory: number, nowMs: number): Level => pressure.look({ ...calm, memory }, nowMs).level
+    expect([at(0.95, 0), at(0.93, 10_000), at(0.86, 20_000)]).toEqual([3, 3, 3])
+    expect([at(0.84, 30_000), at(0.84, 30_999), at(0.84, 31_000)]).toEqual([3, 3, 2])
+    expect([at(0.84, 60_000), at(0.75, 60_250)]).toEqual([2, 2])
+    expect([at(0.7, 70_000), at(0.7, 70_500), at(0.7, 71_000)]).toEqual([1, 1, 0])
+  })
+
+  test('it does not flap at a bound', () => {
+    const pressure = new Pressure()
+    let changes = 0
+    let last = 0
+    for (let at = 0; at < 4_000; at++) {
+      const { level } = pressure.look({ ...calm, memory: 0.88 + (at % 2 === 0 ? 0.01 : -0.01) }, at * 250)
+      if (level !== last) changes++
+      last = level
+    }
+    expect(changes).toBe(1)
+  })
+
+  test('each level refuses whom it should', async () => {
+    const seen: Pressed[] = []
+    let [memory, ledgerMs] = [0.1, 0]
+    let relieved = 0
+    const gate = openGate({
+      memory: () => memory,
+      ledgerMs: () => ledgerMs,
+      onLevel: pressed => void seen.push(pressed),
+      relieve: () => void relieved++,
+    })
+    const leases = crowd(gate, 1, { calls: 20 })
+    const pressed = async (share: number, level: Level): Promise<void> => {
+      memory = share
+      while (gate.level !== level) await Bun.sleep(5)
+    }
+    const welcome = (accountId: number, tier = 'pro'): boolean => {
+      const entered = gate.enter({ accountId, tier })
+      if (entered instanceof Lease) entered.release()
+      return entered instanceof Lease
+    }
+    await pressed(0.8, 1)
+    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut, relieved]).toEqual([true, true, true, false, 1])
+    await pressed(0.9, 2)
+    // What was under way when it began is all that there is to share.
+    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut]).toEqual([false, true, false, false])
+    leases[0]!.release()
+    expect(welcome(1)).toBe(true)
+    await pressed(0.95, 3)
+    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut]).toEqual([false, false, false, true])
+    expect(seen.map(({ level }) => level)).toEqual([1, 2, 3])
+    await pressed(0.1, 0)
+    ledgerMs = 1_001
+    expect([welcome(2), gate.level]).toEqual([false, 3])
+    ledgerMs = 0
+    expect(welcome(2)).toBe(true)
+    gate.close()
+  })
+})
+
+describe('the pace', () => {
+  /** A processor that serves so many calls a millisecond, with a queue before it, and accounts that ask. */
+  function simulate(asks: Readonly<Record<string, number>>, { servesPerMs = 5, seconds = 60 } = {}) {
+    const pace = new Pace()
+    const accounts = Object.entries(asks).map(([name, perMs]) => ({
+      ...{ name, perMs, paced: { moment: -1, had: 0 }, owed: 0, asked: 0, begun: 0 },
+    }))
+    let [queue, nowMs, worstMs, momentMs] = [0, 0, 0, 20]
+    while (nowMs < seconds * 1_000) {
+      nowMs += momentMs
+      queue = Math.max(0, queue - servesPerMs * momentMs)
+      const lateMs = queue / servesPerMs
+      momentMs = 20 + Math.min(lateMs, 200)
+      pace.look(lateMs, nowMs)
+      if (nowMs > 20_000) worstMs = Math.max(worstMs, lateMs)
+      for (const account of accounts) {
+        account.owed += account.perMs * momentMs
+        for (; account.owed >= 1; account.owed--) {
+          if (nowMs > 20_000) account.asked++
+          if (!pace.begins(account.paced, accounts.length)) continue
+          queue++
+          if (nowMs > 20_000) account.begun++
+        }
+      }
+    }
+    const measuredMs = nowMs - 20_000
+    const share = (name: string): number => {
+      const { asked, begun } = accounts.find(account => account.name === name)!
+      return begun / asked
+    }
+    const begunPerMs = accounts.reduce((sum, { begun }) => sum + begun, 0) / measuredMs
+    return { pace, worstMs, begunPerMs, share }
+  }
+
+  test('is none while the processor keeps up', () => {
+    const { pace, share } = simulate({ a: 3, b: 1 })
+    expect([pace.perSecond, share('a'), share('b')]).toEqual([undefined, 1, 1])
+  })
+
+  test('at five times what can be served, nearly that is served, and the queue stays short', () => {
+    const { worstMs, begunPerMs } = simulate({ a: 25 })
+    expect(begunPerMs).toBeGreaterThan(4.25)
+    expect(begunPerMs).toBeLessThanOrEqual(5.05)
+    expect(worstMs).toBeLessThan(250)
+  })
+
+  test('an account that asks for little gets it beside one that asks for everything', () => {
+    const { share } = simulate({ noisy: 24, victim: 1 })
+    expect(share('victim')).toBeGreaterThan(0.99)
+    expect(share('noisy')).toBeLessThan(0.25)
+  })
+
+  test('ends when nobody was refused for a while', () => {
+    const pace = new Pace()
+    for (let at = 1; at <= 100; at++) pace.look(200, at * 220)
+    expect(pace.perSecond).toBeDefined()
+    for (let at = 1; at <= 200; at++) pace.look(0, 22_000 + at * 20)
+    expect(pace.perSecond).toBeUndefined()
+  })
+})
+
+test('a percentile is of what was noted lately, and of enough', () => {
+  const percentile = new Percentile({ share: 0.9, windowMs: 1_000, samplesMin: 3 })
+  percentile.note(1_000, 0)
+  expect(percentile.read(0)).toBe(0)
+  for (let at = 1; at <= 10; at++) percentile.note(at, 1_000 + at)
+  expect(percentile.read(1_010)).toBe(10)
+  for (let at = 0; at < 2_000; at++) percentile.note(at % 100, 2_000 + at / 10)
+  expect(percentile.read(2_200)).toBeCloseTo(90, -1)
+  expect(percentile.read(9_999)).toBe(0)
+})

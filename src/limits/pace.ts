@@ -1,0 +1,112 @@
+// How many calls a moment are begun when more come than the processor can serve. The sign of that is an event loop
+// that is late again and again: then there is a queue, and whoever is served has waited in it. So fewer are begun,
+// until the queue is short, and the rest are refused while that is still quick.
+//
+// Within one moment half of the room is for whoever comes first, and half for accounts that have not had their share.
+
+import { Percentile } from './percentile.ts'
+
+/** What is kept of an account for this. */
+export interface Paced {
+  /** In which moment it had what it had. */
+  moment: number
+  had: number
+}
+
+/** A loop that is late by this much, more often than not for a second, has a queue, */
+const BEGIN_LATE_MS = 50
+/** which is held at this. */
+const AIM_LATE_MS = 25
+const ADJUST_MS = 100
+const SLOWER = 0.9
+const FASTER = 1.03
+/** The first guess, of what was begun before. */
+const BEGIN_SHARE = 0.8
+/** With nobody refused for so long, it is over. */
+const OVER_MS = 2_000
+const PER_MS_MIN = 0.01
+/** Refusals cost something, too: where they alone are too much, to begin less and less would only serve nobody. */
+const LEAST_SHARE = 0.5
+/** What it begins at least sinks only slowly, each time: calls may have become dearer. */
+const LEAST_SLOWER = 0.998
+/** Room that nobody used is kept for so long. */
+const KEPT_MS = 100
+
+export class Pace {
+  readonly #late = new Percentile({ share: 0.5, windowMs: 1_000, samplesMin: 5 })
+  /** Undefined: as many as come. */
+  #perMs: number | undefined
+  #leastPerMs = 0
+  #room = 0
+  #roomOfMoment = 0
+  #moment = 0
+  #momentMs = 0
+  #adjustedMs = 0
+  #leastLateMs = Number.POSITIVE_INFINITY
+  #begun = 0
+  #refused = 0
+  #refusedMs = 0
+
+  /** Calls a second; undefined when all are begun. */
+  get perSecond(): number | undefined {
+    return this.#perMs === undefined ? undefined : this.#perMs * 1_000
+  }
+
+  /** A new moment. */
+  look(lateMs: number, nowMs: number): void {
+    this.#late.note(lateMs, nowMs)
+    this.#leastLateMs = Math.min(this.#leastLateMs, lateMs)
+    if (nowMs - this.#adjustedMs >= ADJUST_MS) this.#adjust(nowMs)
+    const perMs = this.#perMs
+    if (perMs !== undefined) {
+      const most = Math.max(1, perMs * KEPT_MS)
+      this.#room = Math.min(this.#room + perMs * (nowMs - this.#momentMs), most)
+      this.#roomOfMoment = this.#room
+    }
+    this.#moment++
+    this.#momentMs = nowMs
+  }
+
+  /** Whether a call of this account is begun; `accounts` have asked lately. */
+  begins(paced: Paced, accounts: number): boolean {
+    if (this.#perMs !== undefined && !this.#hasRoom(paced, accounts)) {
+      this.#refused++
+      return false
+    }
+    this.#begun++
+    return true
+  }
+
+  #hasRoom(paced: Paced, accounts: number): boolean {
+    if (this.#room < 1) return false
+    if (paced.moment !== this.#moment) [paced.moment, paced.had] = [this.#moment, 0]
+    const ownShare = Math.max(1, Math.floor(this.#roomOfMoment / accounts))
+    if (this.#room <= this.#roomOfMoment / 2 && paced.had >= ownShare) return false
+    paced.had++
+    this.#room--
+    return true
+  }
+
+  #adjust(nowMs: number): void {
+    const begunPerMs = this.#begun / (nowMs - this.#adjustedMs)
+    if (this.#refused > 0) this.#refusedMs = nowMs
+    if (this.#perMs === undefined) {
+      if (this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(begunPerMs, nowMs)
+    } else if (this.#leastLateMs > AIM_LATE_MS) {
+      this.#leastPerMs = Math.max(PER_MS_MIN, this.#leastPerMs * LEAST_SLOWER)
+      this.#perMs = Math.max(this.#leastPerMs, this.#perMs * SLOWER)
+    } else if (this.#refused > 0) this.#perMs *= FASTER
+    else if (nowMs - this.#refusedMs > OVER_MS) this.#perMs = undefined
+    this.#adjustedMs = nowMs
+    this.#leastLateMs = Number.POSITIVE_INFINITY
+    this.#begun = 0
+    this.#refused = 0
+  }
+
+  #begin(begunPerMs: number, nowMs: number): void {
+    this.#perMs = Math.max(PER_MS_MIN, begunPerMs * BEGIN_SHARE)
+    this.#leastPerMs = this.#perMs * LEAST_SHARE
+    this.#room = 0
+    this.#refusedMs = nowMs
+  }
+}

@@ -1,0 +1,42 @@
+// One percentile of what was noted lately.
+
+export interface PercentileParts {
+  /** From 0 to 1. */
+  readonly share: number
+  readonly windowMs: number
+  /** With fewer it is nothing. */
+  readonly samplesMin: number
+}
+
+/** More than are noted in a window; beyond that the oldest go. */
+const SAMPLES_MAX = 512
+
+export class Percentile {
+  readonly #parts: PercentileParts
+  readonly #values = new Float64Array(SAMPLES_MAX)
+  readonly #atMs = new Float64Array(SAMPLES_MAX)
+  #noted = 0
+
+  constructor(parts: PercentileParts) {
+    this.#parts = parts
+  }
+
+  note(value: number, nowMs: number): void {
+    const at = this.#noted++ % SAMPLES_MAX
+    this.#values[at] = value
+    this.#atMs[at] = nowMs
+  }
+
+  read(nowMs: number): number {
+    const { share, windowMs, samplesMin } = this.#parts
+    const recent: number[] = []
+    for (let back = 1; back <= Math.min(this.#noted, SAMPLES_MAX); back++) {
+      const at = (this.#noted - back) % SAMPLES_MAX
+      if (this.#atMs[at]! < nowMs - windowMs) break
+      recent.push(this.#values[at]!)
+    }
+    if (recent.length < samplesMin) return 0
+    recent.sort((one, other) => one - other)
+    return recent[Math.min(recent.length - 1, Math.floor(recent.length * share))]!
+  }
+}

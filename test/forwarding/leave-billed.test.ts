@@ -1,0 +1,178 @@
+// A caller that leaves an upstream which bills the whole answer anyway: the call goes on to its reported usage, within
+// bounds, and is charged by that; beyond them it is cut and counted.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
+import { plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, gate, reset, script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
+import type { Caller } from './caller.ts'
+import { openCall, startHasty } from './caller.ts'
+import { after, done, finish, piece, role, usageOnly } from './wire.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-billed-'))
+let harness: Harness
+let key: string
+let jumpMs = 0
+const clock = { nowMs: () => performance.now() + jumpMs, dateMs: () => Date.now() + jumpMs }
+
+const price = { input: '1', output: '2' }
+const bytes = { contextTokens: 32_768, outputTokensMax: 4_096, price }
+
+beforeAll(async () => {
+  const lake = {
+    ...{ id: 'lake', name: 'Lake', baseUrl: 'http://127.0.0.1:9', keyEnv: 'LAKE_KEY', baseUrlEnv: 'LAKE_URL' },
+    ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', can: { billsWhenLeft: true } },
+    models: [{ id: 'deep', ...bytes }, { id: 'shallow', ...bytes, billsWhenLeft: false }],
+  }
+  writeFileSync(join(folder, 'lake.json'), JSON.stringify(lake))
+  harness = await startHasty({
+    world: { clock },
+    env: { WEIR_PROVIDERS: folder, LAKE_KEY: 'sk-1,sk-2' },
+    upstreamEnv: url => ({ LAKE_URL: `${url}/v1` }),
+  })
+})
+afterAll(async () => {
+  await harness.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  key = await harness.key({ qpm: 10_000 })
+})
+
+const open = (more: object = {}): Caller => openCall(harness, key, { model: 'lake/deep', ...more })
+
+/** The record of the only call since then, settled. */
+async function settled(): Promise<Record<string, unknown>> {
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+  expect((await harness.balance(key)).held).toBe('0.00')
+  return harness.records().at(-1)!
+}
+
+const exactly = (input: number, output: number): object => ({
+  ...{ outcome: 'client_left', status: 499, usage_source: 'reported' },
+  ...{ input_tokens: input, output_tokens: output, cost: input * 1_000 + output * 2_000 },
+})
+
+describe('a call that was left goes on, and costs what was reported', () => {
+  test.each(['before its first content', 'after its first content'])('a stream, %s', async when => {
+    const opens = Promise.withResolvers<void>()
+    const isBegun = when.startsWith('after')
+    const rest = piece('lo') + finish() + usageOnly(70, 50) + done
+    const begun = role() + (isBegun ? piece('Hel') : '')
+    harness.upstream.plan(script(streamHead, chunk(begun), gate(opens.promise), chunk(rest), end))
+    const received = harness.upstream.nextRequest()
+    const caller = open({ stream: true })
+    const request = await received
+    if (isBegun) await caller.until(({ text }) => text.includes('Hel'), 'content is here')
+    caller.leave()
+    await caller.closed
+    await Bun.sleep(150) // in which an ordinary call would have let its upstream go
+    expect([request.closedAtMs, harness.gateway.underWay]).toEqual([undefined, 1])
+    opens.resolve()
+    expect(await settled()).toMatchObject({ ...exactly(70, 50), streamed: 1, attempts: 1 })
+  })
+
+  test('a plain call', async () => {
+    const opens = Promise.withResolvers<void>()
+    harness.upstream.plan(after(opens.promise, plain('Hello')))
+    const received = harness.upstream.nextRequest()
+    const caller = open()
+    await received
+    caller.leave()
+    await caller.closed
+    opens.resolve()
+    expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, usage_source: 'reported' })
+  })
+
+  test('whose caller did not read', async () => {
+    const hasty = await startHasty({
+      world: { attemptTimes: { firstContentMs: 5_000, betweenChunksMs: 300 } },
+      env: { WEIR_PROVIDERS: folder, LAKE_KEY: 'sk-1' },
+      upstreamEnv: url => ({ LAKE_URL: `${url}/v1` }),
+    })
+    try {
+      const long = Array.from({ length: 40 }, () => chunk(piece('z'.repeat(900_000))))
+      hasty.upstream.plan(script(streamHead, chunk(role()), ...long, chunk(finish() + usageOnly(7, 5) + done), end))
+      const caller = openCall(hasty, await hasty.key(), { model: 'lake/deep', stream: true })
+      await caller.until(({ head }) => head !== '', 'the head is here')
+      caller.stopReading()
+      await hasty.idle()
+      expect(hasty.records().at(-1)).toMatchObject(exactly(7, 5))
+      caller.leave()
+    } finally {
+      await hasty.stop()
+    }
+  })
+})
+
+describe('it does not go on', () => {
+  test('at a model that does not bill it', async () => {
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = open({ model: 'lake/shallow' })
+    const request = await received
+    caller.leave()
+    await request.closed
+    expect(await settled()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+  })
+
+  test('to another channel when its upstream fails: nobody waits for it', async () => {
+    const fails = Promise.withResolvers<void>()
+    harness.upstream.plan(script(gate(fails.promise), reset))
+    const before = harness.upstream.requests.length
+    const received = harness.upstream.nextRequest()
+    const caller = open({ stream: true })
+    await received
+    caller.leave()
+    await caller.closed
+    await until(() => harness.gateway.underWay === 1, 'it goes on')
+    fails.resolve()
+    expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, attempts: 1 })
+    expect(harness.upstream.requests.length).toBe(before + 1)
+  })
+
+  test('when its upstream breaks off: then it costs what had come', async () => {
+    const fails = Promise.withResolvers<void>()
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('x'.repeat(41))), gate(fails.promise), reset))
+    const caller = open({ stream: true })
+    await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+    caller.leave()
+    await caller.closed
+    fails.resolve()
+    const record = await settled()
+    expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'estimated', output_tokens: 11 })
+  })
+
+  test('for longer than it may', async () => {
+    harness.upstream.plan(script(streamHead, chunk(role() + piece('x'.repeat(41))), gate(new Promise(() => {}))))
+    const received = harness.upstream.nextRequest()
+    const caller = open({ stream: true })
+    await caller.until(({ text }) => text.includes('xxx'), 'content is here')
+    caller.leave()
+    await caller.closed
+    await Bun.sleep(100)
+    expect(harness.gateway.underWay).toBe(1)
+    jumpMs += bounds.aloneMsMax
+    await (await received).closed
+    expect(await settled()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated', output_tokens: 11 })
+  })
+
+  test('with too many others', async () => {
+    harness.upstream.planModel('deep', silence())
+    const before = harness.upstream.requests.length
+    const callers = Array.from({ length: bounds.aloneCallsMax + 6 }, () => open())
+    await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
+    for (const caller of callers) caller.leave()
+    await until(() => harness.gateway.underWay === bounds.aloneCallsMax, 'some have ended')
+    expect(harness.openHolds()).toBe(bounds.aloneCallsMax)
+    jumpMs += bounds.aloneMsMax
+    await settled()
+    harness.upstream.planModel('deep', undefined)
+  })
+})

@@ -1,0 +1,147 @@
+// What callers see at each level of overload, by readings that are handed in: whom it refuses, in which words, and that
+// what is under way, health and public data go on. They rise from test to test, as sinking takes its time.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { pausedStream } from '../../src/fake-upstream/answers.ts'
+import { openCall } from '../forwarding/caller.ts'
+import { done } from '../forwarding/wire.ts'
+import { ask, bearer, call, CHAT, expectStages, goodBody, lines } from '../front/asking.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+
+const MIB = 1024 * 1024
+let harness: Harness
+let key: string
+let memory = 0.1
+
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { WEIR_MEMORY_MB: '1000', METRICS_PORT: '0' },
+    world: { memoryBytes: () => memory * 1000 * MIB },
+  })
+  key = await harness.key({ qpm: 10_000 })
+})
+afterAll(() => harness.stop())
+
+const health = async (): Promise<readonly [number, number]> => {
+  const answer = await fetch(`${harness.url}/health/ready`)
+  return [answer.status, ((await answer.json()) as { overload: number }).overload]
+}
+
+/** It is looked at only while there are calls. */
+async function pressed(share: number, level: number): Promise<void> {
+  memory = share
+  await call(harness, key)
+  for (let seen = -1; seen !== level; [, seen] = await health()) await Bun.sleep(10)
+}
+
+const jsonOf = (body: Buffer): { error: { type: string; code?: unknown } } =>
+  JSON.parse(body.toString()) as { error: { type: string; code?: unknown } }
+
+describe('at level 1', () => {
+  test('bodies are not kept, and counted; an idempotency key still works', async () => {
+    const own = await harness.key()
+    const db = new Database(join(harness.folder, 'weir.db'))
+    const { id } = db.query('SELECT max(id) AS id FROM api_key').get() as { id: number }
+    db.run('UPDATE api_key SET keeps_bodies = 1 WHERE id = ?1', [id])
+    db.close()
+    await pressed(0.82, 1)
+    const headers = { 'idempotency-key': 'level-1' }
+    const first = await call(harness, own, goodBody(), headers)
+    const again = await call(harness, own, goodBody(), headers)
+    const plain = await call(harness, own)
+    expect([first.status, again.status, plain.status]).toEqual([200, 200, 200])
+    expect(again.header('x-weir-replayed')).toBe(first.header('x-request-id')!)
+    for (const answer of [first, plain]) {
+      const asked = harness.gateway.operator.bodies!({ call: answer.header('x-request-id')! })
+      expect(String(await asked.catch(String))).toContain('No bodies are kept')
+    }
+    await until(() => harness.logs.some(line => line.includes('hard pressed')), 'it is told')
+    const port = /127\.0\.0\.1:(\d+)\/metrics/.exec(harness.logs.find(line => line.includes('"metrics"'))!)![1]
+    const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    expect(metrics).toMatch(/^weir_bodies_dropped_total [1-9]/m)
+    expect(metrics).toMatch(/^weir_overload_level 1$/m)
+    expect(metrics).toMatch(/^weir_calls_turned_away_total\{reason="shut"\} 0/m)
+  })
+})
+
+describe('at level 2', () => {
+  test('the free tier is told that others come first, and the rest is served', async () => {
+    const free = await harness.key({ tier: 'free' })
+    await pressed(0.9, 2)
+    const refused = await call(harness, free)
+    expect([refused.status, jsonOf(refused.body).error.code]).toEqual([503, 'overloaded'])
+    expectStages(refused, [lines.authPass('free'), lines.limitFail('overloaded')])
+    expect(Number(refused.header('retry-after'))).toBeGreaterThan(0)
+    expect((await call(harness, key)).status).toBe(200)
+    expect(await health()).toEqual([200, 2])
+    const wrong = await rawRequest(harness.url, ask('POST', CHAT, bearer('wk-nobody'), goodBody()))
+    expect(wrong.status).toBe(401)
+  })
+})
+
+describe('at level 3', () => {
+  test('what is under way goes on, and everything new is refused before its body is read', async () => {
+    const ends = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['one', 'two'], ends.promise))
+    const stream = openCall(harness, key, { stream: true })
+    await stream.until(({ text }) => text.includes('one'), 'content is here')
+    await pressed(0.95, 3)
+    const asked = harness.upstream.requests.length
+
+    // Announced, and never sent.
+    const unread = ask('POST', CHAT, { ...bearer(key), 'content-length': '30000000' }, goodBody())
+    for (const request of [unread, ask('POST', CHAT, bearer(key), goodBody()), ask('POST', CHAT, {}, goodBody())]) {
+      const answer = await rawRequest(harness.url, request)
+      expect([answer.status, jsonOf(answer.body).error.code]).toEqual([503, 'overloaded'])
+      expect(Number(answer.header('retry-after'))).toBeGreaterThan(0)
+      expect(answer.header('x-should-retry')).toBeUndefined()
+      expect(answer.header('x-request-id')).toBe(answer.header('request-id')!)
+    }
+    expect(harness.upstream.requests.length).toBe(asked)
+
+    const [ready, level] = await health()
+    expect([ready, level]).toEqual([503, 3])
+    for (const path of ['/health/live', '/api/public/models', '/v1/models', '/']) {
+      expect([path, (await fetch(harness.url + path)).status]).toEqual([path, 200])
+    }
+    expect((await fetch(`${harness.url}/v1/key`, { headers: bearer(key) })).status).toBe(200)
+    expect((await fetch(`${harness.url}/api/web/me`)).status).toBe(401)
+
+    ends.resolve()
+    await stream.until(({ isWhole }) => isWhole, 'the stream is whole')
+    expect(stream.text).toEndWith(done)
+    stream.leave()
+    await harness.idle()
+    expect(harness.openHolds()).toBe(0)
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', status: 200 })
+  })
+
+  test.each([
+    ['/v1/messages', 529, 'overloaded_error'],
+    ['/v1/chat/completions', 503, 'server_error'],
+    ['/v1/responses', 503, 'server_error'],
+    ['/v1beta/models/openai%2Fgpt-4o-mini:generateContent', 503, 'overloaded'],
+    ['/api/v3/chat/completions', 503, 'InternalServerError'],
+    ['/v1/embeddings', 503, 'server_error'],
+    ['/v1/messages/count_tokens', 529, 'overloaded_error'],
+  ])('%s answers with %d', async (path, status, type) => {
+    await pressed(0.95, 3)
+    const answer = await rawRequest(harness.url, ask('POST', path, bearer(key), goodBody()))
+    expect([answer.status, jsonOf(answer.body).error.type]).toEqual([status, type])
+    expect(answer.header('retry-after')).toBeDefined()
+  })
+
+  test('it comes back by itself', async () => {
+    await pressed(0.95, 3)
+    memory = 0.1
+    for (let seen = -1; seen !== 0; [, seen] = await health()) await Bun.sleep(50)
+    expect((await call(harness, key)).status).toBe(200)
+    const told = harness.logs.filter(line => line.includes('"event":"overload"'))
+    const levels = told.map(line => (JSON.parse(line) as { overload: number }).overload)
+    expect(levels).toEqual([1, 2, 3, 2, 1, 0])
+  }, 15_000)
+})

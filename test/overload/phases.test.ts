@@ -1,0 +1,92 @@
+// A caller that leaves, in each phase of its call: nothing stays under way, no hold stays open, and nothing reaches an
+// upstream that it had not reached.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import net from 'node:net'
+import { join } from 'node:path'
+import { silence } from '../../src/fake-upstream/answers.ts'
+import { openCall, openRaw, startHasty } from '../forwarding/caller.ts'
+import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
+
+let harness: Harness
+let key: string
+
+/** Takes connections and says nothing on them: behind https a handshake that never ends. */
+const mute = net.createServer()
+const taken: net.Socket[] = []
+
+beforeAll(async () => {
+  mute.on('connection', socket => {
+    taken.push(socket)
+    socket.on('error', () => {})
+    socket.resume()
+  })
+  await new Promise<void>(resolve => mute.listen(0, '127.0.0.1', resolve))
+  const { port } = mute.address() as net.AddressInfo
+  harness = await startHasty({ env: { GROQ_API_KEY: 'sk-1', GROQ_BASE_URL: `https://127.0.0.1:${port}` } })
+  key = await harness.key({ qpm: 10_000 })
+})
+afterAll(async () => {
+  await harness.stop()
+  for (const socket of taken) socket.destroy()
+  mute.close()
+})
+
+async function nothingStays(): Promise<void> {
+  await harness.idle()
+  await until(() => harness.openHolds() === 0, 'no hold is open')
+  expect((await harness.balance(key)).held).toBe('0.00')
+}
+
+describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
+  test('in the middle of its body', async () => {
+    const bytes = ask('POST', CHAT, { ...bearer(key), 'content-length': '5000' }, goodBody({ stream }))
+    const asked = harness.upstream.requests.length
+    const caller = openRaw(harness.url, bytes)
+    await until(() => harness.gateway.underWay === 1, 'it is under way')
+    caller.leave()
+    await nothingStays()
+    expect(harness.upstream.requests.length).toBe(asked)
+  })
+
+  test('while it waits for its hold', async () => {
+    const asked = harness.upstream.requests.length
+    const db = new Database(join(harness.folder, 'weir.db'))
+    db.run('BEGIN IMMEDIATE')
+    const caller = openCall(harness, key, { stream })
+    await until(() => harness.gateway.underWay === 1, 'it is under way')
+    caller.leave()
+    await caller.closed
+    await Bun.sleep(100) // the hold is still asked for
+    db.run('ROLLBACK')
+    db.close()
+    await nothingStays()
+    expect(harness.upstream.requests.length).toBe(asked)
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', cost: 0, attempts: 0 })
+  })
+
+  test('while its upstream is being connected to', async () => {
+    const before = taken.length
+    const caller = openCall(harness, key, { model: 'groq/llama-3.3-70b-versatile', stream })
+    await until(() => taken.length === before + 1, 'the connection is open')
+    const closed = new Promise<void>(resolve => taken.at(-1)!.once('close', () => resolve()))
+    caller.leave()
+    await closed
+    await nothingStays()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', cost: 0 })
+  })
+
+  test('while it waits for the first word', async () => {
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream })
+    const request = await received
+    caller.leave()
+    await request.closed
+    await nothingStays()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
+  })
+})
