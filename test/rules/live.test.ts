@@ -133,6 +133,46 @@ describe('a channel', () => {
   })
 })
 
+describe('a limit', () => {
+  const remove = async (): Promise<void> => {
+    const { limits } = (await operate('limits-list', {})) as { limits: { id: number }[] }
+    for (const { id } of limits) await operate('limits-remove', { id })
+  }
+
+  test('holds for the next call, changes with the one after it, and is gone for the last', async () => {
+    const calls = async (count: number): Promise<readonly number[]> => {
+      const seen: number[] = []
+      for (let at = 0; at < count; at++) seen.push((await call(model)).status)
+      return seen
+    }
+    expect(await calls(3)).toEqual([200, 200, 200])
+    await operate('limits-set', { resource: 'requests', amount: '2/day', per: 'key', model: 'openai/*' })
+    expect(await calls(3)).toEqual([200, 200, 429])
+    expect((await call('demo/echo')).status).toBe(200)
+    expect((await call(model, await harness.key())).status).toBe(200)
+    await remove()
+    expect(await calls(3)).toEqual([200, 200, 200])
+  })
+
+  test('of tokens and of places holds as well, for one key or one account', async () => {
+    await operate('limits-set', { resource: 'tokens', amount: '1/minute', key })
+    // One that is larger than all of it finds its place where nothing has been taken yet.
+    expect([(await call(model)).status, (await call(model)).status]).toEqual([200, 429])
+    expect((await call(model, await harness.key())).status).toBe(200)
+    await remove()
+    const goOn = Promise.withResolvers<void>()
+    await operate('limits-set', { resource: 'concurrency', amount: '1', account: key })
+    harness.upstream.plan(pausedStream(['Hello, ', 'river'], goOn.promise))
+    const first = await chat(harness, key, { model, messages: hello, stream: true })
+    expect((await call(model)).status).toBe(429)
+    goOn.resolve()
+    await first.text()
+    await harness.idle()
+    expect((await call(model)).status).toBe(200)
+    await remove()
+  })
+})
+
 describe('what a key may use', () => {
   const set = (more: object) => operate('keys-set', { key, ...more })
 
@@ -175,7 +215,11 @@ describe('what a key may use', () => {
 test('all of it survives a restart', async () => {
   await operate('routes-set', { name: 'kept', members: [model] })
   await operate('channels-set', { channel: one, disable: true })
+  await operate('limits-set', { resource: 'requests', amount: '1/day', per: 'key', model: 'demo/*' })
+  await operate('keys-set', { key, deny: 'openai/*' })
   await harness.stop()
   harness = await startHarness({ folder, upstreamKeys: 'sk-2,sk-1' })
   expect(await keysOf(8, 'kept')).toEqual(new Set(['sk-2']))
+  expect([(await call('demo/echo')).status, (await call('demo/echo')).status]).toEqual([200, 429])
+  expect((await call('kept')).status).toBe(403)
 })
