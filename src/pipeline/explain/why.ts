@@ -55,6 +55,7 @@ export function whyText({ chosen, permit }: Exchange): string | null {
 }
 
 /** What is left of the tightest of its limits. */
-function limitsText({ quota }: NonNullable<Exchange['permit']>): string {
-  return `"limits":[["requests","minute",${quota.remaining},${quota.limit}]]`
+function limitsText({ quotas }: NonNullable<Exchange['permit']>): string {
+  const told = quotas.map(({ resource, span, remaining, limit }) => `["${resource}","${span}",${remaining},${limit}]`)
+  return `"limits":[${told.join()}]`
 }
