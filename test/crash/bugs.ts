@@ -33,8 +33,8 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/answering.ts',
-        find: "    await settle(exchange, { outcome: 'completed', status: 200 })\n",
-        replace: "    void settle(exchange, { outcome: 'completed', status: 200 }).catch(() => {})\n",
+        find: '    await settle(exchange, wholeEnding(exchange))\n',
+        replace: '    void settle(exchange, wholeEnding(exchange)).catch(() => {})\n',
       },
     ],
     by: 'kills',
