@@ -48,8 +48,7 @@ export function buildForward(parts: ForwardParts): Forward {
       note('answered')
       exchange.firstMs = timings.nowMs()
       turn.answered(exchange.firstMs - sinceMs, exchange.firstMs)
-      if (opened.kind === 'plain') end({ verdict: 'answered' })
-      else exchange.turn = { end }
+      exchange.turn = { end } // when the call is over, for then it is known what it used
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined

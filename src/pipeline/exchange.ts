@@ -193,6 +193,8 @@ export interface Exchange {
   retry?: RetryLease
   /** What it is a turn of, where it matters which channel has the others. */
   conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
+  /** What it is billed for, once that is known. */
+  usedTokens?: number
   /** How it ended, once it has. */
   ending?: Ending
   /** What we count of its input, for a call that is learned from. */

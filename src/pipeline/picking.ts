@@ -6,7 +6,6 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
-import { estimateTokens } from '../billing/price.ts'
 import type { WaitingLines } from '../limits/waiting-line.ts'
 import type { Affinity } from '../routing/affinity.ts'
 import type { Tried, Verdict } from '../routing/attempts.ts'
@@ -14,6 +13,7 @@ import { backoffMs } from '../routing/backoff.ts'
 import type { Choice, ExplainedSeat } from '../routing/choose.ts'
 import { choose, explainSeats } from '../routing/choose.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
+import { aboutCall } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
@@ -134,13 +134,12 @@ export class Picking {
 
   /** What the call is taken to use until that is known. */
   tokensOf({ call }: Exchange): number {
-    const { inputBytes = 0, outputTokensMax = TYPICAL_OUTPUT } = call ?? {}
-    return estimateTokens(inputBytes) + Math.min(outputTokensMax, TYPICAL_OUTPUT)
+    return call === undefined ? 0 : aboutCall(call).tokens
   }
 
   /** The call is over. */
-  over({ turn, retry, ending }: Exchange): void {
-    turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending.outcome) })
+  over({ turn, retry, ending, usedTokens }: Exchange): void {
+    turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending.outcome), tokens: usedTokens })
     retry?.end()
   }
 }
@@ -168,8 +167,6 @@ interface Trying {
 }
 
 const inLine: Choice = { kind: 'wait' }
-
-const TYPICAL_OUTPUT = 1_024
 
 /** What may be otherwise a moment later, and costs nothing twice. */
 const mayPass = ({ verdict, again }: Attempt): boolean =>

@@ -94,7 +94,8 @@ function buildWrite(deduct: Deduct, keeping: Keeping): Settle {
     if (permit === undefined) return // nobody to charge and nothing to record: the call was not admitted
     const costSinceMs = timings.nowMs()
     const price = cost(exchange, ending)
-    permit.lease.correct(inputTokens(price.usage) + outputTokens(price.usage), costSinceMs)
+    exchange.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
+    permit.lease.correct(exchange.usedTokens, costSinceMs)
     timings.add('cost', costSinceMs)
     const recordSinceMs = timings.nowMs()
     const row = record(exchange, { permit, ending, cost: price })
