@@ -6,12 +6,14 @@ import type { ErrorCode } from '../src/base/errors.ts'
 import { errorRows, speakRefusal, Refusal } from '../src/base/errors.ts'
 import { chargeText, outcomes, rules, whenText } from '../src/billing/who-pays.ts'
 import { errorDialects } from '../src/protocols/list.ts'
+import { writeFailures } from './write-failures.ts'
 import { writeMatrix } from './write-matrix.ts'
 
 const docs = join(import.meta.dir, '..', 'docs')
 export const errorsPath = join(docs, 'errors.md')
 export const whoPaysPath = join(docs, 'who-pays.md')
 export const matrixPath = join(docs, 'protocol-matrix.md')
+export const failuresPath = join(docs, 'failures.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
 function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
@@ -75,4 +77,5 @@ if (import.meta.main) {
   writeFileSync(errorsPath, writeErrors())
   writeFileSync(whoPaysPath, writeWhoPays())
   writeFileSync(matrixPath, writeMatrix())
+  writeFileSync(failuresPath, writeFailures())
 }

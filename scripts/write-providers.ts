@@ -17,6 +17,7 @@ import { dearer, filePrice, tariffOf, withFullWrites, withHourWrites } from './p
 import { sideModels } from './providers/side-models.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
+import { withTimes } from './providers/times.ts'
 import { dialectsOf, traitsOf } from './providers/traits.ts'
 
 interface Candidate {
@@ -57,7 +58,8 @@ export async function writtenProviders(): Promise<ReadonlyMap<string, string>> {
   return files
 }
 
-const complete = (model: FileModel, id: string): FileModel => withLimits(withTraits(withPrice(model, id), id), id)
+const complete = (model: FileModel, id: string): FileModel =>
+  withTimes(withLimits(withTraits(withPrice(model, id), id), id), id)
 
 /** A price by hand stands before the data's. In a file without a source of its own, only such a price is kept. */
 function withPrice({ price: found, ...model }: FileModel, provider: string): FileModel {

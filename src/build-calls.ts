@@ -1,20 +1,24 @@
 // Puts the stages of a call together: what each is made with, and nothing of what it does.
 
+import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import { describeFault } from './base/log.ts'
 import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
-import { openClient } from './http/outgoing.ts'
+import type { Client } from './http/outgoing.ts'
+import { DayNotes, rememberedDebts } from './limits/day-notes.ts'
 import type { Gate } from './limits/gate.ts'
-import { RateLimiter } from './limits/gcra.ts'
+import { Limits } from './limits/limits.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
-import { buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildExplanationLimit, buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildLookAtLimits, buildRefuseUnread } from './pipeline/20-limit-rate.ts'
 import { buildRoute } from './pipeline/30-route.ts'
 import { buildHold } from './pipeline/35-hold.ts'
 import { buildForward } from './pipeline/50-forward.ts'
@@ -25,6 +29,8 @@ import { buildCounting } from './pipeline/counts/counting.ts'
 import { buildBackground } from './pipeline/responses/background.ts'
 import { buildCompacting } from './pipeline/responses/compacting.ts'
 import { buildFollowing } from './pipeline/responses/following.ts'
+import type { Exchange } from './pipeline/exchange.ts'
+import { buildExplained } from './pipeline/explain/dry-run.ts'
 import { FileService } from './pipeline/files.ts'
 import { buildLookBack } from './pipeline/idempotency.ts'
 import { buildKeeping } from './pipeline/keeping.ts'
@@ -33,7 +39,6 @@ import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { Lanes } from './pipeline/lanes.ts'
 import { Picking } from './pipeline/picking.ts'
-import { buildPipeline } from './pipeline/pipeline.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
 import { buildSettling } from './pipeline/settling.ts'
@@ -51,6 +56,7 @@ export interface CallParts {
   readonly silence: Silence
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Pick<Client, 'send'>
   readonly store: Store
   readonly underWay: UnderWay
   readonly gate: Gate
@@ -62,23 +68,23 @@ export interface CallParts {
 }
 
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
+  const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
-  const upstreams = openClient()
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
   const compacting = buildCompacting(seal)
-  const following = buildFollowing({ responses: vault.responses, compacting })
+  const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
+  const { limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
-  const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
+  const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const { lanes, picking } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
+    refuseUnread,
     lanes,
     files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
@@ -96,26 +102,28 @@ export function buildCalls(parts: CallParts) {
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
-  const stallMs = world.attemptTimes.betweenChunksMs
+  const stallMs = world.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const runCall = buildPipeline({
-    ...{ stages, answering, background, underWay, gate, nowMs, dateMs },
-    leaving: {
-      left: exchange => leaving.left(exchange),
-      over(exchange) {
-        leaving.over(exchange)
-        picking.over(exchange)
-        learning.end(exchange)
-      },
-    },
+  const over = (exchange: Exchange): void => {
+    leaving.over(exchange)
+    picking.over(exchange)
+    learning.end(exchange)
+  }
+  const left = (exchange: Exchange): void => leaving.left(exchange)
+  const runCall = buildExplained({
+    pipeline: { stages, answering, background, underWay, gate, nowMs, dateMs, leaving: { left, over } },
+    ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
+    accounts: store.reader.accounts,
+    lookAtLimits,
+    countExplanation: buildExplanationLimit(nowMs),
   })
   const countCall = buildCounting({
     ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
-    ...{ factors: vault.factors, following, learning },
+    ...{ factors: vault.factors, following, learning, dateMs },
     onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
   })
   const responses = buildResponsesAsking({
@@ -123,24 +131,50 @@ export function buildCalls(parts: CallParts) {
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
   })
   const tasks = new TaskService({
-    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ tasks: vault.tasks, ledger, catalogue, log, nowMs, dateMs },
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, upstreams, authenticate, runCall, countCall, responses, tasks, files }
+  return { dayNotes, limitRate, settling, counter, authenticate, runCall, countCall, responses, tasks, files }
+}
+
+/** How much may be called. */
+function buildLimits({ store, world, log }: CallParts) {
+  const { nowMs, dateMs } = world.clock
+  const { writer, reader } = store
+  const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
+  store.rules.follow(rules => limits.setRules(rules.limits))
+  const onTrouble = (fault: unknown): void => log.warn('day limits are not noted', { fault: describeFault(fault) })
+  const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
+  const parts = { limits, nowMs }
+  return {
+    dayNotes,
+    limitRate: buildLimitRate(parts),
+    refuseUnread: buildRefuseUnread(parts),
+    lookAtLimits: buildLookAtLimits(parts),
+  }
 }
 
 /** Where calls may go, and where each goes. */
 function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
-  const { catalogue, prices, world, log, deadlines, attemptsMax } = parts
+  const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
     log.error('a provider refuses this credential: it is left alone', { channel })
-  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff })
+  const onQuotaSpent = (channel: string): void =>
+    log.error('a provider says that this credential has nothing left to spend: it is left alone', { channel })
+  const onWellAgain = (channel: string): void => log.info('a credential works again', { channel })
+  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
   })
+  store.rules.follow(rules => lanes.setRules(rules))
+  store.followPrices(row => {
+    prices.add(row)
+    lanes.forget()
+  })
+  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
   return { lanes, picking }
 }
 

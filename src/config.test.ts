@@ -33,6 +33,22 @@ test.each(Object.entries(settings))('%s=%j', (name, [value, wanted]) => {
   expect(readConfig({ [name]: value })).toMatchObject(wanted)
 })
 
+test('private hosts and the way out are read, and what cannot be meant is said', () => {
+  const env = { WEIR_PRIVATE_HOSTS: 'ollama, 10.0.0.0/8', WEIR_PROXY: 'http://u:p@gate:81' }
+  const { privateHosts, proxy } = readConfig(env)
+  expect([privateHosts.hasName('OLLAMA.'), privateHosts.hasAddress('10.1.2.3'), privateHosts.hasAddress('11.1.2.3')])
+    .toEqual([true, true, false])
+  expect(proxy!.reveal()).toBe('http://u:p@gate:81')
+  const refused: Record<string, readonly string[]> = {
+    WEIR_PRIVATE_HOSTS: ['169.254.169.254', 'metadata.google.internal', 'a b', '10.0.0.0/33', '127.1', 'http://x', '*'],
+    WEIR_PROXY: ['gate:81', 'https://gate', 'socks5://gate', 'http://gate/x', 'http://gate?x', 'http://169.254.1.1'],
+  }
+  for (const [name, values] of Object.entries(refused)) {
+    for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(name)
+  }
+  expect(() => readConfig({ WEIR_PROXY: 'https://u:hush@gate' })).toThrow(/^(?!.*hush)/)
+})
+
 test('metrics have a host of their own, and a port that is not set has none', () => {
   expect(readConfig({ METRICS_PORT: '1', METRICS_HOST: '::1' }).metrics).toEqual({ host: '::1', port: 1 })
   expect(readConfig({ METRICS_HOST: '::1' }).metrics).toBeUndefined()

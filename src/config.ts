@@ -3,7 +3,11 @@
 
 import { bounds } from './base/bounds.ts'
 import { isLogLevel, type LogLevel } from './base/log.ts'
+import { Secret } from './base/secret.ts'
 import { parseTrustedProxies, type TrustedProxies } from './http/address.ts'
+import { PrivateHosts } from './http/private-hosts.ts'
+import { Proxy } from './http/proxy.ts'
+import { BadAddress } from './http/written-address.ts'
 
 export interface Config {
   readonly host: string
@@ -13,6 +17,10 @@ export interface Config {
   /** Folders of provider files beside ours; a later one replaces a provider of the same id. */
   readonly providerFolders: readonly string[]
   readonly trustedProxies: TrustedProxies
+  /** Hosts that channels may reach although they are private. */
+  readonly privateHosts: PrivateHosts
+  /** By which channels without one of their own reach what is public; undefined: by none. */
+  readonly proxy: Secret | undefined
   /** What browsers of which origin may call LLM endpoints: `*`, one origin, or empty for none. */
   readonly corsOrigin: string
   readonly demo: boolean
@@ -71,6 +79,8 @@ export function readConfig(env: Environment): Config {
     logLevel,
     providerFolders: text('WEIR_PROVIDERS', '').split(':').filter(folder => folder !== ''),
     trustedProxies,
+    privateHosts: privateHosts(text('WEIR_PRIVATE_HOSTS', '')),
+    proxy: proxy(text('WEIR_PROXY', '')),
     corsOrigin: corsOrigin === 'none' ? '' : corsOrigin,
     demo: text('WEIR_DEMO', 'on') !== 'off',
     drainDelayMs: integer(env, 'WEIR_DRAIN_DELAY_SECONDS', { otherwise: 5, max: 3_600 }) * 1_000,
@@ -89,6 +99,23 @@ export function readConfig(env: Environment): Config {
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })
+}
+
+function privateHosts(text: string): PrivateHosts {
+  const hosts = PrivateHosts.read(text)
+  if (hosts instanceof PrivateHosts) return hosts
+  throw new ConfigError(`WEIR_PRIVATE_HOSTS must be hosts, addresses or ranges, with commas between: ${hosts}.`)
+}
+
+function proxy(text: string): Secret | undefined {
+  if (text === '') return undefined
+  const written = new Secret(text)
+  try {
+    Proxy.read(written)
+    return written
+  } catch (fault) {
+    throw fault instanceof BadAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
+  }
 }
 
 function metricsAddress(env: Environment): Config['metrics'] {

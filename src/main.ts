@@ -22,6 +22,8 @@ import { startFakeUpstream } from './fake-upstream/server.ts'
 import { buildFrontDoor } from './front-door.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
+import type { Client } from './http/outgoing.ts'
+import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
 import { listenText } from './http/text-server.ts'
 import { verifyToken } from './identity/token.ts'
@@ -65,15 +67,18 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(store, keepHouse(store, config, world))
     const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
-    const catalogue = readCatalogue(config, demo?.url)
+    const { privateHosts } = config
+    const upstreams = openClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
+    opened.push(upstreams)
+    const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
+    const catalogue = readCatalogue(config, demo?.url, signing)
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    store.followPrices(row => prices.add(row))
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
-    return openGateway({ config, world, store, catalogue, prices, opened })
+    return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
     await closeAll(opened)
     throw fault
@@ -111,10 +116,11 @@ interface GatewayParts {
   readonly store: Store
   readonly catalogue: Catalogue
   readonly prices: PriceBook
+  readonly upstreams: Client
   readonly opened: Closable[]
 }
 
-function openGateway({ config, world, store, catalogue, prices, opened }: GatewayParts): Gateway {
+function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
@@ -126,11 +132,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
   const metrics = openMetrics(config, { store, underWay, gate, world, log, opened })
   const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
   const attemptsMax = config.attempts
-  const common = { store, underWay, gate, deadlines, world, log, silence, attemptsMax }
-  const parts = { catalogue, prices, ledger: counted, ...common }
-  const { settling, counter, upstreams, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
+  const served = { catalogue, prices, upstreams, ledger: counted, store }
+  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax }
+  const { settling, counter, countCall, responses, tasks, files, dayNotes, ...calls } = buildCalls(parts)
+  opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, site: { name: config.siteName, version } })
+  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
@@ -142,13 +149,12 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     gate,
     drain,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
-    trustedProxies: config.trustedProxies,
-    corsOrigin: config.corsOrigin,
+    ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     bodyBounds: world.bodyBounds,
     deadlines,
     log,
     mintId: store.mintId,
-    nowMs: world.clock.nowMs,
+    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
   })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
@@ -161,7 +167,6 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     async close() {
       gate.close()
       counter.close()
-      upstreams.close()
       await closeAll(opened)
     },
   })
@@ -175,6 +180,8 @@ function openGateway({ config, world, store, catalogue, prices, opened }: Gatewa
     drain: (delayMs = 0) => drain.begin(delayMs),
   }
 }
+
+const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void

@@ -53,6 +53,8 @@ export interface Store {
   mintId(): number
   /** Calls with each price that an operator adds. */
   followPrices(listener: (row: PriceRow) => void): void
+  /** From now on it tells how a channel is. */
+  followHealth(teller: (channelId: string) => string): void
   /** What an operator's words are held against; until then, what the files and the environment say. */
   useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
@@ -97,7 +99,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  let onPriceAdded = (_row: PriceRow): void => {} // until there is a book, the next start reads it
+  const told: Told = { price: () => {}, health: () => 'not running' }
   const operator = buildOperator({
     writer,
     reader,
@@ -107,11 +109,11 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     mintId,
     dateMs: world.clock.dateMs,
     onKeyChanged: () => keys.forget(),
-    onPriceAdded: row => onPriceAdded(row),
+    onPriceAdded: row => told.price(row),
     books,
     audit: watch.audit,
     backUp: watch.backUp,
-    ...{ rules, catalogue },
+    ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
   })
   async function close(): Promise<void> {
     await watch.close()
@@ -125,8 +127,15 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
     ...{ rules, useCatalogue },
-    followPrices: listener => void (onPriceAdded = listener),
+    followPrices: listener => void (told.price = listener),
+    followHealth: teller => void (told.health = teller),
   }
+}
+
+/** Who hears of it and who tells, once there is somebody: until then the next start reads it. */
+interface Told {
+  price(row: PriceRow): void
+  health(channelId: string): string
 }
 
 interface RuleParts {

@@ -4,12 +4,14 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
-import type { Catalogue } from './upstreams/catalogue.ts'
+import type { Catalogue, CatalogueParts } from './upstreams/catalogue.ts'
 import { buildCatalogue } from './upstreams/catalogue.ts'
 
 const SHIPPED_PROVIDERS = join(import.meta.dir, '..', 'providers')
 
-export function readCatalogue(config: Config, builtInUrl: string | undefined): Catalogue {
+type Signing = NonNullable<CatalogueParts['signing']>
+
+export function readCatalogue(config: Config, builtInUrl: string | undefined, signing?: Signing): Catalogue {
   const files = [SHIPPED_PROVIDERS, ...config.providerFolders].flatMap(folder => {
     try {
       const names = readdirSync(folder).filter(name => name.endsWith('.json')).sort()
@@ -18,5 +20,6 @@ export function readCatalogue(config: Config, builtInUrl: string | undefined): C
       throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
     }
   })
-  return buildCatalogue({ files, env: config.env, builtInUrl })
+  const { env, privateHosts, proxy } = config
+  return buildCatalogue({ files, env, builtInUrl, privateHosts, proxy, ...(signing !== undefined && { signing }) })
 }

@@ -8,13 +8,16 @@ import { systemClock } from './base/clock.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
+import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
-import { defaultAttemptTimes } from './pipeline/attempt.ts'
 
 export interface World {
   readonly clock: Clock
-  readonly attemptTimes: AttemptTimes
+  /** In place of what is known of each upstream. */
+  readonly attemptTimes?: AttemptTimes
+  /** How upstreams are found and trusted; what the settings say stands. */
+  readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How what callers name by an address is fetched. */
   readonly media?: GuardedFetchOptions
   /** Else as the settings say. */
@@ -39,7 +42,6 @@ export interface World {
 
 export const realWorld: World = {
   clock: systemClock,
-  attemptTimes: defaultAttemptTimes,
   tasksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
   answeredSeconds: 30,

@@ -3,6 +3,7 @@
 
 import type { Traits } from '../../src/base/traits.ts'
 import type { FilePrice } from './prices.ts'
+import type { FileTimes } from './times.ts'
 
 export interface FileModel {
   readonly id: string
@@ -12,6 +13,7 @@ export interface FileModel {
   readonly price?: FilePrice
   readonly speaks?: readonly string[]
   readonly traits?: Traits
+  readonly times?: FileTimes
 }
 
 export interface Source {

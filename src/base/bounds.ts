@@ -6,6 +6,8 @@ export const bounds = {
   /** Request body, after decoding. */
   bodyBytesMax: 32 * 1024 * 1024,
   bodyMsMax: 60_000,
+  /** A body that is announced to be larger is not read for a caller that would be refused anyway. */
+  smallBodyBytesMax: 64 * 1024,
   /** Request head; Bun is started with room for more, so that the refusal is ours and in the caller's dialect. */
   headBytesMax: 32 * 1024,
   jsonDepthMax: 256,
@@ -25,6 +27,22 @@ export const bounds = {
   /** To be connected to an upstream, its name looked up, and for its handshake after that. */
   connectMsMax: 5_000,
   tlsMsMax: 5_000,
+  /** Of one host; the time to connect is shared among them. */
+  addressesTriedMax: 4,
+  /** To one origin: connections that were given up, which the system goes on trying for two minutes. */
+  givenUpConnectsMax: 256,
+  /** What a proxy says of a tunnel. */
+  proxyAnswerBytesMax: 16 * 1024,
+  /** How long it is taken for granted where a name leads, and how long where nobody can be asked. */
+  namesFreshMsMax: 30_000,
+  namesKnownMsMax: 600_000,
+  namesKnownMax: 1_000,
+  nameLookupMsMax: 10_000,
+  /** For news of a name that is known, and before the next try when there were none. */
+  nameRefreshMsMax: 1_000,
+  nameRetryMsMin: 5_000,
+  /** Addresses of calls that are kept taken apart. */
+  targetsKeptMax: 1_000,
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
@@ -38,6 +56,8 @@ export const bounds = {
   /** Before the same channel is tried again; whoever should wait longer is told so. */
   retryPauseMsMax: 5_000,
   callMsMax: 600_000,
+  /** The most that a model which is known to take longer may be given instead. */
+  longCallMsMax: 3_600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
   waitingMsMax: 5_000,
@@ -48,6 +68,14 @@ export const bounds = {
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
   qpmMax: 100_000,
+  /** How long a call may have a place under a limit: no call lasts longer, and what is lost comes back. */
+  leaseMsMax: 3_660_000,
+  /** Keys, accounts and models with limits of their own that are remembered at once. */
+  limitOwnersMax: 1_000_000,
+  /** Of models with a limit of their own, those that one key may bring up before the first are forgotten. */
+  limitedModelsOfKeyMax: 1_024,
+  /** What is written down of day limits, each a name and a date. */
+  limitDebtsMax: 100_000,
   /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
   limitRulesMax: 10_000,
   modelRoutesMax: 1_000,
@@ -65,6 +93,11 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
+  /** Calls that are only explained, of one key. */
+  explainedPerMinuteMax: 60,
+  explainedChannelsMax: 200,
+  /** Of the request that would be sent. */
+  explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
@@ -136,18 +169,26 @@ export const bounds = {
   mediaBytesMax: 20 * 1024 * 1024,
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
-  mediaRedirectsMax: 3,
   mediaFetchesMax: 64,
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
+  /** Names of models on the way from one to a real model. */
+  routeDepthMax: 8,
   /** However long an upstream asks to be left alone. */
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
-  turnMsMax: 660_000,
+  turnMsMax: 3_660_000,
+  /** Conversations of which it is remembered which channel has them, and for how long at most. */
+  conversationsKeptMax: 100_000,
+  conversationKeptMsMax: 3_600_000,
+  /** Names of models whose calls are counted to bound what is tried again. */
+  retryGroupsMax: 10_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
-assert(bounds.callMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
+assert(bounds.leaseMsMax > bounds.longCallMsMax + bounds.settleMsMax, 'a call ends before its lease')
+assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
+assert(bounds.longCallMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

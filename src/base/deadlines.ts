@@ -9,7 +9,6 @@ const TICK_MS = 50
 export class Deadlines {
   readonly #nowMs: () => number
   readonly #pending = new Ring<Deadline>()
-  readonly #look = (): void => this.#lookAtAll()
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(nowMs: () => number) {
@@ -28,7 +27,7 @@ export class Deadlines {
   after(ms: number, onLate: () => void): Deadline {
     const deadline = new Deadline(this, this.#nowMs() + ms, onLate)
     deadline.place = this.#pending.add(deadline)
-    this.#timer ??= setInterval(this.#look, TICK_MS)
+    this.#timer ??= setInterval(() => this.look(), TICK_MS)
     return deadline
   }
 
@@ -45,10 +44,11 @@ export class Deadlines {
     return promise.finally(() => deadline.lift())
   }
 
-  #lookAtAll(): void {
+  /** Also called by a clock of its own. */
+  look(): void {
     const nowMs = this.#nowMs()
     for (const deadline of this.#pending) {
-      if (deadline.dueMs > nowMs) continue
+      if (deadline.place === undefined || deadline.dueMs > nowMs) continue // one may lift the next
       this.remove(deadline)
       deadline.onLate()
     }

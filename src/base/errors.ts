@@ -4,6 +4,8 @@
 // `retry` says whether the same request may succeed later: official SDKs are told by `x-should-retry`.
 // The detail given to a Refusal goes to the log only.
 
+import { bounds } from './bounds.ts'
+
 export type ErrorKind =
   | 'invalid_request'
   | 'authentication'
@@ -40,6 +42,7 @@ const rows = {
   field_invalid: [400, 'invalid_request', false, 'A field of the request body has a wrong type or value.'],
   model_malformed: [400, 'invalid_request', false, 'The model must be named as <provider>/<model>.'],
   idempotency_key_invalid: [400, 'invalid_request', false, 'Idempotency-Key must be 1 to 255 visible characters.'],
+  explain_invalid: [400, 'invalid_request', false, 'X-Weir-Explain may be "dry", with a call.'],
   translation_loses: [400, 'invalid_request', false, 'This upstream cannot be told all of the request.'],
   call_unserved: [400, 'invalid_request', false, 'This model does not answer calls of this kind.'],
   media_refused: [400, 'invalid_request', false, 'Media that this request names may not be fetched.'],
@@ -67,7 +70,12 @@ const rows = {
   idempotency_mismatch: [422, 'invalid_request', false, 'This Idempotency-Key was used for another request.'],
   upgrade_refused: [426, 'invalid_request', false, 'This path does not speak WebSocket.'],
   tasks_too_many: [429, 'rate_limit', true, 'This account has too many tasks under way.'],
+  explained_too_often: [429, 'rate_limit', true, 'Too many calls were explained this minute.'],
   qpm_exceeded: [429, 'rate_limit', true, 'Too many calls this minute.'],
+  rpd_exceeded: [429, 'rate_limit', true, 'Too many calls in a day.'],
+  tpm_exceeded: [429, 'rate_limit', true, 'Too many tokens this minute.'],
+  tpd_exceeded: [429, 'rate_limit', true, 'Too many tokens in a day.'],
+  concurrency_exceeded: [429, 'rate_limit', true, 'Too many calls at the same time.'],
   head_too_large: [431, 'too_large', false, 'The request head is too large.'],
   gateway_fault: [500, 'internal', true, 'The gateway made a mistake.'],
   settle_failed: [500, 'internal', false, 'The gateway could not write this call to its ledger.'],
@@ -100,14 +108,25 @@ export interface UpstreamWords {
   readonly param?: string
 }
 
+/** What is left of a limit, as a caller is told. */
+export interface ToldQuota {
+  readonly resource: 'requests' | 'tokens' | 'concurrency'
+  readonly limit: number
+  readonly remaining: number
+  /** Until all of it is there again. */
+  readonly resetMs: number
+}
+
 export interface RefusalExtras {
   readonly retryAfterMs?: number
   /** The field at fault; dialects that have a place for it show it. */
   readonly param?: string
   /** Added to the row's text. Never holds anything of another caller, of a channel, or a secret. */
   readonly hint?: string
-  /** Further headers of the answer, such as Allow or how much of a limit is left. */
+  /** Further headers of the answer, such as Allow. */
   readonly headers?: Readonly<Record<string, string>>
+  /** What is left of the limits that it met. */
+  readonly quotas?: readonly ToldQuota[]
   readonly upstream?: UpstreamWords
 }
 
@@ -136,6 +155,9 @@ export interface SpokenError {
   readonly retryAfterMs?: number
 }
 
+/** Programs sleep as long as they are told. */
+export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
+
 export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
   const row = errorRows[refusal.code]
   const { hint, param, upstream, retryAfterMs } = refusal.extras
@@ -148,6 +170,6 @@ export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
     requestId,
     ...(param !== undefined && { param }),
     ...(upstream !== undefined && { upstream }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
   }
 }

@@ -36,6 +36,9 @@ export interface Ledger {
 /** A coarse bound may take up to this share of what is there before its tokens are counted. */
 const COARSE_SHARE = 10n
 
+/** What must be there for so coarse a bound. */
+export const wantsOf = (coarse: Nanos = noMoney): bigint => coarse * COARSE_SHARE
+
 export interface LedgerParts {
   readonly writer: Pick<Writer, 'run'>
   /** A provider went beyond the bound, and the caller could not pay for it. */
@@ -44,8 +47,8 @@ export interface LedgerParts {
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ amount, coarse = noMoney, kind = 'call', ...rest }) {
-      const wants = `${coarse * COARSE_SHARE}` as const
+    async hold({ amount, coarse, kind = 'call', ...rest }) {
+      const wants = `${wantsOf(coarse)}` as const
       const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants })
       if (result.done === 'account_unknown') throw new Error(`call ${rest.callId}: no account ${rest.accountId}`)
       return result

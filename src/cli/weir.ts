@@ -3,6 +3,7 @@
 
 import { readConfig } from '../config.ts'
 import { UsageProblem } from './asking.ts'
+import { fakeUpstream, usage as fakeUpstreamUsage } from './fake-upstream.ts'
 import { harmlessLines } from './printing.ts'
 import type { Row } from './row.ts'
 import { alone, asking, say } from './row.ts'
@@ -64,6 +65,11 @@ const rows: Readonly<Record<string, Row>> = {
     command: 'setup',
     print: ({ setupToken }) => [setupToken as string],
   }),
+  'fake-upstream': {
+    usage: fakeUpstreamUsage,
+    about: 'a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',
+    run: args => fakeUpstream(args, say),
+  },
 }
 
 function help(): void {

@@ -20,7 +20,7 @@ const stepsAtOnceMax = 64
 /** What a connection asks of the server it belongs to. */
 export interface ConnectionHost {
   readonly bodyBytesMax: number
-  takePlanned(at: Start): Script | undefined
+  takePlanned(at: Start, request: ReceivedRequest | undefined): Script | undefined
   scriptFor(request: ReceivedRequest): Script
   nextOrdinal(): number
   noteRequest(request: ReceivedRequest): void
@@ -125,13 +125,13 @@ export class Connection {
   }
 
   async #serveAll(): Promise<void> {
-    const atAccept = this.#host.takePlanned('accept')
+    const atAccept = this.#host.takePlanned('accept', undefined)
     if (atAccept) return void (await this.#run(atAccept, this.#request(undefined)))
     for (;;) {
       const head = await readRequestHead(this.#input)
       if (!head) return
-      const atHead = this.#host.takePlanned('head')
       const request = this.#request(head)
+      const atHead = this.#host.takePlanned('head', request)
       if (!atHead) {
         if (head.expectsContinue) this.#socket.write(headBytes(100, []))
         const body = await readRequestBody(head, this.#input, this.#host.bodyBytesMax)
@@ -139,7 +139,7 @@ export class Connection {
         request.body = body
       }
       this.#host.noteRequest(request)
-      const script = atHead ?? this.#host.takePlanned('request') ?? this.#host.scriptFor(request)
+      const script = atHead ?? this.#host.takePlanned('request', request) ?? this.#host.scriptFor(request)
       if ((await this.#run(script, request)) === 'left') return
       // Where a body was not read, nobody knows where the next request begins.
       if (!head.keepAlive || atHead) return void this.#socket.end()

@@ -20,6 +20,9 @@ import type { Script, Start } from './script.ts'
 export type { ReceivedRequest } from './request.ts'
 export type { Script } from './script.ts'
 
+/** What to do at this moment of a connection; undefined lets it go on. There is a request from its head on. */
+export type Decide = (at: Start, request: ReceivedRequest | undefined) => Script | undefined
+
 export interface FakeUpstream {
   /** http://127.0.0.1:<port> */
   readonly url: string
@@ -30,6 +33,8 @@ export interface FakeUpstream {
   plan(...scripts: readonly Script[]): void
   /** Answers every request of this model with the script until told otherwise. */
   planModel(model: string, script: Script | undefined): void
+  /** Asked at every moment at which nothing was planned, before models and defaults are looked at. */
+  decideBy(decide: Decide | undefined): void
   /** The next request from now on, once it was received whole (or its head, if that is where its script begins). */
   nextRequest(): Promise<ReceivedRequest>
   /** Closes everything at once. */
@@ -64,6 +69,7 @@ class RunningUpstream implements FakeUpstream {
   readonly #byModel = new Map<string, Script>()
   readonly #defaults = new DefaultAnswers()
   #planned: Script[] = []
+  #decide: Decide | undefined
   #waiters: Waiter[] = []
   #requestCount: number
   #connectionCount = 0
@@ -104,6 +110,10 @@ class RunningUpstream implements FakeUpstream {
     else this.#byModel.delete(model)
   }
 
+  decideBy(decide: Decide | undefined): void {
+    this.#decide = decide
+  }
+
   nextRequest(): Promise<ReceivedRequest> {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedRequest>()
     this.#waiters.push({ resolve, reject })
@@ -120,9 +130,9 @@ class RunningUpstream implements FakeUpstream {
   }
 
   /** A script for an earlier moment is taken late rather than overtaken by the one planned after it. */
-  takePlanned(at: Start): Script | undefined {
+  takePlanned(at: Start, request: ReceivedRequest | undefined): Script | undefined {
     const next = this.#planned[0]
-    return next && startOrder[next.starts] <= startOrder[at] ? this.#planned.shift() : undefined
+    return next && startOrder[next.starts] <= startOrder[at] ? this.#planned.shift() : this.#decide?.(at, request)
   }
 
   scriptFor(request: ReceivedRequest): Script {

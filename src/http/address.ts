@@ -8,16 +8,23 @@ export type TrustedProxies = BlockList
 /** Reads `10.0.0.0/8, ::1`; undefined for what is no address or range. */
 export function parseTrustedProxies(text: string): TrustedProxies | undefined {
   const list = new BlockList()
-  for (const entry of text.split(',').map(part => part.trim()).filter(part => part !== '')) {
-    if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return undefined // Number() reads an empty text as 0: everybody
-    const [address = '', bits] = entry.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    const width = family === 'ipv6' ? 128 : 32
-    const prefix = bits === undefined ? width : Number(bits)
-    if (isIP(address) === 0 || !Number.isInteger(prefix) || prefix < 0 || prefix > width) return undefined
-    list.addSubnet(address, prefix, family)
-  }
-  return list
+  return listedIn(text).every(entry => addRange(list, entry)) ? list : undefined
+}
+
+/** What stands between commas. */
+export const listedIn = (text: string): readonly string[] =>
+  text.split(',').map(part => part.trim()).filter(part => part !== '')
+
+/** False for what is no address or range. */
+export function addRange(list: BlockList, entry: string): boolean {
+  if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return false // Number() reads an empty text as 0: everybody
+  const [address = '', bits] = entry.split('/')
+  const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
+  const width = family === 'ipv6' ? 128 : 32
+  const prefix = bits === undefined ? width : Number(bits)
+  if (isIP(address) === 0 || !Number.isInteger(prefix) || prefix < 0 || prefix > width) return false
+  list.addSubnet(address, prefix, family)
+  return true
 }
 
 const isTrusted = (proxies: TrustedProxies, address: string): boolean =>

@@ -4,6 +4,7 @@
 import { bounds } from '../base/bounds.ts'
 import type { Connection, ConnectionUser } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
+import type { DialTimes } from './dial.ts'
 import type { Incoming, Piece } from './outgoing.ts'
 import { ResponseParser } from './response-parser.ts'
 
@@ -14,8 +15,15 @@ const END: Piece = {}
 /** Crumbs weigh more than their bytes. */
 const PIECES_MAX = 256
 
+/** On what a request is said, and how long it may take until it can be. */
+export interface Line {
+  readonly pool: ConnectionPool
+  readonly times: DialTimes
+}
+
 export class Answer implements Incoming, ConnectionUser {
   readonly #pool: ConnectionPool
+  readonly #times: DialTimes
   readonly sends: () => void
   readonly #parser = new ResponseParser()
   /** Until the answer is whole or has failed. */
@@ -31,14 +39,15 @@ export class Answer implements Incoming, ConnectionUser {
   #reject: ((fault: Error) => void) | undefined
 
   /** `sends` is called when the first bytes of the request are about to leave. */
-  constructor(pool: ConnectionPool, sends: () => void = () => {}) {
+  constructor({ pool, times }: Line, sends: () => void = () => {}) {
     this.#pool = pool
+    this.#times = times
     this.sends = sends
   }
 
   /** Says it on a connection of the pool, and waits for the head of the answer. */
   ask(words: string, body: Uint8Array): Promise<Incoming> {
-    this.#connection = this.#pool.take(this)
+    this.#connection = this.#pool.take(this, this.#times)
     this.#connection.send(words, body)
     return this.#wait('head')
   }

@@ -2,8 +2,10 @@
 // beyond doubt; whatever happens to one while it waits ends it.
 
 import { bounds } from '../base/bounds.ts'
-import type { Connection, ConnectionUser, Place } from './connection.ts'
-import { connect } from './connection.ts'
+import type { ConnectionUser } from './connection.ts'
+import { Connection } from './connection.ts'
+import type { DialTimes, Place } from './dial.ts'
+import { dial } from './dial.ts'
 
 export class ConnectionPool implements ConnectionUser {
   readonly place: Place
@@ -17,10 +19,10 @@ export class ConnectionPool implements ConnectionUser {
   }
 
   /** The one that waited least, which the other end is least likely to be closing; a new one when none waits. */
-  take(user: ConnectionUser): Connection {
+  take(user: ConnectionUser, times: DialTimes): Connection {
     const connection = this.#idle.pop()
     connection?.wake(user)
-    return connection ?? connect(this.place, user)
+    return connection ?? new Connection(user, made => dial(this.place, times, made))
   }
 
   keep(connection: Connection): void {

@@ -1,16 +1,7 @@
-// One socket to an upstream: where it goes, whether the other end is who it should be, and what is written to it.
+// One connection to an upstream: what is written to it, and what comes of it. How it is made is the dial's business.
 // Knows nothing of HTTP.
 
-/** Where to connect. What is said there, and to which name, is decided elsewhere. */
-export interface Place {
-  readonly host: string
-  readonly port: number
-  readonly tls: boolean
-  /** Connect here and ask nobody where the host is; the certificate must still be the host's. */
-  readonly address?: string | undefined
-  /** Trusted instead of the authorities that everybody trusts. */
-  readonly ca?: string | undefined
-}
+import type { Socket, SocketOwner } from './socket.ts'
 
 export interface ConnectionUser {
   /** Its first bytes are about to leave. */
@@ -20,41 +11,27 @@ export interface ConnectionUser {
   closed(connection: Connection, fault: string): void
 }
 
-type Socket = Bun.Socket<Connection>
-
 /** What is written together, because a second write costs as much as a whole parse. Reused: a write copies it. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** What is said must fit into one write with room to spare. */
 export const saidCharsMax = scratch.length / 4
 
-export function connect(place: Place, user: ConnectionUser): Connection {
-  const { host, port, tls, address, ca } = place
-  const connection = new Connection(place, user)
-  // Said outright, because an environment variable can turn the default around.
-  const security = { serverName: host, rejectUnauthorized: true, ca }
-  const options = { hostname: address ?? host, port, ...(tls && { tls: security }) }
-  // That it failed is told to connectError, too; here only what fails before there is a socket.
-  Bun.connect<Connection>({ ...options, data: connection, socket: handlers }).catch((fault: unknown) => {
-    connection.failed(describeConnectFault(fault))
-  })
-  return connection
-}
-
-export class Connection {
-  readonly place: Place
+export class Connection implements SocketOwner {
   /** Nobody, once it is destroyed. */
   #user: ConnectionUser | undefined
+  /** None before it is open: a certificate was accepted by then, where there is one. */
   #socket: Socket | undefined
-  #isOpen = false
   #isEnded = false
   #isPaused = false
   /** What the other end has not taken yet. */
   readonly #unsent: Uint8Array[] = []
+  readonly #giveUp: () => void
 
-  constructor(place: Place, user: ConnectionUser) {
-    this.place = place
+  /** `dial` makes it, and is told how to give it up. */
+  constructor(user: ConnectionUser, dial: (connection: Connection) => () => void) {
     this.#user = user
+    this.#giveUp = dial(this)
   }
 
   get isFlushed(): boolean {
@@ -63,7 +40,7 @@ export class Connection {
 
   /** Latin1 characters and bytes; at once, or as soon as the connection is open and has room. */
   send(words: string, bytes: Uint8Array): void {
-    if (!this.#isOpen) {
+    if (this.#socket === undefined) {
       this.#unsent.push(Buffer.from(words, 'latin1'), bytes)
       return
     }
@@ -74,7 +51,7 @@ export class Connection {
       scratch.set(bytes, length)
       length += bytes.length
     }
-    const taken = Math.max(this.#socket!.write(scratch, 0, length), 0)
+    const taken = Math.max(this.#socket.write(scratch, 0, length), 0)
     if (taken < length) this.#unsent.push(Buffer.from(scratch.subarray(taken, length)))
     if (!together) this.#unsent.push(bytes)
     if (taken === length) this.flush()
@@ -107,31 +84,23 @@ export class Connection {
     this.#socket!.ref()
   }
 
-  /** At once; its user hears nothing more. One that is not open yet is closed as soon as it is. */
+  /** At once; its user hears nothing more. */
   destroy(): void {
     this.#user = undefined
     this.#unsent.length = 0
-    this.#socket?.terminate()
+    if (this.#socket === undefined) this.#giveUp()
+    else this.#socket.terminate()
   }
 
-  // From here on: what the socket reports.
+  // From here on: what the dial and the socket report.
 
   opened(socket: Socket): void {
     this.#socket = socket
-    if (this.#user === undefined) socket.terminate()
-    else if (!this.place.tls) this.#open()
-  }
-
-  shookHands(authorized: boolean, fault: Error | null): void {
-    if (authorized && fault === null) this.#open()
-    else this.failed(`the certificate was refused: ${fault?.message ?? 'no handshake'}`)
-  }
-
-  #open(): void {
-    this.#isOpen = true
     if (this.#unsent.length > 0) this.#user?.sends?.()
     this.flush()
   }
+
+  shookHands(): void {} // once, before it was open
 
   flush(): void {
     while (this.#unsent.length > 0) {
@@ -154,7 +123,7 @@ export class Connection {
   }
 
   closed(fault: string): void {
-    const inOrder = fault === '' && this.#isEnded && this.#isOpen
+    const inOrder = fault === '' && this.#isEnded
     this.#leave(inOrder ? '' : fault || 'the connection was cut')
   }
 
@@ -169,21 +138,4 @@ export class Connection {
     this.#unsent.length = 0
     user?.closed(this, fault)
   }
-}
-
-const handlers: Bun.SocketHandler<Connection> = {
-  open: socket => socket.data.opened(socket),
-  handshake: (socket, _success, fault) => socket.data.shookHands(socket.authorized, fault),
-  data: (socket, bytes) => socket.data.received(bytes),
-  drain: socket => socket.data.flush(),
-  end: socket => socket.data.ended(),
-  timeout: socket => socket.data.failed('idle for too long'),
-  error: (socket, fault) => socket.data.failed(fault.message),
-  close: (socket, fault) => socket.data.closed(fault?.message ?? ''),
-  connectError: (socket, fault) => socket.data.failed(describeConnectFault(fault)),
-}
-
-function describeConnectFault(fault: unknown): string {
-  const { code, message } = fault as { code?: string; message?: string }
-  return `cannot connect: ${code ?? message ?? 'for no known reason'}`
 }

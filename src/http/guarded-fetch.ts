@@ -1,18 +1,18 @@
 // Fetches media that a caller named by its address, and nothing that only we can reach.
 //
-// The name is resolved once, all that it resolves to must be public, and that is where the connection goes: a name
-// that means something else a moment later is not asked again. A redirect is a new address and is judged as such.
-// Nothing of the caller, and no secret, is in the request.
+// The connection goes to an address that the door has let pass, and a server that sends us elsewhere is not followed:
+// the caller is told to name the place itself. Nothing of the caller, and no secret, is in the request.
 
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
 import { Answer } from './answer.ts'
 import { ConnectionPool } from './connection-pool.ts'
+import type { DoorOptions } from './door.ts'
+import { ClosedDoor, Door } from './door.ts'
+import type { Addresses } from './names.ts'
 import type { Incoming } from './outgoing.ts'
-import { isPublicAddress } from './public-address.ts'
+import { hostOf, portOf } from './written-address.ts'
 
 export interface Media {
   /** As its server says, without parameters, in lower case. */
@@ -23,17 +23,14 @@ export interface Media {
 /** Rejects with a refusal, or with the reason of the stop. */
 export type FetchMedia = (url: string, stop: Stop<Error>) => Promise<Media>
 
-export interface GuardedFetchOptions {
-  /** All addresses of a name. */
-  readonly resolve?: (name: string) => Promise<readonly string[]>
-  /** Whether an address may be reached although it is not public. */
-  readonly allow?: (address: string) => boolean
+export interface GuardedFetchOptions extends DoorOptions {
   /** Trusted instead of the authorities that everybody trusts. */
   readonly ca?: string
   readonly msMax?: number
 }
 
 export function openGuardedFetch(options: GuardedFetchOptions = {}): { readonly fetchMedia: FetchMedia } {
+  const fetching: Fetching = { door: new Door(options), ca: options.ca, givenUp: { count: 0 } }
   let underWay = 0
   return {
     async fetchMedia(url, stop) {
@@ -46,7 +43,7 @@ export function openGuardedFetch(options: GuardedFetchOptions = {}): { readonly 
       const timer = setTimeout(() => own.stop(unreachable('it takes too long')), options.msMax ?? bounds.mediaMsMax)
       stop.onStop(pass)
       try {
-        return await own.during(follow(url, options, own))
+        return await own.during(fetchAt(readUrl(url), fetching, own))
       } catch (fault) {
         if (fault instanceof Refusal || fault === stop.reason) throw fault
         throw new Refusal('media_unreachable', (fault as Error).message)
@@ -62,27 +59,35 @@ export function openGuardedFetch(options: GuardedFetchOptions = {}): { readonly 
 const refused = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
 const unreachable = (why: string): Refusal => new Refusal('media_unreachable', why, { hint: `The reason: ${why}.` })
 
-const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308]
+/** What all fetches share. */
+interface Fetching {
+  readonly door: Door
+  readonly ca: string | undefined
+  readonly givenUp: { count: number }
+}
 
-async function follow(first: string, options: GuardedFetchOptions, stop: Stop<Error>): Promise<Media> {
-  let url = readUrl(first)
-  for (let hops = 0; hops <= bounds.mediaRedirectsMax; hops++) {
-    stop.throwIfStopped()
-    const addresses = await checkedAddresses(url, options)
-    stop.throwIfStopped()
-    const incoming = await askOneOf(addresses, { url, ca: options.ca, stop })
-    if (!REDIRECTS.includes(incoming.status)) return readMedia(incoming)
-    const location = incoming.header('location')
-    incoming.discard()
-    if (location === null) throw unreachable('its server redirects to nowhere')
-    url = readUrl(location, url)
-  }
-  throw refused('its server redirects too often')
+const times = { connectMs: bounds.connectMsMax, tlsMs: bounds.tlsMsMax }
+const nothing = new Uint8Array()
+
+async function fetchAt(url: URL, { door, ca, givenUp }: Fetching, stop: Stop<Error>): Promise<Media> {
+  stop.throwIfStopped()
+  const host = hostOf(url)
+  const addresses = await addressesOf(host, door)
+  stop.throwIfStopped()
+  const words = [
+    ...[`GET ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, 'User-Agent: weir'],
+    ...['Accept: image/*, audio/*, video/*, application/pdf, text/*', 'Accept-Encoding: identity'],
+    ...['Connection: close', '', ''],
+  ].join('\r\n')
+  const place = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
+  const answer = new Answer({ pool: new ConnectionPool(place, 0), times })
+  stop.onStop(() => answer.discard())
+  return await readMedia(await answer.ask(words, nothing))
 }
 
 /** The parser has made one of all ways to write an IPv4 address. */
-function readUrl(text: string, base?: URL): URL {
-  const url = text.length > bounds.mediaUrlCharsMax ? null : URL.parse(text, base?.href)
+function readUrl(text: string): URL {
+  const url = text.length > bounds.mediaUrlCharsMax ? null : URL.parse(text)
   if (url === null || url.href.length > bounds.mediaUrlCharsMax) throw refused('it is not a usable URL')
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused('it is neither https nor http')
   if (url.username !== '' || url.password !== '') throw refused('its URL holds credentials')
@@ -91,61 +96,21 @@ function readUrl(text: string, base?: URL): URL {
   return url
 }
 
-const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80))
-const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '$1')
-
-/** One that is not public is enough to refuse: who gives such an answer means no good. */
-async function checkedAddresses(url: URL, options: GuardedFetchOptions): Promise<readonly string[]> {
-  const { resolve = lookUp, allow } = options
-  const host = hostOf(url)
-  const addresses = isIP(host) === 0 ? await resolve(host) : [host]
-  if (addresses.length === 0) throw unreachable('its host has no address')
-  if (!addresses.every(address => allow?.(address) || isPublicAddress(address))) {
-    throw refused('its host is not a public one')
+async function addressesOf(host: string, door: Door): Promise<Addresses> {
+  try {
+    return await door.addressesOf(host, false)
+  } catch (fault) {
+    throw fault instanceof ClosedDoor ? refused(fault.message) : fault
   }
-  // Not every machine has IPv6.
-  return addresses.toSorted((one, other) => isIP(one) - isIP(other))
 }
 
-const lookUp = async (name: string): Promise<readonly string[]> =>
-  (await lookup(name, { all: true })).map(({ address }) => address)
-
-interface Asking {
-  readonly url: URL
-  readonly ca: string | undefined
-  readonly stop: Stop<Error>
-}
-
-const ADDRESSES_MAX = 3
-const nothing = new Uint8Array()
-
-/** The next one only while none has answered. */
-async function askOneOf(addresses: readonly string[], { url, ca, stop }: Asking): Promise<Incoming> {
-  const words = [
-    ...[`GET ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, 'User-Agent: weir'],
-    ...['Accept: image/*, audio/*, video/*, application/pdf, text/*', 'Accept-Encoding: identity'],
-    ...['Connection: close', '', ''],
-  ].join('\r\n')
-  const place = { host: hostOf(url), port: portOf(url), tls: url.protocol === 'https:', ca }
-  let fault: unknown
-  for (const address of addresses.slice(0, ADDRESSES_MAX)) {
-    stop.throwIfStopped()
-    const answer = new Answer(new ConnectionPool({ ...place, address }, 0))
-    stop.onStop(() => answer.discard())
-    try {
-      return await answer.ask(words, nothing)
-    } catch (reason) {
-      fault = reason
-    }
-  }
-  throw fault
-}
-
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308]
 const TYPE = /^([a-z]+\/[a-z0-9][a-z0-9.+-]*)[ \t]*(?:;|$)/
 const ACCEPTED = /^(?:image|audio|video|text)\/|^application\/pdf$/
 
 async function readMedia(incoming: Incoming): Promise<Media> {
   try {
+    if (REDIRECTS.includes(incoming.status)) throw refused('its server sends us elsewhere')
     if (incoming.status !== 200) throw unreachable(`its server answers ${incoming.status}`)
     const mime = TYPE.exec((incoming.header('content-type') ?? '').toLowerCase())?.[1] ?? 'nothing'
     if (!ACCEPTED.test(mime)) throw refused('it is no image, audio, video, PDF or text')

@@ -4,13 +4,12 @@
 // the upstream's fault), no headers but the ones given and those that HTTP needs. Nothing is ever sent twice: that is
 // for the next attempt to decide.
 
-import { assert } from '../base/assert.ts'
-import { bounds } from '../base/bounds.ts'
 import type { Stop } from '../base/stop.ts'
 import { Answer } from './answer.ts'
 import { saidCharsMax } from './connection.ts'
-import { ConnectionPool } from './connection-pool.ts'
+import type { DoorOptions } from './door.ts'
 import type { Road } from './road.ts'
+import { Targets } from './targets.ts'
 
 export interface OutgoingRequest {
   /** POST if not given, as all our calls are. */
@@ -49,7 +48,7 @@ export interface Client {
   close(): void
 }
 
-export interface ClientOptions {
+export interface ClientOptions extends DoorOptions {
   /** Trusted instead of the authorities that everybody trusts. */
   readonly ca?: string
   /** How long a connection waits for its next call, at least; it may wait some seconds longer. */
@@ -57,63 +56,31 @@ export interface ClientOptions {
 }
 
 export function openClient(options: ClientOptions = {}): Client {
-  const targets = new Map<string, Target>()
-  const pools = new Map<string, ConnectionPool>()
-  /** Where calls go there are few addresses; what else is asked for has the name of one thing in its own. */
-  function targetOf({ url, method }: OutgoingRequest): Target {
-    const isCall = method === undefined
-    let target = isCall ? targets.get(url) : undefined
-    if (target === undefined) {
-      target = readTarget(url, method ?? 'POST', { pools, options })
-      if (isCall) targets.set(url, target)
-    }
-    return target
-  }
+  const targets = new Targets(options)
   return {
     send(request, stop) {
       const { headers, body, onSend } = request
       try {
         stop.throwIfStopped()
-        const target = targetOf(request)
+        const target = targets.of(request)
         const words = writeHead(target.start, headers, body.length)
-        const answer = new Answer(target.pool, onSend)
+        const answer = new Answer(target, onSend)
         stop.onStop(() => answer.discard())
-        return answer.ask(words, body)
+        const asked = answer.ask(words, body)
+        return target.isForwarded ? asked.then(ofUpstream) : asked
       } catch (fault) {
         return Promise.reject(fault)
       }
     },
-    close() {
-      for (const pool of pools.values()) pool.close()
-    },
+    close: () => targets.close(),
   }
 }
 
-/** An address as far as it is the same for every request to it. */
-interface Target {
-  readonly pool: ConnectionPool
-  /** The request's first two lines. */
-  readonly start: string
-}
-
-interface TargetParts {
-  readonly pools: Map<string, ConnectionPool>
-  readonly options: ClientOptions
-}
-
-function readTarget(text: string, method: string, { pools, options }: TargetParts): Target {
-  const url = new URL(text)
-  const tls = url.protocol === 'https:'
-  assert(tls || url.protocol === 'http:', 'an upstream is spoken to over HTTP')
-  assert(url.username === '' && url.password === '', 'an address holds no credentials')
-  let pool = pools.get(url.origin)
-  if (pool === undefined) {
-    const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-    const place = { host, port: Number(url.port) || (tls ? 443 : 80), tls, ca: options.ca }
-    pool = new ConnectionPool(place, options.idleSeconds ?? bounds.idleConnectionSecondsMax)
-    pools.set(url.origin, pool)
-  }
-  return { pool, start: `${method} ${url.pathname}${url.search} HTTP/1.1\r\nHost: ${url.host}\r\n` }
+/** Where no tunnel is, a proxy answers in the upstream's place; this status is always its own. */
+function ofUpstream(incoming: Incoming): Incoming {
+  if (incoming.status !== 407) return incoming
+  incoming.discard()
+  throw new Error('the proxy wants another name and password (407)')
 }
 
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/

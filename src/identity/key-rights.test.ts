@@ -7,9 +7,9 @@ import { checkModel, mayUseChannel } from './key-rights.ts'
 
 const all: KeyRights = { allows: null, denies: null, requires: null }
 
-function may(rights: Partial<KeyRights>, model: string): boolean {
+function may(rights: Partial<KeyRights>, model: string, asked = model): boolean {
   try {
-    checkModel({ ...all, ...rights }, model)
+    checkModel({ ...all, ...rights }, asked, model)
     return true
   } catch (fault) {
     expect(fault).toBeInstanceOf(Refusal)
@@ -30,6 +30,14 @@ test.each([
   ['names are told apart by case', { allows: ['openai/*'] }, 'OpenAI/gpt-4o', false],
 ] as const)('%s', (...[, rights, model, is]) => {
   expect(may(rights, model)).toBe(is)
+})
+
+test('another name for a model allows what its own does, and hides nothing that is denied', () => {
+  expect(may({ allows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
+  expect(may({ allows: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(true)
+  expect(may({ allows: ['clever'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+  expect(may({ denies: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(false)
+  expect(may({ allows: ['*'], denies: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(false)
 })
 
 test('a channel must have every tag that the key wants', () => {

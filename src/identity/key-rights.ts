@@ -13,13 +13,14 @@ export interface KeyRights {
   readonly requires: readonly string[] | null
 }
 
-/** Throws for a model that the key may not use. */
-export function checkModel({ allows, denies }: KeyRights, model: string): void {
-  const isAllowed = allows === null || allows.some(pattern => matchesGlob(pattern, model))
-  const isDenied = denies !== null && denies.some(pattern => matchesGlob(pattern, model))
+/** Throws for a model that the key may not use: by the name that the caller used, and by the model's own. */
+export function checkModel({ allows, denies }: KeyRights, asked: string, model: string): void {
+  const fits = (pattern: string): boolean => matchesGlob(pattern, asked) || matchesGlob(pattern, model)
+  const isAllowed = allows === null || allows.some(fits)
+  const isDenied = denies !== null && denies.some(fits)
   if (isAllowed && !isDenied) return
   throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }
 
-export const mayUseChannel = ({ requires }: KeyRights, tags: readonly string[]): boolean =>
+export const mayUseChannel = ({ requires }: Pick<KeyRights, 'requires'>, tags: readonly string[]): boolean =>
   requires === null || requires.every(tag => tags.includes(tag))

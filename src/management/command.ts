@@ -30,8 +30,8 @@ export interface OperatorParts {
   /** Renewed after each change to them. */
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
   catalogue(): Catalogue
-  /** How a channel is, in a word; told only by a gateway that runs. */
-  channelHealth?(id: string): string
+  /** How a channel is, in a word. */
+  channelHealth(id: string): string
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

@@ -2,9 +2,10 @@
 
 import { textId } from '../base/ids.ts'
 import { formatUsd, nanos } from '../base/money.ts'
+import type { KeyRights } from '../identity/key-rights.ts'
 import type { AccountReader, AccountRow, BudgetRow } from '../store/account-reader.ts'
 
-export interface ReportedKey {
+export interface ReportedKey extends KeyRights {
   readonly keyId: number
   readonly tier: string
   readonly qpm: number
@@ -29,7 +30,8 @@ export function buildKeyReport({ accounts, dateMs }: KeyReportParts): ReportKey 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
-function keyReport({ keyId, tier, qpm, clamps }: ReportedKey, row: AccountRow, nowMs: number): object {
+function keyReport(key: ReportedKey, row: AccountRow, nowMs: number): object {
+  const { keyId, tier, qpm, clamps, allows, denies, requires } = key
   const { balance, held, creditLimit, kind } = row
   return {
     object: 'key',
@@ -37,6 +39,7 @@ function keyReport({ keyId, tier, qpm, clamps }: ReportedKey, row: AccountRow, n
     name: row.keyName,
     tier,
     limits: { requests_per_minute: qpm },
+    models: { allowed: allows, denied: denies, required_tags: requires },
     clamps,
     keeps_bodies: row.keepsBodies,
     account: {

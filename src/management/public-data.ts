@@ -1,4 +1,5 @@
-// What anybody may know: models, providers, prices, the site's name. Made once, and again when a price has changed.
+// What anybody may know: models, providers, prices, the site's name. Made once, and again when a price or a rule has
+// changed.
 
 import type { Price } from '../base/price.ts'
 import { caseText, rateTexts } from '../base/price.ts'
@@ -6,6 +7,9 @@ import type { PriceBook } from '../billing/price-book.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { ListedModel } from '../protocols/listed-model.ts'
 import { unknownDate } from '../protocols/listed-model.ts'
+import { compileRoutes } from '../routing/names.ts'
+import type { RouteRow } from '../store/rules.ts'
+import type { RuleBook } from '../store/rules-book.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -25,6 +29,7 @@ export interface PublicData {
 export interface PublicParts {
   readonly catalogue: Catalogue
   readonly prices: Pick<PriceBook, 'current' | 'revision'>
+  readonly rules: Pick<RuleBook, 'current'>
   readonly site: { readonly name: string; readonly version: string }
 }
 
@@ -37,12 +42,13 @@ interface Offer {
 }
 
 export function buildPublicData(parts: PublicParts): PublicData {
+  const { prices, rules } = parts
   let made = makePublicData(parts)
-  let madeOf = parts.prices.revision
+  let madeOf = { revision: prices.revision, rules: rules.current }
   const now = (): PublicData => {
-    if (madeOf !== parts.prices.revision) {
+    if (madeOf.revision !== prices.revision || madeOf.rules !== rules.current) {
       made = makePublicData(parts)
-      madeOf = parts.prices.revision
+      madeOf = { revision: prices.revision, rules: rules.current }
     }
     return made
   }
@@ -60,7 +66,9 @@ export function buildPublicData(parts: PublicParts): PublicData {
       return now().listed
     },
     modelById: id => now().modelById(id),
-    providers: made.providers,
+    get providers() {
+      return now().providers
+    },
     settings: made.settings,
   }
 }
@@ -68,7 +76,8 @@ export function buildPublicData(parts: PublicParts): PublicData {
 function makePublicData(parts: PublicParts): PublicData {
   const { catalogue, site } = parts
   const offers = [...catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
-  const listed = offers.map(listedModel)
+  const models = offers.map(listedModel)
+  const listed = [...models, ...listedNames(parts.rules.current.routes, models)]
   const cards = new Map(listed.map(model => [model.id, modelCard(model)]))
   const ids = [...cards.keys()]
   return {
@@ -113,6 +122,28 @@ function listedModel({ id, provider, model }: Offer): ListedModel {
     ...(Object.keys(traits).length > 0 && { traits }),
     ...(!talks && { sideOnly: served }),
   }
+}
+
+/** The names that an operator gave, but for patterns: each as what it first stands for, with what all of it holds. */
+function listedNames(routes: readonly RouteRow[], models: readonly ListedModel[]): readonly ListedModel[] {
+  const names = compileRoutes(routes)
+  const byId = new Map(models.map(model => [model.id, model]))
+  return routes.flatMap(({ name }) => {
+    const members = names.resolve(name)!.members.flatMap(({ model }) => byId.get(model) ?? [])
+    if (members.length === 0 || name.includes('*') || byId.has(name)) return []
+    const least = (sizes: readonly (number | undefined)[]): number | undefined =>
+      sizes.every(size => size !== undefined) ? Math.min(...sizes) : undefined
+    const { contextTokens: _context, outputTokensMax: _output, ...first } = members[0]!
+    const contextTokens = least(members.map(member => member.contextTokens))
+    const outputTokensMax = least(members.map(member => member.outputTokensMax))
+    return [
+      {
+        ...{ ...first, id: name, name },
+        ...(contextTokens !== undefined && { contextTokens }),
+        ...(outputTokensMax !== undefined && { outputTokensMax }),
+      },
+    ]
+  })
 }
 
 function modelCard({ id, name, provider, sideOnly }: ListedModel): object {

@@ -6,8 +6,9 @@
 
 import { matchesGlob } from '../base/glob.ts'
 import { checkLimit } from '../limits/check.ts'
+import type { Names } from '../routing/names.ts'
 import { checkRoutes, compileRoutes } from '../routing/names.ts'
-import type { MemberRow, RouteRow, Rules } from '../store/rules.ts'
+import type { RouteRow, Rules } from '../store/rules.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
@@ -33,12 +34,11 @@ export function checkRules({ limits, routes, channels }: Rules, catalogue: Catal
   }
   const fault = faultOf(() => checkRoutes(routes))
   if (fault) return { problem: `The names for models cannot be used. ${fault} See: weir routes.`, notes: [] }
-  const missing = routes.flatMap(({ name, members }) =>
-    members.flatMap(member => {
-      const problem = memberProblem(member, routes.filter(other => other.name !== name), catalogue)
-      return problem === undefined ? [] : [`route ${name}: ${problem}`]
-    }),
-  )
+  const names = compileRoutes(routes)
+  const missing = routes.flatMap(row => {
+    const problem = memberProblem(row, names, catalogue)
+    return problem === undefined ? [] : [`route ${row.name}: ${problem}`]
+  })
   const there = new Set(catalogue.all().map(({ id }) => id))
   const gone = channels.filter(({ channel }) => !there.has(channel)).map(({ channel }) => `channel ${channel}`)
   return { notes: [...missing, ...gone] }
@@ -53,23 +53,30 @@ function faultOf(check: () => void): string | undefined {
   }
 }
 
-/** Why a member of a route stands for nothing: it is neither the name of another nor a model of a provider. */
-export function memberProblem(
-  { model: name }: MemberRow,
-  others: readonly RouteRow[],
-  { providers }: Pick<Catalogue, 'providers'>,
-): string | undefined {
-  if (compileRoutes(others).resolve(name) !== undefined) return undefined
-  const slash = name.indexOf('/')
-  const provider = providers.get(name.slice(0, Math.max(0, slash)))
-  if (provider === undefined) return `${name}: there is no such provider, and no such route.`
-  const model = name.slice(slash + 1)
-  const isThere = model.includes('*') || provider.openModels || provider.models.has(model)
-  return isThere && model !== '' ? undefined : `${name}: ${provider.name} has no such model.`
+/** Why a member of a route stands for nothing: it is neither another name nor a model of a provider. */
+export function memberProblem({ name, members }: RouteRow, names: Names, { providers }: Catalogue): string | undefined {
+  for (const { model: member } of members) {
+    if (member !== name && names.resolve(member) !== undefined) continue
+    const slash = member.indexOf('/')
+    const provider = providers.get(member.slice(0, Math.max(0, slash)))
+    if (provider === undefined) return `${member}: there is no such provider, and no such route.`
+    const model = member.slice(slash + 1)
+    const isThere = model.includes('*') || provider.openModels || provider.models.has(model)
+    if (!isThere || model === '') return `${member}: ${provider.name} has no such model.`
+  }
+  return undefined
+}
+
+type Known = Pick<OperatorParts, 'rules' | 'catalogue'>
+
+/** A name that is misspelt limits and denies nothing. */
+export function nameWarning(patterns: readonly string[], known: Known): { readonly warning?: string } {
+  const strange = patterns.filter(pattern => !namesSomething(pattern, known))
+  return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
 }
 
 /** Whether a pattern fits the name of any model, or could fit one that is not listed. */
-export function namesSomething(pattern: string, { rules, catalogue }: Pick<OperatorParts, 'rules' | 'catalogue'>) {
+function namesSomething(pattern: string, { rules, catalogue }: Known): boolean {
   const head = pattern.split('*')[0]!
   return (
     rules.current.routes.some(({ name }) => matchesGlob(pattern, name) || matchesGlob(name, pattern)) ||
@@ -81,14 +88,13 @@ export function namesSomething(pattern: string, { rules, catalogue }: Pick<Opera
 }
 
 /** The providers that a name comes to in the end. */
-export function providersOf(name: string, routes: readonly RouteRow[]): ReadonlySet<string> {
-  const members = compileRoutes(routes).resolve(name)?.members ?? [{ model: name }]
-  return new Set(members.map(({ model }) => model.slice(0, Math.max(0, model.indexOf('/')))))
-}
+export const providersOf = (name: string, names: Names): ReadonlySet<string> =>
+  new Set(names.resolve(name)!.members.map(({ model }) => model.slice(0, Math.max(0, model.indexOf('/')))))
 
 /** The names for which nothing can answer: all channels of all that they stand for are disabled. */
-export const deadRoutes = (routes: readonly RouteRow[], catalogue: Catalogue): readonly string[] =>
-  routes.map(({ name }) => name).filter(name => {
-    const providers = [...providersOf(name, routes)]
-    return providers.every(id => catalogue.channelsOf(id).length === 0)
-  })
+export function deadRoutes(routes: readonly RouteRow[], catalogue: Catalogue): readonly string[] {
+  const names = compileRoutes(routes)
+  const isDead = (name: string): boolean =>
+    [...providersOf(name, names)].every(id => catalogue.channelsOf(id).length === 0)
+  return routes.map(({ name }) => name).filter(isDead)
+}

@@ -3,8 +3,10 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
-import type { LimitRow, LimitScope, MemberRow, PolicyName } from '../store/rules.ts'
-import { limitScopes, policyNames } from '../store/rules.ts'
+import { Proxy } from '../http/proxy.ts'
+import { BadAddress, NeverReached } from '../http/written-address.ts'
+import type { LimitRow, LimitScope, MemberRow } from '../store/rules.ts'
+import { limitScopes } from '../store/rules.ts'
 import { isTag } from '../upstreams/provider.ts'
 import { OperatorError } from './command.ts'
 
@@ -12,8 +14,6 @@ const VISIBLE = /^[\x21-\x7e]+$/
 /** Stands between members that are tried first and those after them. */
 const THEN = 'then'
 const NONE = 'none'
-
-const isName = (text: string): boolean => VISIBLE.test(text) && text.length <= bounds.modelNameCharsMax
 
 /** `100/minute`, or of concurrency `8`. Whether such a limit makes sense is another's to say. */
 export function amountOf(given: unknown): Pick<LimitRow, 'amount' | 'span'> {
@@ -33,8 +33,8 @@ export function scopesOf(given: unknown): readonly LimitScope[] {
 /** As callers name models, with any number of `*`. */
 export function patternOf(given: unknown, name: string): string {
   const text = String(given)
-  if (isName(text) && !text.includes(',')) return text
   const most = bounds.modelNameCharsMax
+  if (VISIBLE.test(text) && text.length <= most && !text.includes(',')) return text
   throw new OperatorError(`${name} must have 1 to ${most} visible characters, in which * stands for any others.`)
 }
 
@@ -64,16 +64,11 @@ function listOf(given: unknown): readonly string[] {
     .filter(word => word !== '')
 }
 
-/** What a route may be called: it must be possible to write it as a member, too, and in a list. */
+/** It must be possible to write a name as a member, too, and in a list. What else it must be, the router knows. */
 export function routeNameOf(given: unknown): string {
   const text = String(given ?? '')
-  if (!isName(text) || text.includes(',') || text === THEN || /=\d+$/.test(text)) {
-    throw new OperatorError(
-      `A name for models has 1 to ${bounds.modelNameCharsMax} visible characters, no comma and no =number at its end.`,
-    )
-  }
-  if (text.split('*').length <= 2) return text
-  throw new OperatorError('A name for models may have one * at most.')
+  if (!text.includes(',') && text !== THEN && !/=\d+$/.test(text)) return text
+  throw new OperatorError('A name for models has no comma, no =number at its end, and is not "then".')
 }
 
 /** `openai/gpt-4o=3 azure/gpt-4o then anthropic/claude-x`: weights, and who comes after whom. */
@@ -93,20 +88,13 @@ export function membersOf(given: unknown): readonly MemberRow[] {
   }
   const twice = members.find(({ model }, at) => members.findIndex(other => other.model === model) < at)
   if (twice !== undefined) throw new OperatorError(`${twice.model} stands there twice.`)
-  for (let level = 0; level <= priority; level++) {
-    const total = members.reduce((sum, row) => sum + (row.priority === level ? row.weight : 0), 0)
-    if (total === 0) throw new OperatorError('The weights of members that are tried together must not all be 0.')
-  }
   return members
 }
 
 function memberOf(word: string, priority: number): MemberRow {
   const [, model = '', weight = '1'] = /^(.*?)(?:=(\d+))?$/.exec(word) ?? []
-  if (!isName(model) || model.includes(',') || model.split('*').length > 2) {
-    throw new OperatorError(`This is no member: ${word.slice(0, bounds.modelNameCharsMax)}. Write a/b, or a/b=3.`)
-  }
-  if (Number(weight) > bounds.weightMax) throw new OperatorError(`A weight may be ${bounds.weightMax} at most.`)
-  return { model, priority, weight: Number(weight) }
+  if (Number(weight) <= bounds.weightMax) return { model, priority, weight: Number(weight) }
+  throw new OperatorError(`A weight may be ${bounds.weightMax} at most.`)
 }
 
 /** As it would be written. */
@@ -119,13 +107,6 @@ export function memberText(members: readonly MemberRow[]): string {
       return `${before}${model}${weight === 1 ? '' : `=${weight}`}`
     })
     .join(' ')
-}
-
-export function policyOf(given: unknown): PolicyName | undefined {
-  if (given === undefined) return undefined
-  const found = policyNames.find(name => name === given)
-  if (found === undefined) throw new OperatorError(`--policy must be one of ${policyNames.join(', ')}.`)
-  return found
 }
 
 /** From 0 on; undefined where nothing was given. */
@@ -147,8 +128,14 @@ export function capOf(given: unknown, name: string): number | null | undefined {
 export function proxyOf(given: unknown): Secret | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null
   const text = String(given)
-  const url = text.length <= bounds.proxyUrlCharsMax && VISIBLE.test(text) ? URL.parse(text) : null
-  const isBare = url?.protocol === 'http:' && url.pathname === '/' && !/[?#]/.test(text)
-  if (isBare && url.hostname !== '') return new Secret(text)
+  const proxy = new Secret(text)
+  try {
+    if (text.length > bounds.proxyUrlCharsMax) throw new BadAddress('must be shorter')
+    Proxy.read(proxy)
+    return proxy
+  } catch (fault) {
+    if (fault instanceof NeverReached) throw new OperatorError(`--proxy ${fault.message}.`)
+    if (!(fault instanceof BadAddress)) throw fault
+  }
   throw new OperatorError('--proxy must be none, or an address such as http://name:password@proxy.example.com:3128.')
 }

@@ -31,7 +31,8 @@ const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: un
 const shipped = catalogue.prices()
 const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
 const prices = buildPriceBook(shipped, rows)
-const permit = { caller: { perMille: 1_200n } } as Permit
+const rights = { allows: null, denies: null, requires: null }
+const permit = { caller: { perMille: 1_200n, ...rights } } as Permit
 const lanes = new Lanes({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
 const route = buildRoute({ lanes, prices, dateMs: () => 5_000 })
 

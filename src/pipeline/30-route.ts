@@ -4,6 +4,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Units } from '../base/usage.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
+import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Permit, Route, Way } from './exchange.ts'
 import type { Berth, Lane, Lanes } from './lanes.ts'
@@ -29,6 +30,8 @@ export interface Asked {
   readonly units?: Units | undefined
   /** Where what it follows is kept, and its name there. */
   readonly keptAt?: KeptAt | undefined
+  /** Told of each model that is left out while others are not. */
+  onUnfit?(model: string, why: Refusal): void
 }
 
 export interface KeptAt {
@@ -62,6 +65,7 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   }
 
   function wayBy(lane: Lane, asked: Asked, permit: Permit): Way {
+    checkModel(permit.caller, asked.model, lane.option.name)
     const current = priceOf(lane, asked)
     const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
     // What a caller wrote in the upstream's own dialect is not ours to change.
@@ -75,8 +79,9 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   }
 
   return function route(permit, asked) {
-    const group = lanes.find(asked.model, asked.protocol)
-    const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit))
+    const group = lanes.find(asked.model, asked.protocol, permit.caller.requires)
+    const onUnfit = (lane: Lane, why: Refusal): void => asked.onUnfit?.(lane.option.name, why)
+    const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit), onUnfit)
     const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
     const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
     return asked.keptAt === undefined ? found : (atKeeper(found, asked.keptAt, asked.protocol) ?? found)
@@ -84,7 +89,11 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
 }
 
 /** One that is unfit is left out; if all are, the first says why. */
-export function fitting<From, To>(all: readonly From[], fit: (one: From) => To): readonly To[] {
+export function fitting<From, To>(
+  all: readonly From[],
+  fit: (one: From) => To,
+  onUnfit?: (one: From, why: Refusal) => void,
+): readonly To[] {
   if (all.length === 1) return [fit(all[0]!)]
   const fits: To[] = []
   let unfit: unknown
@@ -94,6 +103,7 @@ export function fitting<From, To>(all: readonly From[], fit: (one: From) => To):
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault
       unfit ??= fault
+      onUnfit?.(one, fault)
     }
   }
   if (fits.length === 0) throw unfit

@@ -48,26 +48,10 @@ export interface HoldParts {
 export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise<Hold>
 
 export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
-  async function reserve(exchange: Exchange, route: Route, { amount, coarse }: Bound): Promise<Held> {
-    const { callId, claim } = exchange
-    const { accountId, keyId } = route.permit.caller
-    exchange.mayHold = true
-    let held: Held
-    try {
-      const idempotency = claim && { idempotency: claim.key }
-      const draft = draftOf(exchange)
-      held = await ledger.hold({ callId, accountId, keyId, amount, coarse, draft, ...idempotency })
-    } catch (fault) {
-      exchange.mayHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
-      throw fault
-    }
-    exchange.mayHold = held.done === 'held'
-    throwIfTaken(held)
-    return held
-  }
+  const reserve = buildReserve(ledger)
 
   /** The first bound was too much. */
-  async function holdLess(exchange: Exchange, route: Route, { call, size, held }: Refused): Promise<Hold> {
+  async function holdLess(exchange: Exchange, route: Route, { call, size, held, isFirst }: Refused): Promise<Hold> {
     let finer = size
     let last = held
     let inputTokens: number | undefined
@@ -80,6 +64,10 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
+    }
+    if (!isFirst && hasRoom(last)) {
+      const preferred = await tryHold(size)
+      if (preferred !== undefined) return preferred
     }
     if (isCountable(call) && hasRoom(last) && couldFit(size, route, last)) {
       const count = await exchange.stop.during(countTokens(call.body))
@@ -108,8 +96,31 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     const coarse = isCountable(call) ? inputBound(size, way.price) : noMoney
     const amount = upperBound(size, way.price)
     const held = await reserve(exchange, route, { amount, coarse })
-    if (held.done !== 'held') return await holdLess(exchange, route, { call, size: sizes[0]!, held })
-    return { route, call, size: sizes[0]!, sizes, amount } as Hold
+    if (held.done === 'held') return { route, call, size: sizes[0]!, sizes, amount } as Hold
+    const isFirst = upperBound(sizes[0]!, route.price) === amount
+    return await holdLess(exchange, route, { call, size: sizes[0]!, held, isFirst })
+  }
+}
+
+type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<Held>
+
+function buildReserve(ledger: HoldParts['ledger']): Reserve {
+  return async function reserve(exchange, route, { amount, coarse }) {
+    const { callId, claim } = exchange
+    const { accountId, keyId } = route.permit.caller
+    exchange.mayHold = true
+    let held: Held
+    try {
+      const idempotency = claim && { idempotency: claim.key }
+      const draft = draftOf(exchange)
+      held = await ledger.hold({ callId, accountId, keyId, amount, coarse, draft, ...idempotency })
+    } catch (fault) {
+      exchange.mayHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
+      throw fault
+    }
+    exchange.mayHold = held.done === 'held'
+    throwIfTaken(held)
+    return held
   }
 }
 
@@ -156,6 +167,8 @@ interface Refused {
   readonly call: Call
   readonly size: CallSize
   readonly held: Held
+  /** It was the preferred way's own bound that was refused, and no dearer one's. */
+  readonly isFirst: boolean
 }
 
 type Capped = Pick<Capabilities, 'capsThought'>

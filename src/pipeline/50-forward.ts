@@ -8,7 +8,7 @@ import type { Fate } from '../routing/health.ts'
 import { onWay } from './30-route.ts'
 import type { AttemptParts, Heard } from './attempt.ts'
 import { attempt } from './attempt.ts'
-import type { Exchange, Hold } from './exchange.ts'
+import type { Attempt, Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
@@ -30,14 +30,14 @@ export function buildForward(parts: ForwardParts): Forward {
 
   async function tryOn({ way, seat }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
     const { timings, attempts } = exchange
-    const used = use(hold, way)
+    const used = onHeldWay(hold, way)
     exchange.hold = used
     exchange.route = used.route
     const sinceMs = timings.nowMs()
     const turn = seat.health.begin(picking.tokensOf(exchange), sinceMs)
     const heard: Heard = {}
-    const note = (verdict: Verdict, retryAfterMs?: number): void => {
-      attempts.push({ channelId: seat.id, verdict, ms: timings.nowMs() - sinceMs, retryAfterMs })
+    const note = (verdict: Verdict, more?: Partial<Attempt>): void => {
+      attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
     }
     const end = (fate: Fate): void => {
       turn.end({ ...fate, told: heard.told }, timings.nowMs())
@@ -55,9 +55,9 @@ export function buildForward(parts: ForwardParts): Forward {
       const failed = fault instanceof AttemptFailed ? fault : undefined
       const verdict = failed?.verdict ?? 'broken'
       const retryAfterMs = failed?.refusal.extras.retryAfterMs
-      note(verdict, retryAfterMs)
+      note(verdict, { retryAfterMs, again: failed?.wasNothing ?? false })
       const isCut = exchange.stop.reason !== undefined
-      end({ verdict: isCut ? 'left' : verdict, retryAfterMs })
+      end({ verdict: isCut ? 'left' : verdict, retryAfterMs, overloaded: failed?.overloaded ?? false })
       throw fault
     }
   }
@@ -91,7 +91,7 @@ export function buildForward(parts: ForwardParts): Forward {
 }
 
 /** The hold as it is on one of its ways. */
-function use(hold: Hold, way: Picked['way']): Hold {
+export function onHeldWay(hold: Hold, way: Picked['way']): Hold {
   if (way === hold.route.ways[0]) return hold
   const at = hold.route.ways.indexOf(way)
   return { ...hold, route: onWay(hold.route, way), size: hold.sizes[at]! }

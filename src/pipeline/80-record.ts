@@ -8,6 +8,7 @@ import type { Cost } from './60-cost.ts'
 import { bodyHash } from './body-hash.ts'
 import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
+import { whyText } from './explain/why.ts'
 
 export interface Over {
   readonly permit: Permit
@@ -26,6 +27,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     keyId: permit.caller.keyId,
     accountId: permit.caller.accountId,
     channel: attempts.at(-1)?.channelId ?? null,
+    why: whyText(exchange),
     status: ending.status,
     error: ending.error ?? null,
     outcome: ending.outcome,
@@ -51,6 +53,7 @@ export function draftOf(exchange: Exchange): RecordDraft {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
     model: route?.model.id ?? null,
+    asked: askedOf(exchange),
     streamed: call?.stream ?? false,
     priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
@@ -58,6 +61,10 @@ export function draftOf(exchange: Exchange): RecordDraft {
     loss: losses.length === 0 ? null : losses.join(),
   }
 }
+
+/** Where it is not the model's own name, which is there already. */
+const askedOf = ({ route, call }: Exchange): string | null =>
+  route === undefined ? (call?.model ?? null) : route.asked === route.option.name ? null : route.asked
 
 /** Of a call that was never forwarded; the others were hashed then. */
 const hashOfUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : bodyHash(call.body))

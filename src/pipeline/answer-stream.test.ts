@@ -17,7 +17,7 @@ test('its call is settled all the same, so that its hold does not stay', async (
   const closed = Promise.withResolvers<void>()
   const exchange = {
     ...{ requestId: 'req_1', stop: new Stop<StopReason>(), timings: new Timings(() => 0) },
-    protocol: {},
+    ...{ protocol: {}, attempts: [], alone: new Stop<StopReason>() },
     close: () => closed.resolve(),
   } as unknown as Exchange
   const parts = {

@@ -37,8 +37,12 @@ export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 const COMMENT = ': \n\n'
 
 export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
-  const write = (caller: CallerWriter): Promise<Written> => relay(opened, caller, { exchange, settle: parts.settle })
+  const write = (caller: CallerWriter): Promise<Written> => {
+    keepAwake(parts, exchange, { opened, caller })
+    return relay(opened, caller, { exchange, settle: parts.settle })
+  }
   return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
@@ -48,7 +52,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
   opening.catch(() => {}) // told to the caller below, if it is still there
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.
-    const beat = (): void => void caller.write(exchange.framing?.heartbeat ?? COMMENT)?.catch(() => {})
+    const beat = heartbeat(caller, exchange.framing?.heartbeat ?? COMMENT)
     beat()
     const heart = setInterval(beat, parts.silence.heartbeatMs)
     let opened: Opened
@@ -58,11 +62,35 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
       logFault(parts.log, exchange, fault)
       return await relayFailure(fault, caller, run)
     }
-    if (opened.kind === 'stream') await relay(opened, caller, run)
-    else await relayWhole(opened, caller, run)
+    if (opened.kind === 'plain') return await relayWhole(opened, caller, run)
+    keepAwake(parts, exchange, { opened, caller })
+    await relay(opened, caller, run)
   }
   exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is under way
   return respond(parts, exchange, { contentType: SSE_TYPE, write })
+}
+
+interface Awake {
+  readonly opened: OpenedStream
+  readonly caller: CallerWriter
+}
+
+/** An upstream that thinks in the middle of its answer may be silent for long; its caller is not to give up. */
+function keepAwake({ silence }: StreamParts, { protocol }: Exchange, { opened, caller }: Awake): void {
+  const { watch, reader } = opened
+  if (reader.isRaw) return // every byte of it means something
+  watch.onSilence(silence.heartbeatMs, heartbeat(caller, protocol.ping ?? COMMENT))
+}
+
+/** Said each time it is called, unless the caller has not even room for what was said before. */
+export function heartbeat(caller: Pick<CallerWriter, 'write'>, words: string): () => void {
+  let isFull = false
+  return () => {
+    const room = isFull ? undefined : caller.write(words)
+    if (room === undefined) return
+    isFull = true
+    room.then(() => (isFull = false), () => {})
+  }
 }
 
 /** Takes what a call writes that goes on without its caller. */

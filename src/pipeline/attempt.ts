@@ -1,16 +1,16 @@
 // One attempt on one channel: adapt, send, open the answer.
 
-import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
 import type { ToldLimit } from '../routing/health.ts'
 import { readToldLimits } from '../routing/told-limits.ts'
+import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
 import { bodyHash } from './body-hash.ts'
-import type { Exchange } from './exchange.ts'
+import type { Exchange, Route } from './exchange.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed, openAnswer } from './opening.ts'
 import type { Meeting } from './translation.ts'
@@ -19,7 +19,8 @@ import { Watch } from './watch.ts'
 export interface AttemptParts extends AdaptParts {
   readonly send: Send
   readonly deadlines: Deadlines
-  readonly times: AttemptTimes
+  /** In place of what is known of the upstream. */
+  readonly times?: AttemptTimes | undefined
 }
 
 export interface AttemptTimes {
@@ -29,10 +30,10 @@ export interface AttemptTimes {
   readonly betweenChunksMs: number
 }
 
-export const defaultAttemptTimes: AttemptTimes = {
-  firstContentMs: bounds.firstContentMsMax,
-  wholeMs: bounds.callMsMax,
-  betweenChunksMs: bounds.betweenChunksMsMax,
+/** A plain answer may take as long as its call. */
+function timesFor({ provider, model }: Route): AttemptTimes {
+  const { firstContentMs, betweenChunksMs, totalMs } = timesOf(provider, model)
+  return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
 /** What the head of an answer told besides. */
@@ -48,7 +49,7 @@ interface Trying extends Meeting {
 export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Opened> {
   const { hold, exchange, channel, heard } = meeting
   const { timings } = exchange
-  const { firstContentMs, wholeMs } = parts.times
+  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
@@ -68,13 +69,16 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     heard.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
-    if (opened.kind === 'stream') watch.expect(parts.times.betweenChunksMs)
+    if (opened.kind === 'stream') watch.expect(betweenChunksMs)
     return opened
   } catch (fault) {
     watch.abort()
     if (fault instanceof AttemptFailed) throw fault
     if (watch.late) throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id))
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${describeFault(fault)}`))
+    const detail = `${channel.id}: ${describeFault(fault)}`
+    const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
+    failed.wasNothing = !meter.forwarded
+    throw failed
   } finally {
     timings.add('fwd', adaptSinceMs)
   }

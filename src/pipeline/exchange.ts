@@ -12,7 +12,7 @@ import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import type { Lease } from '../limits/gate.ts'
-import type { Quota } from '../limits/gcra.ts'
+import type { LimitLease, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
@@ -21,6 +21,7 @@ import type { Fate } from '../routing/health.ts'
 import type { Option } from '../routing/option.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
+import type { Chosen } from './explain/why.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
 import type { KeptCall } from './responses/kept-call.ts'
@@ -53,7 +54,16 @@ export type Caller = Brand<
 >
 
 /** Proves that the caller may call now. Made in 20-limit-rate. */
-export type Permit = Brand<{ readonly caller: Caller; readonly quota: Quota }, 'Permit'>
+export type Permit = Brand<
+  {
+    readonly caller: Caller
+    /** Of requests and of tokens what is left of the tightest limit. */
+    readonly quotas: readonly Quota[]
+    /** What it has taken of limits and gives back. */
+    readonly lease: LimitLease
+  },
+  'Permit'
+>
 
 /** A model at a provider that may answer the call, at its price: what an attempt is made with. */
 export interface Way extends Lane {
@@ -102,6 +112,8 @@ export interface Attempt extends Tried {
   readonly ms: number
   /** How long its upstream wants to be left alone. */
   readonly retryAfterMs?: number | undefined
+  /** Its upstream has made nothing of it, and may think otherwise in a moment. */
+  readonly again?: boolean
 }
 
 export interface Ending {
@@ -168,6 +180,8 @@ export interface Exchange {
   renaming?: Renaming
   /** It goes on in the background, whether its caller is there or not. */
   detached?: boolean
+  /** What there was to choose from. */
+  chosen?: Chosen
   /** Its place among the calls under way; given back when it is closed. */
   lease?: Lease
   permit?: Permit
@@ -178,7 +192,7 @@ export interface Exchange {
   /** Its share of what may be tried again. */
   retry?: RetryLease
   /** What it is a turn of, where it matters which channel has the others. */
-  conversation?: { readonly name: string; readonly cacheMs: number | undefined }
+  conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
   /** How it ended, once it has. */
   ending?: Ending
   /** What we count of its input, for a call that is learned from. */

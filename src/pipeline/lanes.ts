@@ -3,9 +3,12 @@
 // something; nothing here is of one call.
 
 import { bounds } from '../base/bounds.ts'
+import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
+import type { KeyRights } from '../identity/key-rights.ts'
+import { mayUseChannel } from '../identity/key-rights.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Caps } from '../routing/health.ts'
@@ -15,8 +18,7 @@ import { parseModelName } from '../routing/model-name.ts'
 import type { Names, Resolved } from '../routing/names.ts'
 import { compileRoutes } from '../routing/names.ts'
 import type { Option, Seat } from '../routing/option.ts'
-import type { ChannelRow, PolicyName, Rules } from '../store/rules.ts'
-import { noRules } from '../store/rules.ts'
+import type { ChannelRow, MemberRow, PolicyName, Rules } from '../store/rules.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
@@ -47,14 +49,27 @@ export interface LaneGroup {
   readonly options: readonly Option[]
 }
 
+export interface ExplainedLane {
+  /** `<provider>/<model>`. */
+  readonly model: string
+  /** Why nothing can serve it. */
+  readonly refused?: ErrorCode
+  readonly channels: readonly Pick<Berth, 'id' | 'tags'>[]
+}
+
 export interface LanesParts {
   readonly catalogue: Catalogue
   readonly prices: Pick<PriceBook, 'current'>
   chance(): number
   /** A credential was refused by its provider and is left alone. */
   onCredentialOff(channelId: string): void
+  /** A credential has nothing left to spend. */
+  onQuotaSpent?(channelId: string): void
+  /** One of these works again. */
+  onWellAgain?(channelId: string): void
 }
 
+const UNTAGGED = 'No channel of it has all the tags that this key requires.'
 const DEFAULT_POLICY: PolicyName = 'balanced'
 
 export class Lanes {
@@ -63,20 +78,17 @@ export class Lanes {
   #groups = new Map<string, LaneGroup>()
   #seats = new Map<string, readonly Berth[]>()
   #names: Names = compileRoutes([])
-  #rules: ReadonlyMap<string, ChannelRow> = new Map()
 
   constructor(parts: LanesParts) {
     this.#parts = parts
-    this.setRules(noRules)
   }
 
   /** From the next call on; calls under way go on as they began. What is known of a channel's health stays. */
-  setRules({ routes, channels }: Pick<Rules, 'routes' | 'channels'>): void {
+  setRules({ routes }: Pick<Rules, 'routes'>): void {
     this.#names = compileRoutes(routes)
-    this.#rules = new Map(channels.map(row => [row.channel, row]))
     this.#groups = new Map()
     this.#seats = new Map()
-    for (const [id, health] of this.#healths) health.caps = capsOf(this.#rules.get(id))
+    for (const [id, health] of this.#healths) health.caps = capsOf(this.#parts.catalogue.ruleOf(id))
   }
 
   /** A price has changed, by which lanes are compared. */
@@ -93,24 +105,38 @@ export class Lanes {
     if (this.#names.resolve(asked) === undefined) parseModelName(asked)
   }
 
-  /** Throws where nothing can serve it. */
-  find(asked: string, protocol: Protocol): LaneGroup {
-    const key = `${protocol.name} ${asked}`
+  /** By channels alone that have all the tags that are required. Throws where nothing can serve it. */
+  find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): LaneGroup {
+    const key = `${protocol.name} ${asked} ${requires?.join() ?? ''}`
     const known = this.#groups.get(key)
     if (known !== undefined) return known
-    const group = this.#make(asked, protocol)
+    const group = this.#make(asked, protocol, requires)
     if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
   }
 
-  #make(asked: string, protocol: Protocol): LaneGroup {
+  /** The same for whoever wants to know why: each model with its channels, or why it is left out. */
+  explain(asked: string, protocol: Protocol): readonly ExplainedLane[] {
+    const resolved = this.#names.resolve(asked) ?? itself(asked)
+    return resolved.members.map(member => {
+      const { model } = member
+      try {
+        return { model, channels: this.#laneTo(member, protocol, null).seats }
+      } catch (fault) {
+        if (!(fault instanceof Refusal)) throw fault
+        return { model, refused: fault.code, channels: [] }
+      }
+    })
+  }
+
+  #make(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
     const resolved = this.#names.resolve(asked) ?? itself(asked)
     const lanes: Lane[] = []
     let unfit: unknown
     for (const member of resolved.members) {
       try {
-        lanes.push(this.#laneTo(member, protocol))
+        lanes.push(this.#laneTo(member, protocol, requires))
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault
         unfit ??= fault
@@ -121,12 +147,14 @@ export class Lanes {
     return { asked, policy: resolved.policy, lanes, options: lanes.map(({ option }) => option) }
   }
 
-  #laneTo({ model: name, priority, weight }: Resolved['members'][number], protocol: Protocol): Lane {
+  #laneTo({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
     const spoken = dialectFor(provider, model, protocol)
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
-    const seats = this.#seatsOf(provider)
-    if (seats.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    const all = this.#seatsOf(provider)
+    if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    const seats = requires === null ? all : all.filter(({ tags }) => mayUseChannel({ requires }, tags))
+    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: UNTAGGED })
     const price = this.#parts.prices.current(name)?.price
     const option = { name, priority, weight, translates: spoken !== protocol, price: typicalCost(price), seats }
     return { provider, model, spoken, seats, option }
@@ -137,21 +165,25 @@ export class Lanes {
     const known = this.#seats.get(provider.id)
     if (known !== undefined) return known
     const seats: Berth[] = []
-    for (const channel of this.#parts.catalogue.channelsOf(provider.id)) {
-      const row = this.#rules.get(channel.id)
-      if (row?.disabled) continue
-      const { weight = 1, priority = 0, tags = [] } = row ?? {}
+    const { catalogue } = this.#parts
+    for (const channel of catalogue.channelsOf(provider.id)) {
+      const row = catalogue.ruleOf(channel.id)
+      const { weight, priority, tags } = row
       seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel.id, row) })
     }
     this.#seats.set(provider.id, seats)
     return seats
   }
 
-  #healthFor(id: string, row: ChannelRow | undefined): Health {
+  #healthFor(id: string, row: ChannelRow): Health {
     const known = this.#healths.get(id)
     if (known !== undefined) return known
-    const { chance, onCredentialOff } = this.#parts
-    const health = new Health({ caps: capsOf(row), chance, onCredentialOff: () => onCredentialOff(id) })
+    const { chance, onCredentialOff, onQuotaSpent, onWellAgain } = this.#parts
+    const health = new Health({
+      ...{ caps: capsOf(row), chance },
+      ...{ onCredentialOff: () => onCredentialOff(id), onQuotaSpent: () => onQuotaSpent?.(id) },
+      onWellAgain: () => onWellAgain?.(id),
+    })
     this.#healths.set(id, health)
     return health
   }
@@ -169,9 +201,7 @@ const itself = (asked: string): Resolved => ({
   members: [{ model: asked, priority: 0, weight: 1 }],
 })
 
-function capsOf(row: ChannelRow | undefined): Caps {
-  if (row === undefined) return {}
-  const { requestsPerMinute, tokensPerMinute, concurrency } = row
+function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow): Caps {
   return {
     ...(requestsPerMinute !== null && { requestsPerMinute }),
     ...(tokensPerMinute !== null && { tokensPerMinute }),

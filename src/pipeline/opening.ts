@@ -8,7 +8,8 @@ import { SSE_TYPE } from '../http/event-stream.ts'
 import type { Incoming } from '../http/outgoing.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
-import { judgeStatus } from '../routing/attempts.ts'
+import { judgeRefusal, saysOverloaded } from '../routing/attempts.ts'
+import { readRetryAfter } from '../routing/retry-after.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import { streamFormat } from '../upstreams/quirks.ts'
 import type { ReadFrame } from './answer-reader.ts'
@@ -46,6 +47,10 @@ export interface OpenedStream {
 export class AttemptFailed extends Error {
   readonly verdict: Verdict
   readonly refusal: Refusal
+  /** The upstream has refused it or never heard of it, so that it has made nothing that would be made twice. */
+  wasNothing = false
+  /** It has too much to do. */
+  overloaded = false
 
   constructor(verdict: Verdict, refusal: Refusal) {
     super(refusal.message)
@@ -188,25 +193,42 @@ function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed
 
 async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Promise<AttemptFailed> {
   const { status } = incoming
-  const verdict = judgeStatus(status)
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
   const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...said, status }
+  const verdict = judgeRefusal(words, said !== undefined)
   const upstream = wordsFor(exchange, scrubbed(words, channel))
-  if (verdict === 'caller_at_fault') {
-    return new AttemptFailed(verdict, new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }))
-  }
   const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
-  if (verdict === 'rate_limited') {
-    const retryAfterMs = readRetryAfter(incoming.header('retry-after'))
-    return new AttemptFailed(verdict, new Refusal('upstream_rate_limited', detail, { retryAfterMs }))
+  const retryAfterMs = readRetryAfter(name => incoming.header(name), dateOf(exchange))
+  const failed = new AttemptFailed(verdict, refusalFor(verdict, detail, { upstream, retryAfterMs }))
+  failed.wasNothing = status >= 400
+  failed.overloaded = saysOverloaded(words)
+  return failed
+}
+
+interface Said {
+  readonly upstream: UpstreamWords
+  readonly retryAfterMs: number | undefined
+}
+
+/** What the caller is told if nobody else answers: in the upstream's words only what is the caller's own matter. */
+function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }: Said): Refusal {
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
+  if (verdict === 'caller_at_fault' || verdict === 'not_here') {
+    return new Refusal('upstream_refused', detail, { upstream })
   }
-  const code = status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable'
-  return new AttemptFailed(verdict, new Refusal(code, detail))
+  if (verdict === 'rate_limited' || upstream.status === LIMITED) {
+    return new Refusal('upstream_rate_limited', detail, wait)
+  }
+  return new Refusal(upstream.status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable', detail, wait)
 }
 
 /** A status that means this and nothing else, so that callers may be told. */
 const OVERLOADED = 529
+const LIMITED = 429
+
+/** What day and time it is, without asking twice. */
+const dateOf = ({ createdMs, startedMs, timings }: Exchange): number => createdMs + timings.nowMs() - startedMs
 
 /** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
 export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
@@ -224,10 +246,4 @@ export function scrubbed(words: UpstreamWords, { key }: Channel): UpstreamWords 
     ...(words.code !== undefined && { code: clean(words.code) }),
     ...(words.param !== undefined && { param: clean(words.param) }),
   }
-}
-
-/** Seconds only, and never longer than we tell our own callers to wait. */
-function readRetryAfter(value: string | null): number {
-  const seconds = Number(value ?? '1')
-  return (seconds >= 0 && seconds <= bounds.retryAfterSecondsMax ? seconds : bounds.retryAfterSecondsMax) * 1_000
 }

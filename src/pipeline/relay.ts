@@ -29,9 +29,11 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
   try {
     last = await relayUntilTerminal(stream, caller, exchange)
     ending = wholeEnding(exchange)
+    stream.watch.hush()
     stream.watch.expect(tailMs)
     void stream.reader.finish().finally(() => stream.watch.end())
   } catch (fault) {
+    stream.watch.hush()
     await readTail(stream, exchange)
     stream.watch.abort()
     const refusal = spokenRefusal(fault, stream, exchange)
@@ -171,7 +173,9 @@ function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: 
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
-  const upstream = wordsFor(exchange, scrubbed(error, channel))
+  // Whatever it would have been as an answer of its own: it is one that broke off.
+  const { status } = errorRows.upstream_failed
+  const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
   return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream })
 }
 

@@ -5,6 +5,7 @@ import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
+import { timesOf } from '../upstreams/times.ts'
 import type { Exchange, StopReason } from './exchange.ts'
 
 const LOOK_MS = 1_000
@@ -51,21 +52,21 @@ export class UnderWay {
   /** Also called by a clock of its own. */
   look(): void {
     const nowMs = this.#nowMs()
-    this.#endLate(nowMs)
-    for (const exchange of this.#exchanges) this.#lookAt(exchange, nowMs)
+    for (const exchange of this.#exchanges) {
+      endIfLate(exchange, nowMs)
+      this.#lookAt(exchange, nowMs)
+    }
     if (this.#exchanges.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
   }
+}
 
-  #endLate(nowMs: number): void {
-    const earliestMs = nowMs - bounds.callMsMax
-    for (const exchange of this.#exchanges) {
-      if (exchange.startedMs > earliestMs) break // they stand in the order in which they came
-      const refusal = new Refusal('upstream_too_slow', `${bounds.callMsMax} ms in all`)
-      exchange.stop.stop({ outcome: 'too_long', refusal })
-      // One that was told to end and does not must not hold its account's place for ever.
-      if (exchange.startedMs <= earliestMs - LEASE_MS) exchange.lease?.release()
-    }
-  }
+/** With all its attempts, and by what is known of the model that is being asked. */
+function endIfLate({ startedMs, route, stop, lease }: Exchange, nowMs: number): void {
+  const totalMs = route === undefined ? bounds.callMsMax : timesOf(route.provider, route.model).totalMs
+  if (nowMs - startedMs < totalMs) return
+  stop.stop({ outcome: 'too_long', refusal: new Refusal('upstream_too_slow', `${totalMs} ms in all`) })
+  // One that was told to end and does not must not hold its account's place for ever.
+  if (nowMs - startedMs >= totalMs + LEASE_MS) lease?.release()
 }

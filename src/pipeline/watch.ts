@@ -17,13 +17,16 @@ const over = new Error('the attempt is over')
 export class Watch {
   readonly stop = new Stop<Error>()
   readonly #exchange: Exchange
+  readonly #deadlines: Deadlines
   readonly #deadline: Deadline
   readonly #onStop = (): void => (owesUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
   #withinMs: number
+  #heart: Deadline | undefined
   late = false
 
   constructor(exchange: Exchange, deadlines: Deadlines, withinMs: number) {
     this.#exchange = exchange
+    this.#deadlines = deadlines
     this.#withinMs = withinMs
     this.#deadline = deadlines.after(withinMs, () => {
       this.late = true
@@ -47,8 +50,27 @@ export class Watch {
     this.#deadline.extend(Number.POSITIVE_INFINITY)
   }
 
+  /** From now on tells each time that there was no sign of life for this long; never while it is paused. */
+  onSilence(everyMs: number, tell: () => void): void {
+    const listen = (ms: number): void => {
+      this.#heart = this.#deadlines.after(ms, () => {
+        const silentMs = this.#deadlines.nowMs() - (this.#deadline.dueMs - this.#withinMs)
+        const isSilent = silentMs >= everyMs
+        if (isSilent) tell()
+        listen(isSilent ? everyMs : everyMs - Math.max(silentMs, 0))
+      })
+    }
+    listen(everyMs)
+  }
+
+  /** Silence is no longer told of. */
+  hush(): void {
+    this.#heart?.lift()
+  }
+
   /** Stops watching; the attempt is over or in safe hands. */
   end(): void {
+    this.hush()
     this.#deadline.lift()
     this.#exchange.stop.forget(this.#onStop)
   }

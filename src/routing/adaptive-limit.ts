@@ -2,6 +2,8 @@
 // much to do, then a fifth less than it had, slowly more while it is well, and no bound again after a quiet minute.
 
 const LESS = 0.8
+/** Fewer than these are not what is too much, until there is a limit. */
+const MANY = 4
 const LESS_WHEN_SLOW = 0.9
 /** Slowness alone, which may lie in the calls, does not bring it below this. */
 const SLOW_FLOOR = 8
@@ -27,6 +29,7 @@ export class AdaptiveLimit {
 
   /** `underWay` and `step`: of the channel at this time. */
   overloaded(nowMs: number, { underWay, step }: Load): void {
+    if (this.#limit === Infinity && underWay < MANY) return
     this.#cut(nowMs, step, Math.max(1, Math.min(this.#limit, underWay) * LESS))
   }
 

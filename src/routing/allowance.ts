@@ -2,44 +2,49 @@
 // own limits, which is taken for a warning.
 
 import { bounds } from '../base/bounds.ts'
-import { Bucket } from './bucket.ts'
+import type { Taken } from '../base/gcra.ts'
+import { Debt, rateOf, spansMs } from '../base/gcra.ts'
 import type { Caps, ToldLimit } from './health.ts'
+import { ToldBucket } from './told-bucket.ts'
 import { Until } from './until.ts'
 
-const MINUTE_MS = 60_000
-
 export class Allowance {
-  #requests: Bucket | undefined
-  #tokens: Bucket | undefined
-  #toldRequests: Bucket | undefined
-  #toldTokens: Bucket | undefined
+  #requests: Debt | undefined
+  #tokens: Debt | undefined
+  #toldRequests: ToldBucket | undefined
+  #toldTokens: ToldBucket | undefined
   /** Nothing is left, and all that is known is when there will be. */
   readonly #toldNothing = new Until()
 
-  take(caps: Caps, tokens: number, nowMs: number): void {
-    this.#resize(caps)
-    this.#requests?.add(1, nowMs)
-    this.#tokens?.add(tokens, nowMs)
+  /** What it took of a cap of tokens, to be corrected. */
+  take(caps: Caps, tokens: number, nowMs: number): Taken | undefined {
+    this.#pay(caps, nowMs)
+    this.#requests?.add(1)
     this.#toldRequests?.add(1, nowMs)
     this.#toldTokens?.add(tokens, nowMs)
+    return this.#tokens?.take(wholeOf(tokens))
   }
 
-  /** More or fewer tokens than were taken. */
-  correct(tokens: number, nowMs: number): void {
-    if (tokens === 0) return
-    this.#tokens?.add(tokens, nowMs)
-    this.#toldTokens?.add(tokens, nowMs)
+  /** So many were used. */
+  correct({ taken, tokens }: TakenTokens, used: number, nowMs: number): void {
+    if (used === tokens) return
+    this.#toldTokens?.add(used - tokens, nowMs)
+    if (taken === undefined || this.#tokens === undefined) return
+    this.#tokens.pay(nowMs)
+    this.#tokens.correct(taken, wholeOf(used))
   }
 
   cappedBy(caps: Caps, tokens: number, nowMs: number): 'requests_capped' | 'tokens_capped' | undefined {
-    this.#resize(caps)
-    if (this.#requests !== undefined && this.#requests.waitMs(1, nowMs) > 0) return 'requests_capped'
-    return this.#tokens !== undefined && this.#tokens.waitMs(tokens, nowMs) > 0 ? 'tokens_capped' : undefined
+    if (caps.requestsPerMinute === undefined && caps.tokensPerMinute === undefined) return undefined
+    this.#pay(caps, nowMs)
+    if (this.#requests !== undefined && !this.#requests.fits(1)) return 'requests_capped'
+    return this.#tokens !== undefined && !this.#tokens.fits(atMost(this.#tokens, tokens)) ? 'tokens_capped' : undefined
   }
 
   cappedMs(caps: Caps, tokens: number, nowMs: number): number {
-    this.#resize(caps)
-    return Math.max(this.#requests?.waitMs(1, nowMs) ?? 0, this.#tokens?.waitMs(tokens, nowMs) ?? 0)
+    this.#pay(caps, nowMs)
+    const tokensMs = this.#tokens === undefined ? 0 : this.#tokens.waitMs(atMost(this.#tokens, tokens))
+    return Math.max(this.#requests?.waitMs(1) ?? 0, tokensMs)
   }
 
   toldWaitMs(tokens: number, nowMs: number): number {
@@ -59,7 +64,8 @@ export class Allowance {
    * The reset that upstreams tell is when all will be there again, so that from it, the limit and what remains follows
    * how fast it comes back. Rounded to seconds that is only true once much is used, and only then does it matter.
    */
-  #heard(bucket: Bucket | undefined, { limit, remaining, resetMs }: ToldLimit, nowMs: number): Bucket | undefined {
+  #heard(bucket: ToldBucket | undefined, told: ToldLimit, nowMs: number): ToldBucket | undefined {
+    const { limit, remaining, resetMs } = told
     if (remaining === undefined || resetMs === undefined) return bucket
     if (limit === undefined || limit <= 0) {
       if (remaining <= 0) this.#toldNothing.extend(Math.min(resetMs, bounds.channelClosedMsMax), nowMs)
@@ -67,21 +73,35 @@ export class Allowance {
     }
     if (remaining * 2 > limit || resetMs <= 0) return undefined
     const periodMs = (resetMs * limit) / (limit - Math.max(0, remaining))
-    const heard = bucket ?? new Bucket(limit, periodMs)
+    const heard = bucket ?? new ToldBucket(limit, periodMs)
     heard.resize(limit, periodMs)
     heard.atLeast(resetMs, nowMs)
     return heard
   }
 
-  #resize({ requestsPerMinute, tokensPerMinute }: Caps): void {
-    if (this.#requests?.limit !== requestsPerMinute) this.#requests = resized(this.#requests, requestsPerMinute)
-    if (this.#tokens?.limit !== tokensPerMinute) this.#tokens = resized(this.#tokens, tokensPerMinute)
+  /** As the caps are now: an operator may change them at any time. */
+  #pay({ requestsPerMinute, tokensPerMinute }: Caps, nowMs: number): void {
+    if (this.#requests?.rate.amount !== requestsPerMinute) this.#requests = changed(this.#requests, requestsPerMinute)
+    if (this.#tokens?.rate.amount !== tokensPerMinute) this.#tokens = changed(this.#tokens, tokensPerMinute)
+    this.#requests?.pay(nowMs)
+    this.#tokens?.pay(nowMs)
   }
 }
 
-function resized(bucket: Bucket | undefined, perMinute: number | undefined): Bucket | undefined {
-  if (perMinute === undefined) return undefined
-  if (bucket === undefined) return new Bucket(perMinute, MINUTE_MS)
-  bucket.resize(perMinute, MINUTE_MS)
-  return bucket
+export interface TakenTokens {
+  readonly tokens: number
+  readonly taken: Taken | undefined
 }
+
+function changed(debt: Debt | undefined, perMinute: number | undefined): Debt | undefined {
+  if (perMinute === undefined) return undefined
+  const rate = rateOf(perMinute, spansMs.minute)
+  if (debt === undefined) return new Debt(rate)
+  debt.change(rate)
+  return debt
+}
+
+const wholeOf = (tokens: number): number => Math.max(0, Math.ceil(tokens))
+
+/** A call that is larger than its cap goes when all of it is there, or it never would. */
+const atMost = ({ rate }: Debt, tokens: number): number => Math.min(wholeOf(tokens), rate.amount)

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Tried, Verdict } from './attempts.ts'
-import { judgeStatus, nextChannel } from './attempts.ts'
+import { judgeRefusal, judgeStatus, nextChannel, saysOverloaded } from './attempts.ts'
 
 const channels = ['a', 'b', 'c', 'd'].map(id => ({ id }))
 const tried = (...rows: readonly (readonly [string, Verdict])[]): Tried[] =>
@@ -26,7 +26,9 @@ describe('the next channel', () => {
     expect(nextChannel(channels, tried(['a', 'broken'], ['b', verdict]), 3)).toBeUndefined()
   })
 
-  test.each(['credential_bad', 'rate_limited', 'broken', 'too_slow'] as const)('follows %s', verdict => {
+  test.each([
+    ...(['credential_bad', 'forbidden', 'rate_limited', 'quota_spent', 'not_here', 'broken', 'too_slow'] as const),
+  ])('follows %s', verdict => {
     expect(nextChannel(channels, tried(['a', verdict]), 3)).toEqual({ id: 'b' })
   })
 
@@ -55,4 +57,58 @@ test.each([
   [[400, 404, 405, 406, 409, 410, 413, 415, 418, 422, 431, 451], 'caller_at_fault'],
 ] as const)('%p is %s', (statuses, verdict) => {
   for (const status of statuses) expect([status, judgeStatus(status)]).toEqual([status, verdict])
+})
+
+describe('what an upstream says with its status', () => {
+  test.each<[Verdict, number, { code?: string; type?: string; message?: string }]>([
+    ['rate_limited', 429, { code: 'rate_limit_exceeded', type: 'requests' }],
+    ['quota_spent', 429, { code: 'insufficient_quota', type: 'insufficient_quota' }],
+    ['quota_spent', 429, { type: 'exceeded_current_quota_error' }],
+    ['quota_spent', 400, { code: 'billing_hard_limit_reached' }],
+    ['quota_spent', 400, { type: 'invalid_request_error', message: 'Your credit balance is too low to go on.' }],
+    ['quota_spent', 402, { type: 'billing_error' }],
+    ['quota_spent', 402, { message: 'Insufficient Balance' }],
+    ['quota_spent', 402, {}],
+    ['quota_spent', 403, { code: 'AccountOverdueError' }],
+    ['quota_spent', 400, { code: 'Arrearage' }],
+    ['rate_limited', 429, { type: 'RESOURCE_EXHAUSTED' }],
+    ['rate_limited', 400, { type: 'ThrottlingException' }],
+    ['rate_limited', 403, { code: 'RateLimitExceeded.EndpointRPMExceeded' }],
+    ['credential_bad', 401, { code: 'invalid_api_key' }],
+    ['credential_bad', 401, { code: 'insufficient_quota' }],
+    ['credential_bad', 407, {}],
+    ['credential_bad', 400, { type: 'INVALID_ARGUMENT', code: 'API_KEY_INVALID', message: 'API key not valid.' }],
+    ['credential_bad', 403, { type: 'UnrecognizedClientException' }],
+    ['forbidden', 403, { type: 'permission_error' }],
+    ['forbidden', 403, { type: 'PERMISSION_DENIED', message: 'You do not have permission to access the File abc.' }],
+    ['forbidden', 403, { message: 'Your chosen model requires moderation and your input was flagged.' }],
+    ['not_here', 403, { code: 'model_not_found', message: 'Project does not have access to model x' }],
+    ['not_here', 404, { code: 'model_not_found', type: 'invalid_request_error' }],
+    ['not_here', 404, { type: 'not_found_error', message: 'model: claude-x' }],
+    ['not_here', 404, { type: 'NOT_FOUND', message: 'models/gemini-x is not found for API version v1beta' }],
+    ['not_here', 404, { code: 'InvalidEndpointOrModel.NotFound' }],
+    ['not_here', 404, { code: 'DeploymentNotFound' }],
+    ['caller_at_fault', 404, { message: 'No such file.' }],
+    ['caller_at_fault', 400, { type: 'invalid_request_error', message: 'Unknown field.' }],
+    ['caller_at_fault', 422, {}],
+    ['caller_at_fault', 413, { type: 'request_too_large' }],
+    ['broken', 500, { code: 'insufficient_quota' }],
+    ['broken', 529, { type: 'overloaded_error' }],
+    ['broken', 302, {}],
+    // What the caller wrote may be repeated in a sentence, but does not begin one.
+    ['caller_at_fault', 400, { message: "Invalid value 'your credit balance is too low'" }],
+    ['caller_at_fault', 400, { message: 'field: insufficient balance' }],
+  ])('%s: %p %o', (verdict, status, words) => {
+    expect(judgeRefusal({ status, message: 'No.', ...words })).toBe(verdict)
+  })
+
+  test('a 403 that is not in the dialect of the upstream is somebody else in between', () => {
+    expect(judgeRefusal({ status: 403, message: 'The upstream answered with status 403.' }, false)).toBe('broken')
+  })
+
+  test('too much to do', () => {
+    for (const status of [503, 529]) expect(saysOverloaded({ status })).toBe(true)
+    expect(saysOverloaded({ status: 500, type: 'overloaded_error' })).toBe(true)
+    expect(saysOverloaded({ status: 500, code: 'internal' })).toBe(false)
+  })
 })

@@ -1,4 +1,6 @@
-// Which channel is tried next. Pure: channels and attempts come as plain data.
+// What an attempt came to, and whether another may follow. Pure: channels and attempts come as plain data.
+
+import type { UpstreamWords } from '../base/errors.ts'
 
 export interface Tried {
   readonly channelId: string
@@ -12,6 +14,7 @@ export type Verdict =
   | 'answered'
   | 'caller_at_fault' // the upstream refused the caller's own request: another channel would too
   | 'credential_bad'
+  | 'forbidden' // by the credential's rights or by what was asked for, which cannot be told from one refusal
   | 'rate_limited'
   | 'quota_spent' // nothing is left to be had for this credential until somebody pays, or for long
   | 'not_here' // this channel does not have the model; another may
@@ -39,4 +42,60 @@ export function judgeStatus(status: number): Verdict {
   if (status === 429) return 'rate_limited'
   if (TRANSIENT.has(status) || status >= 500 || status < 400) return 'broken'
   return 'caller_at_fault'
+}
+
+/** Codes and types of errors that say more than their status, in lower case; with `*` also what begins so. */
+const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
+  ['quota_spent', ['insufficient_quota', 'billing_*', 'exceeded_current_quota*', 'insufficient_balance', 'arrearage']],
+  ['quota_spent', ['accountoverdue*', 'servicequotaexceeded*', 'insufficient_credits']],
+  ['not_here', ['model_not_found', 'model_not_available', 'modelnotopen', 'deploymentnotfound']],
+  ['not_here', ['invalidendpointormodel*', 'unsupported_model', 'model_not_supported']],
+  ['rate_limited', ['rate_limit*', 'ratelimit*', 'resource_exhausted', 'throttling*', 'toomanyrequests*']],
+  ['credential_bad', ['invalid_api_key', 'api_key_invalid', 'authentication_error', 'invalid_authentication*']],
+  ['credential_bad', ['unauthenticated', 'account_deactivated', 'unrecognizedclient*', 'expiredtoken*']],
+  ['credential_bad', ['invalidsignature*', 'missingauthentication*']],
+]
+
+/** The same of sentences. Only how they begin counts: further on they may repeat what the caller wrote. */
+const SENTENCES: readonly (readonly [Verdict, readonly string[]])[] = [
+  ['quota_spent', ['your credit balance is too low', 'insufficient balance', 'insufficient credits']],
+  ['not_here', ['model: ', 'models/', 'the model `', "you don't have access to the model"]],
+  ['credential_bad', ['api key not valid', 'invalid api key', 'incorrect api key']],
+]
+
+/**
+ * The same, by what the upstream said, too. A 403 is about the credential only if it says so: a caller can provoke one
+ * by asking for what the credential must not do, and would switch it off for all others.
+ */
+export function judgeRefusal({ status, code, type, message }: UpstreamWords, isSaid = true): Verdict {
+  const byStatus = judgeStatus(status)
+  if (byStatus === 'broken' || status === 401 || status === 407) return byStatus
+  const said = byCode(code) ?? byCode(type) ?? bySentence(message)
+  if (said === 'not_here' && status !== 403 && status !== 404 && status !== 400) return byStatus
+  if (said !== undefined) return said
+  if (status === 402) return 'quota_spent'
+  // A page of some guard before the upstream, and not the upstream's own refusal.
+  if (status === 403) return isSaid ? 'forbidden' : 'broken'
+  return byStatus
+}
+
+function byCode(code: string | undefined): Verdict | undefined {
+  if (code === undefined) return undefined
+  const said = code.toLowerCase()
+  const fits = (word: string): boolean => (word.endsWith('*') ? said.startsWith(word.slice(0, -1)) : said === word)
+  return CODES.find(([, words]) => words.some(fits))?.[0]
+}
+
+function bySentence(message: string): Verdict | undefined {
+  const said = message.slice(0, 64).toLowerCase()
+  return SENTENCES.find(([, begins]) => begins.some(begin => said.startsWith(begin)))?.[0]
+}
+
+const OVERLOADED_CODES = new Set(['overloaded_error', 'server_is_overloaded', 'slow_down', 'unavailable'])
+
+/** It has too much to do, so that fewer calls at a time would get more done. */
+export function saysOverloaded({ status, code, type }: Pick<UpstreamWords, 'status' | 'code' | 'type'>): boolean {
+  if (status === 503 || status === 529) return true
+  const has = (word: string | undefined): boolean => word !== undefined && OVERLOADED_CODES.has(word.toLowerCase())
+  return has(code) || has(type)
 }

@@ -10,9 +10,9 @@ import type { Tried } from './attempts.ts'
 import type { Closed, Full } from './health.ts'
 import type { Option, Seat } from './option.ts'
 import type { Candidate, Entry, Group } from './plan.ts'
-import { planOf, seatOf } from './plan.ts'
-import type { PooledSeat, Tier } from './pool.ts'
-import { drawnAt } from './pool.ts'
+import { planOf } from './plan.ts'
+import type { PooledSeat } from './pool.ts'
+import { drawnAt, Tier } from './pool.ts'
 
 export interface Choosing {
   readonly options: readonly Option[]
@@ -42,8 +42,11 @@ export type Choice =
 /** Why a seat is passed over. */
 export type Dropped = 'tried' | Closed | Full
 
-/** Of many seats so many are looked at, each drawn by weight; where there are no more, all are. */
+/** So often a seat is drawn before all are looked at. */
 const DRAWS = 8
+/** Of more seats than those, so many are compared. */
+const COMPARED_ALL_MAX = 8
+const COMPARED = 4
 const RETRY_AFTER_MS = 1_000
 
 export function choose(choosing: Choosing): Choice {
@@ -52,13 +55,15 @@ export function choose(choosing: Choosing): Choice {
   if (kept !== undefined) return kept
   for (const group of groups) {
     const found = pickIn(group, choosing)
-    if (found !== undefined) {
-      const seat = seatOf(found)
-      const isClosed = seat.health.closedBy(choosing.tokens, choosing.nowMs) !== undefined
-      return { kind: 'try', option: found.entry.option, seat, why: isClosed ? 'nearest' : 'policy' }
-    }
+    if (found !== undefined) return tryOn(found, choosing)
   }
   return withoutOpen(groups, choosing)
+}
+
+function tryOn({ entry, pooled }: Candidate, { tokens, nowMs }: Choosing): Choice {
+  const { seat } = pooled
+  const isOpen = seat.health.closedBy(tokens, nowMs) === undefined
+  return { kind: 'try', option: entry.option, seat, why: isOpen ? 'policy' : 'nearest' }
 }
 
 /** Why it cannot take the call, or undefined if it can. */
@@ -111,7 +116,7 @@ function pickIn(group: Group, choosing: Choosing): Candidate | undefined {
   }
   if (choosing.policy === 'weighted') return drawIn(group, choosing)
   if (choosing.policy === 'balanced') return bestOfDraws(group, choosing, 2)
-  return group.seats > DRAWS ? bestOfDraws(group, choosing, DRAWS) : bestOfAll(group, choosing)
+  return group.seats > COMPARED_ALL_MAX ? bestOfDraws(group, choosing, COMPARED) : bestOfAll(group, choosing)
 }
 
 function bestOfDraws(group: Group, choosing: Choosing, draws: number): Candidate | undefined {
@@ -151,12 +156,13 @@ function openIn(entry: Entry, choosing: Choosing): readonly PooledSeat[] {
 }
 
 /** Less is better. */
-export function scoreOf({ priceMax }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
+export function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
   const { health } = pooled.seat
   if (policy === 'fastest') return health.expectedMs(nowMs)
-  const load = (1 + health.underWay) / (entry.share * pooled.share)
-  if (policy === 'least_busy') return load
   if (policy === 'weighted') return 0
+  // For its weight; while nothing is under way all are alike.
+  const load = 1 + health.underWay / (entry.share * pooled.share * seats)
+  if (policy === 'least_busy') return load
   const price = priceMax > 0 ? entry.option.price / priceMax : 0
   return load * (NO_TIME_MS + health.expectedMs(nowMs)) * (NO_PRICE + price)
 }
@@ -189,19 +195,32 @@ function drawSeat(entry: Entry, choosing: Choosing): Candidate | undefined {
   return undefined
 }
 
-function drawPooled(entry: Entry, { seats, sums }: Tier, choosing: Choosing): PooledSeat | undefined {
-  const draws = Math.min(DRAWS, seats.length)
-  for (let drawn = 0; drawn < draws; drawn++) {
+function drawPooled(entry: Entry, tier: Tier, choosing: Choosing): PooledSeat | undefined {
+  const { seats } = tier
+  const drawn = drawOpen(entry, tier, choosing)
+  if (drawn !== undefined || seats.length === 1) return drawn
+  const openAt = tier.openAt(choosing.nowMs)
+  if (openAt !== undefined) {
+    const seen = openAt.seats.length > 0 ? drawOpen(entry, openAt, choosing) : undefined
+    if (seen !== undefined || openAt.seats.length === 0) return seen
+  }
+  const open = seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
+  return open.length > 0 ? open[drawnAt(new Tier(open).sums, choosing.chance())] : undefined
+}
+
+/** One that can take the call, unless a few draws do not find it. */
+function drawOpen(entry: Entry, { seats, sums }: Tier, choosing: Choosing): PooledSeat | undefined {
+  for (let draws = Math.min(DRAWS, seats.length); draws > 0; draws--) {
     const pooled = seats[seats.length === 1 ? 0 : drawnAt(sums, choosing.chance())]!
     if (droppedFor(entry, pooled.seat, choosing) === undefined) return pooled
   }
-  const open = seats.length === 1 ? [] : seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
-  let wanted = choosing.chance() * open.reduce((sum, { share }) => sum + share, 0)
-  return open.find(({ share }) => (wanted -= share) < 0) ?? open.at(-1)
+  return undefined
 }
 
 /** What there is when no channel can take the call at this instant. */
 interface Outlook {
+  /** One of which that was not known a moment ago. */
+  open: Candidate | undefined
   /** Closed, the next to open, and when. */
   nearest: Candidate | undefined
   nearestMs: number
@@ -214,24 +233,26 @@ interface Outlook {
 }
 
 function withoutOpen(groups: readonly Group[], choosing: Choosing): Choice {
-  const none = { nearest: undefined, busy: undefined, isFull: false }
+  const none = { open: undefined, nearest: undefined, busy: undefined, isFull: false }
   const outlook: Outlook = { ...none, nearestMs: Infinity, readyMs: Infinity }
   for (const candidate of candidatesOf(groups)) lookAt(candidate, choosing, outlook)
-  const { nearest, busy, isFull, readyMs } = outlook
+  const { open, nearest, busy, isFull, readyMs } = outlook
+  if (open !== undefined) return tryOn(open, choosing)
   const { waitMs } = choosing
   if (waitMs !== undefined && readyMs <= waitMs) return { kind: 'wait', forMs: readyMs }
   if (waitMs !== 0 && (isFull || busy !== undefined)) return { kind: 'wait' }
   const found = busy ?? nearest
-  if (found !== undefined) return { kind: 'try', option: found.entry.option, seat: seatOf(found), why: 'nearest' }
+  if (found !== undefined) return tryOn(found, choosing)
   return { kind: 'none', retryAfterMs: readyMs === Infinity ? RETRY_AFTER_MS : Math.max(1, Math.ceil(readyMs)) }
 }
 
 function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): void {
   const { tokens, nowMs, tried } = choosing
-  const seat = seatOf(candidate)
-  const { health } = seat
-  const dropped = droppedFor(candidate.entry, seat, choosing)
-  if (dropped === undefined || dropped === 'tried') return
+  const { entry, pooled } = candidate
+  const { health } = pooled.seat
+  const dropped = droppedFor(entry, pooled.seat, choosing)
+  if (dropped === undefined) return void (outlook.open ??= candidate)
+  if (dropped === 'tried') return
   const full = health.fullBy(tokens, nowMs)
   if (full === 'concurrency_capped') return void (outlook.isFull = true)
   const opensInMs = health.opensInMs(tokens, nowMs)
@@ -241,11 +262,14 @@ function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): voi
   if (isCapped) return
   if (dropped === 'busy') outlook.busy ??= candidate
   // A call that has been tried elsewhere is not sent where it is already known what it would be told.
-  else if ((tried.length === 0 || dropped === 'broken') && opensInMs < outlook.nearestMs) {
+  else if ((tried.length === 0 || !isToldTime(dropped)) && opensInMs < outlook.nearestMs) {
     outlook.nearest = candidate
     outlook.nearestMs = opensInMs
   }
 }
+
+/** The upstream itself has said when, or will say the same again. */
+const isToldTime = (dropped: Dropped): boolean => dropped !== 'broken' && dropped !== 'told_limit'
 
 /** In the order in which they come into question. */
 function* candidatesOf(groups: readonly Group[]): Generator<Candidate> {

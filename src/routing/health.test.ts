@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
 import type { Verdict } from './attempts.ts'
-import type { Caps, Fate, HealthParts, Turn } from './health.ts'
+import type { Fate, HealthParts, Turn } from './health.ts'
 import { Health } from './health.ts'
 
 const evenly = (): number => 0.5
@@ -185,6 +185,17 @@ test('a refused credential is off, told once, tried each five minutes, and back 
   expect(alarms).toEqual(['credential_bad', 'well_again'])
 })
 
+test('a call that is forbidden says nothing of others, until nothing else comes', () => {
+  const { health, alarms } = alarmed()
+  for (let round = 0; round < 10; round++) {
+    fail(health, 4, { verdict: 'forbidden' })
+    health.begin(1, 0).end(well, 0)
+  }
+  expect(health.standing(1, 0)).toBe('open')
+  fail(health, 5, { verdict: 'forbidden' })
+  expect([health.standing(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
+})
+
 const begin = (health: Health, times: number, nowMs = 0): Turn[] =>
   Array.from({ length: times }, () => health.begin(1, nowMs))
 
@@ -195,11 +206,11 @@ describe('calls under way', () => {
     expect(health.standing(1, 0)).toBe('open')
   })
 
-  test.each<Fate>([
-    { verdict: 'rate_limited', retryAfterMs: 1 },
-    { verdict: 'too_slow' },
-    { verdict: 'broken', overloaded: true },
-  ])('are bound by a fifth less after %p, once for all that were refused together', fate => {
+  test.each<[string, Fate]>([
+    ['a 429', { verdict: 'rate_limited', retryAfterMs: 1 }],
+    ['one too slow', { verdict: 'too_slow' }],
+    ['a word of overload', { verdict: 'broken', overloaded: true }],
+  ])('are bound by a fifth less after %s, once for all that were refused together', (_, fate) => {
     const health = healthOf()
     const turns = begin(health, 100)
     for (const turn of turns.slice(0, 4)) turn.end(fate, 0)
@@ -211,13 +222,22 @@ describe('calls under way', () => {
 
   test('may be more again while it is well, never fewer than one, and without bound after a quiet minute', () => {
     const health = healthOf()
+    const turns = begin(health, 3)
     for (let nowMs = 0; nowMs < 1_000; nowMs += 10) {
       health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 1 }, nowMs)
     }
     expect(health.snapshot(2_000).limit).toBe(1)
+    for (const turn of turns) turn.end({ verdict: 'left' }, 2_000)
     for (let nowMs = 2_000; nowMs < 3_000; nowMs += 10) health.begin(1, nowMs).end(well, nowMs)
     expect(health.snapshot(3_000).limit).toBeGreaterThan(1)
     expect(health.snapshot(61_000).limit).toBe(null)
+  })
+
+  test('have no bound when three of them are too much: then it was not their number', () => {
+    const health = healthOf()
+    begin(health, 2)
+    fail(health, 20, { verdict: 'rate_limited', retryAfterMs: 1 })
+    expect(health.snapshot(10).limit).toBe(null)
   })
 
   test('are fewer when first contents come much later than usual, but eight at least', () => {
@@ -250,93 +270,6 @@ describe('calls under way', () => {
     expect(health.standing(1, bounds.turnMsMax)).toBe('open')
     lost[0]!.end({ verdict: 'broken' }, bounds.turnMsMax)
     expect(health.snapshot(bounds.turnMsMax)).toMatchObject({ underWay: 0, lost: 3, lastFailure: null })
-  })
-})
-
-describe('caps', () => {
-  const asked = (health: Health, caps: number, nowMs: number): number => {
-    let taken = 0
-    while (taken <= caps && health.standing(10, nowMs) === 'open') {
-      health.begin(10, nowMs).end(well, nowMs)
-      taken++
-    }
-    return taken
-  }
-
-  test('of requests and of tokens are a burst of all, refilled evenly', () => {
-    const requests = healthOf({ caps: { requestsPerMinute: 60 } })
-    expect(asked(requests, 100, 0)).toBe(60)
-    expect(requests.standing(10, 0)).toBe('requests_capped')
-    expect(requests.cappedMs(10, 0)).toBeCloseTo(1_000)
-    expect(asked(requests, 100, 10_000)).toBe(10)
-    const tokens = healthOf({ caps: { tokensPerMinute: 600 } })
-    expect(asked(tokens, 100, 0)).toBe(60)
-    expect(tokens.standing(10, 0)).toBe('tokens_capped')
-    expect(asked(tokens, 100, 10_000)).toBe(10)
-  })
-
-  test('count tokens by what was used in the end', () => {
-    const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
-    const turn = health.begin(1_000, 0)
-    expect(health.standing(500, 0)).toBe('tokens_capped')
-    turn.end({ verdict: 'answered', tokens: 300 }, 0)
-    expect([health.standing(700, 0), health.standing(701, 0)]).toEqual(['open', 'tokens_capped'])
-    health.begin(600, 0).end({ verdict: 'broken' }, 0)
-    expect(health.standing(700, 0)).toBe('open')
-  })
-
-  test('may be changed, and a call larger than its cap waits only until all is there', () => {
-    const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
-    expect(health.standing(5_000, 0)).toBe('open')
-    health.begin(5_000, 0)
-    expect(health.cappedMs(5_000, 0)).toBeLessThanOrEqual(120_000)
-    health.caps = { tokensPerMinute: 2_000, requestsPerMinute: 5 } satisfies Caps
-    expect(health.standing(1, 0)).toBe('tokens_capped')
-    health.caps = {}
-    expect(health.standing(1, 0)).toBe('open')
-  })
-})
-
-describe('what an upstream tells of its limits', () => {
-  test('closes it while nothing is left', () => {
-    const health = healthOf()
-    const told = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
-    health.begin(1, 0).end({ ...well, told }, 0)
-    expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['told_limit', 20_000])
-    expect(health.standing(1, 20_000)).toBe('open')
-  })
-
-  test('opens it as soon as one more is there, where the limit is known', () => {
-    const health = healthOf()
-    const told = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
-    health.begin(1, 0).end({ ...well, told }, 0)
-    expect(health.opensInMs(1, 0)).toBeCloseTo(1_000)
-    expect(health.standing(1, 999)).toBe('told_limit')
-    expect(health.standing(1, 1_001)).toBe('open')
-  })
-
-  test('counts what was begun since', () => {
-    const health = healthOf()
-    const told = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
-    health.begin(1, 0).end({ ...well, told }, 0)
-    expect([health.standing(300, 0), health.standing(302, 0)]).toEqual(['open', 'told_limit'])
-    health.begin(200, 0)
-    expect([health.standing(100, 0), health.standing(102, 0)]).toEqual(['open', 'told_limit'])
-  })
-
-  test('is nothing while most of it is left, or when it makes no sense', () => {
-    const health = healthOf()
-    for (const row of [
-      { limit: 4_000, remaining: 3_999, resetMs: 1_000 },
-      { limit: 0, remaining: 5, resetMs: 1_000 },
-      { limit: 10, remaining: 0 },
-      { limit: 10, remaining: 0, resetMs: -5 },
-      { remaining: 0, resetMs: 0 },
-      { limit: 10 },
-    ]) {
-      health.begin(1, 0).end({ ...well, told: [{ resource: 'requests', ...row }] }, 0)
-      expect([row, health.standing(1, 0)]).toEqual([row, 'open'])
-    }
   })
 })
 
@@ -375,7 +308,6 @@ describe('a clock that jumps ten minutes', () => {
     const health = damaged(1_000_000)
     const nowMs = 1_000_000 + ms
     expect(health.opensInMs(1, nowMs)).toBeLessThanOrEqual(5_000)
-    expect(health.cappedMs(1, nowMs)).toBeLessThanOrEqual(120_000)
     for (let call = 0; call < 20; call++) health.begin(1, nowMs + call).end(well, nowMs + call)
     expect(health.closedBy(1, nowMs + 1_000)).toBeUndefined()
     fail(health, 5, { atMs: nowMs + 1_000 })

@@ -4,6 +4,7 @@
 // whoever chooses may ask it although it is closed, for a call that could go nowhere else.
 
 import { bounds } from '../base/bounds.ts'
+import type { Taken } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
 import { AdaptiveLimit } from './adaptive-limit.ts'
@@ -85,6 +86,8 @@ export interface HealthSnapshot {
 const BROKEN = { firstMs: 1_000, mostMs: 60_000 }
 const CREDENTIAL = { firstMs: 300_000, mostMs: 300_000 }
 const IN_A_ROW = 5
+/** One may be provoked by what was asked for; with nothing good in between it is the credential. */
+const FORBIDDEN_IN_A_ROW = 5
 const OF_LAST = 20
 const PERCENT = 50
 const RATE_FIRST_MS = 1_000
@@ -107,6 +110,7 @@ export class Health {
   readonly #recent = new Recent()
   #steps = 0
   #failedInRow = 0
+  #forbiddenInRow = 0
   /** Turns that have neither answered nor ended. */
   #unanswered = 0
   #lost = 0
@@ -127,12 +131,12 @@ export class Health {
 
   begin(tokens: number, nowMs: number): Turn {
     this.#reap(nowMs)
-    const turn = new OneTurn(this, { step: ++this.#steps, tokens, expiresMs: nowMs + bounds.turnMsMax })
+    const taken = this.#allowance.take(this.caps, tokens, nowMs)
+    const turn = new OneTurn(this, { step: ++this.#steps, tokens, taken, expiresMs: nowMs + bounds.turnMsMax })
     turn.place = this.#turns.add(turn)
     this.#unanswered++
     this.#broken.enter(turn, nowMs)
     this.#credential.enter(turn, nowMs)
-    this.#allowance.take(this.caps, tokens, nowMs)
     return turn
   }
 
@@ -206,6 +210,7 @@ export class Health {
     }
     this.#limit.well(underWay)
     this.#recent.note(false, nowMs)
+    this.#forbiddenInRow = 0
     this.#noteThere(turn)
     if (this.#credential.isBefore(turn.step)) {
       this.#credential.open()
@@ -227,7 +232,7 @@ export class Health {
     const isProbe = this.#broken.leave(turn)
     this.#credential.leave(turn)
     const isUsed = verdict === 'answered' || verdict === 'left'
-    this.#allowance.correct((fate.tokens ?? (isUsed ? turn.tokens : 0)) - turn.tokens, nowMs)
+    this.#allowance.correct(turn, fate.tokens ?? (isUsed ? turn.tokens : 0), nowMs)
     if (fate.told !== undefined) this.#allowance.tell(fate.told, nowMs)
     if (isUsed) return
     const isTooMuch = fate.overloaded === true || verdict === 'rate_limited' || verdict === 'too_slow'
@@ -235,7 +240,8 @@ export class Health {
     if (verdict !== 'caller_at_fault') this.#lastFailure = { verdict, atMs: nowMs }
     if (verdict === 'broken' || verdict === 'too_slow') this.#noteBroken(isProbe, nowMs)
     else this.#noteThere(turn)
-    if (verdict === 'credential_bad') this.#noteCredential(turn, nowMs)
+    const isForbidden = verdict === 'forbidden' && ++this.#forbiddenInRow >= FORBIDDEN_IN_A_ROW
+    if (verdict === 'credential_bad' || isForbidden) this.#noteCredential(turn, nowMs)
     if (verdict === 'rate_limited' || verdict === 'quota_spent') this.#noteLimited(turn, { ...fate, verdict }, nowMs)
   }
 
@@ -302,6 +308,7 @@ type LimitedFate = Fate & { readonly verdict: 'rate_limited' | 'quota_spent' }
 interface TurnRow {
   readonly step: number
   readonly tokens: number
+  readonly taken: Taken | undefined
   readonly expiresMs: number
 }
 
@@ -309,14 +316,16 @@ class OneTurn implements Turn {
   readonly #health: Health
   readonly step: number
   readonly tokens: number
+  readonly taken: Taken | undefined
   readonly expiresMs: number
   place: Place<OneTurn> | undefined
   isAnswered = false
 
-  constructor(health: Health, { step, tokens, expiresMs }: TurnRow) {
+  constructor(health: Health, { step, tokens, taken, expiresMs }: TurnRow) {
     this.#health = health
     this.step = step
     this.tokens = tokens
+    this.taken = taken
     this.expiresMs = expiresMs
   }
 

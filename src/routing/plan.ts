@@ -1,7 +1,7 @@
 // The options of a name in the order in which they come into question, made once for each list of options: by
 // priority, inside a priority first those that need no translation, then by their weights.
 
-import type { Option, Seat } from './option.ts'
+import type { Option } from './option.ts'
 import type { Pool, PooledSeat, Tier } from './pool.ts'
 import { poolOf } from './pool.ts'
 
@@ -34,8 +34,6 @@ export interface Candidate {
   readonly entry: Entry
   readonly pooled: PooledSeat
 }
-
-export const seatOf = ({ pooled }: Candidate): Seat => pooled.seat
 
 const plans = new WeakMap<readonly Option[], Plan>()
 

@@ -9,16 +9,35 @@ export interface PooledSeat {
   readonly share: number
 }
 
-/** Seats of the same priority. */
-export interface Tier {
-  readonly seats: readonly PooledSeat[]
-  /** Of the weights up to each, so that the last is their sum. */
-  readonly sums: Float64Array
-}
-
 /** Few are looked at anew for each call; of many the sight is kept for a moment. */
 const FEW = 16
 const SIGHT_MS = 100
+
+/** Seats of the same priority. */
+export class Tier {
+  readonly seats: readonly PooledSeat[]
+  /** Of the weights up to each, so that the last is their sum. */
+  readonly sums: Float64Array
+  #open: Tier | undefined
+  #openAtMs = -Infinity
+
+  constructor(seats: readonly PooledSeat[]) {
+    let total = 0
+    this.seats = seats
+    this.sums = Float64Array.from(seats, ({ share }) => (total += share))
+  }
+
+  /** Where most are closed: those that were open a moment ago. Undefined where there are too few to need it. */
+  openAt(nowMs: number): Tier | undefined {
+    if (this.seats.length <= FEW) return undefined
+    const ageMs = nowMs - this.#openAtMs
+    if (!(ageMs >= 0 && ageMs < SIGHT_MS)) {
+      this.#open = new Tier(this.seats.filter(({ seat }) => seat.health.standing(0, nowMs) === 'open'))
+      this.#openAtMs = nowMs
+    }
+    return this.#open
+  }
+}
 /** No more of a model's channels than these are held closed by breakers at once. */
 const HELD_PERCENT_MAX = 50
 
@@ -67,10 +86,9 @@ export class Pool {
 }
 
 function tierOf(seats: readonly Seat[]): Tier {
-  let total = 0
-  const weights = seats.map(({ weight }) => (weight > 0 ? weight : 1))
-  const sums = Float64Array.from(weights, weight => (total += weight))
-  return { seats: seats.map((seat, at) => ({ seat, share: weights[at]! / total })), sums }
+  const weightOf = ({ weight }: Seat): number => (weight > 0 ? weight : 1)
+  const total = seats.reduce((sum, seat) => sum + weightOf(seat), 0)
+  return new Tier(seats.map(seat => ({ seat, share: weightOf(seat) / total })))
 }
 
 const pools = new WeakMap<readonly Seat[], Pool>()

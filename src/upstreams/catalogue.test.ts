@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { buildCatalogue } from './catalogue.ts'
+import { channelId } from './channels.ts'
 import { ProviderFileError } from './provider.ts'
 import { signRequest } from './signing.ts'
 
@@ -26,16 +27,16 @@ describe('a channel', () => {
     expect(channelsOf({}, {})).toEqual([])
     expect(channelsOf({}, { ACME_KEY: ' ' })).toEqual([])
     expect(channelsOf({}, { ACME_KEY: 'k' })).toMatchObject([
-      { id: 'acme#1', providerId: 'acme', baseUrl: 'https://acme.example/v1' },
+      { id: channelId('acme', 'k'), providerId: 'acme', baseUrl: 'https://acme.example/v1' },
     ])
   })
 
   test('exists for each key, in order', () => {
     const channels = channelsOf({}, { ACME_KEY: ' one, two ,,three' })
     expect(channels.map(({ id, key }) => [id, key.reveal()])).toEqual([
-      ['acme#1', 'one'],
-      ['acme#2', 'two'],
-      ['acme#3', 'three'],
+      [channelId('acme', 'one'), 'one'],
+      [channelId('acme', 'two'), 'two'],
+      [channelId('acme', 'three'), 'three'],
     ])
   })
 
@@ -54,7 +55,7 @@ describe('a channel', () => {
     const env = { ACME_URL: 'http://127.0.0.1:9' }
     const signed = (more: object) => {
       const [channel] = channelsOf({ keyless: true }, { ...env, ...more })
-      return channel!.signs['openai-chat']!({ url: 'http://127.0.0.1:9', headers: {}, body: new Uint8Array() })
+      return channel!.signs['openai-chat']!({ url: 'http://127.0.0.1:9/', headers: {}, body: new Uint8Array() })
     }
     expect(signed({})).toEqual({})
     expect(signed({ ACME_KEY: 'k' })).toEqual({ authorization: 'Bearer k' })
@@ -81,17 +82,19 @@ describe('a channel', () => {
     const speaks = { one: '/1', two: '/2', three: '/3' }
     const sign = { one: 'bearer', two: 'x-goog-api-key', three: 'none' }
     const [channel] = channelsOf({ speaks, sign }, { ACME_KEY: 'k' })
-    const signed = (dialect: string) => signRequest(channel!, dialect, { url: '', headers: {}, body: Buffer.alloc(0) })
+    const request = { url: 'https://acme.example/v1', headers: {}, body: Buffer.alloc(0) }
+    const signed = (dialect: string) => signRequest(channel!, dialect, request)
     expect(await signed('one')).toEqual({ authorization: 'Bearer k' })
     expect(await signed('two')).toEqual({ 'x-goog-api-key': 'k' })
     expect(await signed('three')).toEqual({})
-    expect(() => signed('four')).toThrow('acme#1 does not speak four')
+    expect(() => signed('four')).toThrow(`${channel!.id} does not speak four`)
     expect(() => signed('toString')).toThrow('does not speak')
   })
 
   test('signs nothing where there is no key', async () => {
     const [channel] = channelsOf({ keyless: true }, { ACME_URL: 'http://127.0.0.1:9' })
-    expect(await signRequest(channel!, 'openai-chat', { url: '', headers: {}, body: Buffer.alloc(0) })).toEqual({})
+    const request = { url: 'http://127.0.0.1:9/', headers: {}, body: Buffer.alloc(0) }
+    expect(await signRequest(channel!, 'openai-chat', request)).toEqual({})
   })
 
   test('does not show its key when it is printed', () => {

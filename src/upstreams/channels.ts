@@ -24,8 +24,6 @@ export interface Channels {
   ruleOf(id: string): ChannelRow
   /** From the next look-up on. */
   setRules(rows: readonly ChannelRow[]): void
-  /** How often rules have been set. */
-  rulesRevision(): number
 }
 
 const FINGERPRINT_CHARS = 6
@@ -76,14 +74,12 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
   let byId = new Map(everyOne.map(channel => [channel.id, channel]))
   let rules = new Map<string, ChannelRow>()
   let usable = new Map<string, readonly Channel[]>()
-  let revision = 0
 
   function ruleOf(id: string): ChannelRow {
     return rules.get(id) ?? { channel: id, ...plain, tags: byProvider.get(providerOf(id))?.tags ?? [] }
   }
 
   function setRules(rows: readonly ChannelRow[]): void {
-    revision++
     const given = new Map(rows.map(row => [row.channel, row]))
     rules = new Map(everyOne.map(({ id, providerId }) => {
       const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
@@ -103,7 +99,7 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
   }
 
   function channelNamed(id: string): Channel | undefined {
-    const place = Number(/#([1-9]\d{0,3})$/.exec(id)?.[1])
+    const place = Number(/^[^#]+#([1-9]\d{0,3})$/.exec(id)?.[1])
     const name = byId.has(id) ? id : byProvider.get(providerOf(id))?.listed[place - 1]?.id
     return name === undefined || ruleOf(name).proxyLost ? undefined : byId.get(name)
   }
@@ -121,7 +117,6 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
     },
     ruleOf,
     setRules,
-    rulesRevision: () => revision,
   }
 }
 

@@ -2,18 +2,26 @@
 // before they end. However many calls need one at once, one is fetched.
 
 import { bounds } from '../base/bounds.ts'
+import type { Secret } from '../base/secret.ts'
 import { Stop } from '../base/stop.ts'
 import type { Send } from '../http/outgoing.ts'
+import { noPrivateHosts } from '../http/private-hosts.ts'
+import type { Road } from '../http/road.ts'
+import { readAddress, roadTo } from '../http/written-address.ts'
 
 export interface ServiceAccount {
   readonly email: string
   readonly privateKey: string
   readonly privateKeyId?: string
   readonly tokenUri: string
+  /** To where tokens are fetched, which is all that sees what the key has signed. */
+  readonly road: Road
 }
 
 export interface TokenParts {
   readonly send: Send
+  /** By which the endpoint is reached; one in our own network is reached without. */
+  proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
 }
@@ -34,8 +42,17 @@ export function parseServiceAccount(text: string): ServiceAccount | undefined {
   const { client_email: email, private_key: privateKey, private_key_id: id, token_uri: uri = TOKEN_URI } = json ?? {}
   if (typeof email !== 'string' || typeof privateKey !== 'string') return undefined
   if (!privateKey.includes('PRIVATE KEY')) return undefined
-  if (typeof uri !== 'string' || !/^https?:\/\/[^\s@]+$/.test(uri)) return undefined
-  return { email, privateKey, tokenUri: uri, ...(typeof id === 'string' && { privateKeyId: id }) }
+  const road = typeof uri === 'string' ? roadOf(uri) : undefined
+  if (road === undefined) return undefined
+  return { email, privateKey, tokenUri: uri as string, road, ...(typeof id === 'string' && { privateKeyId: id }) }
+}
+
+function roadOf(uri: string): Road | undefined {
+  try {
+    return roadTo(readAddress(uri), { isOwn: false, privateHosts: noPrivateHosts })
+  } catch {
+    return undefined
+  }
 }
 
 export class GoogleTokens {
@@ -93,7 +110,10 @@ export class GoogleTokens {
     const timer = setTimeout(() => stop.stop(new Error('the token endpoint is too slow')), FETCH_MS_MAX)
     try {
       const headers = { 'content-type': 'application/x-www-form-urlencoded', 'accept': 'application/json' }
-      const request = { url: this.#account.tokenUri, headers, body: Buffer.from(form) }
+      const { tokenUri: url, road } = this.#account
+      const proxy = road.permitted ? undefined : this.#parts.proxy()
+      const way = proxy === undefined ? road : { ...road, proxy }
+      const request = { url, road: way, headers, body: Buffer.from(form) }
       const asked = this.#parts.send(request, stop).then(async incoming => {
         const body = await incoming.readWhole(bounds.errorBodyBytesMax)
         // What it says of a failure may hold what we sent, so only the number is told.

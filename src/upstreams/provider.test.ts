@@ -5,6 +5,7 @@ import type { Rates } from '../base/price.ts'
 import { isOfNothing } from '../base/price.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
+import { defaultTimes, timesOf } from './times.ts'
 import { applyQuirks, streamFormat } from './quirks.ts'
 
 const folder = join(import.meta.dir, '..', '..', 'providers')
@@ -154,6 +155,33 @@ test('what a model does not say of itself its provider says for it', () => {
   expect(provider.traits).toEqual({ sampling: true, thinking: 'none' })
 })
 
+test('what a model does not say of its times its provider says for it, and else they are the usual ones', () => {
+  const models = [{ id: 'a', times: { firstContentSeconds: 300, totalSeconds: 900 } }, { id: 'b' }]
+  const times = { connectSeconds: 2, betweenChunksSeconds: 90 }
+  const provider = parseProvider(JSON.stringify({ ...good, times, models }), 'good.json')
+  const own = { ...defaultTimes, connectMs: 2_000, betweenChunksMs: 90_000 }
+  expect(provider.times).toEqual(own)
+  const [a, b] = [provider.models.get('a')!, provider.models.get('b')!]
+  expect(timesOf(provider, a)).toEqual({ ...own, firstContentMs: 300_000, totalMs: 900_000 })
+  expect(timesOf(provider, b)).toEqual(own)
+  expect(parseProvider(JSON.stringify(good), 'good.json').times).toEqual({
+    ...{ connectMs: 5_000, tlsMs: 5_000, firstContentMs: 120_000, betweenChunksMs: 60_000, totalMs: 600_000 },
+  })
+})
+
+test('models that think for long are given the time', () => {
+  const of = (file: string, model: string) => readProvider(file).models.get(model)!.times
+  expect(of('openai.json', 'gpt-5')).toMatchObject({ firstContentMs: 300_000, totalMs: 1_800_000 })
+  expect(of('openai.json', 'gpt-4o')).toBeUndefined()
+  expect(of('anthropic.json', 'claude-opus-4-8')).toMatchObject({ firstContentMs: 300_000, betweenChunksMs: 60_000 })
+  expect(readProvider('deepseek.json').times.firstContentMs).toBe(600_000)
+})
+
+test('tags are words, none if nothing is said', () => {
+  const tagsOf = (more: object) => parseProvider(JSON.stringify({ ...good, ...more }), 'good.json').tags
+  expect([tagsOf({}), tagsOf({ tags: ['eu', 'no-training', '2026'] })]).toEqual([[], ['eu', 'no-training', '2026']])
+})
+
 const good = {
   id: 'good',
   name: 'Good',
@@ -222,6 +250,21 @@ const badFiles: readonly (readonly [name: string, change: object, field: string]
   ['a quirk without its argument', { quirks: ['anthropicVersionInBody'] }, 'anthropicVersionInBody'],
   ['a quirk with an argument too many', { quirks: ['bodyWithoutModel:x'] }, 'bodyWithoutModel:x'],
   ['quirks that are no list', { quirks: 'bodyWithoutModel' }, '"quirks"'],
+  ['times that are no object', { times: 5 }, '"times"'],
+  ['an unknown time', { times: { napSeconds: 5 } }, '"napSeconds"'],
+  ['a time of nothing', { times: { connectSeconds: 0 } }, '"times.connectSeconds"'],
+  ['a time before its beginning', { times: { tlsSeconds: -1 } }, '"times.tlsSeconds"'],
+  ['a time of half a second', { times: { firstContentSeconds: 0.5 } }, '"times.firstContentSeconds"'],
+  ['a time that is a text', { times: { betweenChunksSeconds: '5' } }, '"times.betweenChunksSeconds"'],
+  ['a time that never ends', { times: { totalSeconds: 3_601 } }, 'from 1 to 3600'],
+  ['a connection of minutes', { times: { connectSeconds: 61 } }, 'from 1 to 60'],
+  ['a first word after the end', { times: { firstContentSeconds: 601 } }, '"times.totalSeconds"'],
+  ['a silence after the end', withModel({ times: { totalSeconds: 30 } }), 'model "a": "times.firstContentSeconds"'],
+  ['a connection of one model', withModel({ times: { connectSeconds: 5 } }), 'model "a": "times.connectSeconds"'],
+  ['tags that are no list', { tags: 'eu' }, '"tags" must be a list'],
+  ['a tag that is no word', { tags: ['eu', 'No Training'] }, '"tags" must be a list of words'],
+  ['a tag of nothing', { tags: [''] }, '"tags"'],
+  ['a tag that is too long', { tags: ['x'.repeat(41)] }, '"tags"'],
   ['an unknown trait', { traits: { clever: true } }, '"clever"'],
   ['an unknown trait of a model', withModel({ traits: { clever: true } }), 'model "a": "traits"'],
   ['a base URL with an empty brace', { baseUrl: 'https://{}.good.test' }, '"baseUrl"'],

@@ -5,9 +5,12 @@ import type { Price } from '../base/price.ts'
 import { isOfNothing, parsePrice } from '../base/price.ts'
 import type { Traits } from '../base/traits.ts'
 import { noTraits } from '../base/traits.ts'
+import { readAddress } from '../http/written-address.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
 import { isWayToSign } from './signing.ts'
+import type { Times } from './times.ts'
+import { defaultTimes, parseTimes } from './times.ts'
 import { parseTraits } from './traits.ts'
 
 export interface Capabilities {
@@ -41,6 +44,8 @@ export interface Model {
   readonly billsWhenLeft?: boolean
   /** What it takes: its own, and for what they do not tell its provider's. */
   readonly traits?: Traits
+  /** How long its calls may take, where that is not as its provider's. */
+  readonly times?: Times
 }
 
 /** Where calls of one dialect are posted, below the base URL. `{model}` in a path is the model's id. */
@@ -71,6 +76,8 @@ export interface Provider {
   readonly quirks: readonly NamedQuirk[]
   /** What all its models take where they do not say otherwise, those that are not listed too. */
   readonly traits: Traits
+  /** How long calls of its models may take, unless they say otherwise. */
+  readonly times: Times
   readonly can: Capabilities
   /** What may be said of data that goes there, such as `eu` or `no-training`. Default none. */
   readonly tags: readonly string[]
@@ -91,10 +98,10 @@ type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
-  ...['can', 'traits', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
+  ...['can', 'traits', 'times', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = [
-  ...['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'billsWhenLeft'],
+  ...['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times', 'billsWhenLeft'],
 ]
 
 /** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
@@ -134,10 +141,11 @@ function readProvider(json: Json, fail: Fail): Provider {
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
-  if (!isAddress(baseUrl)) fail('"baseUrl" must be http(s), without a trailing slash')
+  checkAddress(baseUrl, fail)
   const free = flag('free')
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
+  const times = parseTimes(json.times ?? {}, { otherwise: defaultTimes, of: 'provider', fail })
   return {
     id,
     name: string('name'),
@@ -151,18 +159,27 @@ function readProvider(json: Json, fail: Fail): Provider {
     quirks: parseQuirks(json.quirks ?? [], fail),
     can: parseCan(json.can ?? {}, fail),
     traits,
+    times,
     tags: parseTags(json.tags ?? [], fail),
     openModels: flag('openModels'),
     free,
     keyless: flag('keyless'),
     builtIn: flag('builtIn'),
-    models: parseModels(json.models, { free, traits, dialects: Object.keys(speaks) }, fail),
+    models: parseModels(json.models, { free, traits, times, dialects: Object.keys(speaks) }, fail),
   }
 }
 
 /** Variables may stand in it, in braces. */
-const isAddress = (text: string): boolean =>
-  /^https?:\/\/[^\s?#{}]*(\{[A-Z][A-Z0-9_]*\}[^\s?#{}]*)*$/.test(text) && !text.endsWith('/')
+function checkAddress(text: string, fail: Fail): void {
+  const filled = text.replace(/\{[A-Z][A-Z0-9_]*\}/g, 'x')
+  if (/[{}]/.test(filled)) fail('"baseUrl" may hold variables such as {AWS_REGION}, and no other braces')
+  if (filled.endsWith('/')) fail('"baseUrl" must be without a trailing slash')
+  try {
+    readAddress(filled)
+  } catch (fault) {
+    fail(`"baseUrl" ${(fault as Error).message}`)
+  }
+}
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
   const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'billsWhenLeft']
@@ -239,6 +256,7 @@ const isPath = (path: unknown): boolean =>
 interface Shared {
   readonly free: boolean
   readonly traits: Traits
+  readonly times: Times
   readonly dialects: readonly string[]
 }
 
@@ -269,6 +287,8 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
   const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
   const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
+  const timing = { otherwise: shared.times, of: 'model', fail: failModel } as const
+  const times = entry.times === undefined ? undefined : parseTimes(entry.times, timing)
   for (const name of ['free', 'billsWhenLeft']) {
     if (entry[name] !== undefined && typeof entry[name] !== 'boolean') failModel(`"${name}" must be true or false`)
   }
@@ -282,6 +302,7 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
     ...(speaks !== undefined && { speaks }),
     ...(price !== undefined && { price }),
     ...(Object.keys(traits).length > 0 && { traits }),
+    ...(times !== undefined && { times }),
     ...(entry.free === true && { free: true }),
     ...(typeof entry.billsWhenLeft === 'boolean' && { billsWhenLeft: entry.billsWhenLeft }),
   }

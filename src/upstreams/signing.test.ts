@@ -44,8 +44,8 @@ afterAll(async () => {
 })
 
 function channels(sign: string, env: Record<string, string>, dateMs: () => number = () => START_MS) {
-  const head = { id: 'acme', name: 'Acme', baseUrl: 'https://acme.example', keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' }
-  const text = JSON.stringify({ ...head, speaks: { chat: '/chat' }, sign, models: [] })
+  const at = { baseUrl: new URL(request.url).origin, keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' }
+  const text = JSON.stringify({ id: 'acme', name: 'Acme', ...at, speaks: { chat: '/chat' }, sign, models: [] })
   const signing = { send: client.send, dateMs }
   const files = [{ name: 'acme.json', text }]
   return buildCatalogue({ files, env, builtInUrl: undefined, signing }).channelsOf('acme')
@@ -84,8 +84,9 @@ describe('sigv4', () => {
   })
 
   test('takes the region from a variable where the address has none', async () => {
-    const [channel] = channels('sigv4:river', { ACME_KEY: 'AK:very/secret:session', AWS_REGION: 'eu-north-1' })
     const local = { ...request, url: 'http://127.0.0.1:9/a' }
+    const env = { ACME_KEY: 'AK:very/secret:session', ACME_URL: 'http://127.0.0.1:9', AWS_REGION: 'eu-north-1' }
+    const [channel] = channels('sigv4:river', env)
     const { authorization } = await signRequest(channel!, 'chat', local)
     expect(authorization).toInclude('/20261115/eu-north-1/river/aws4_request'.slice(1))
   })
@@ -216,7 +217,8 @@ describe('google-token', () => {
     ['JSON of another kind', '{"type":"authorized_user"}'],
     ['broken JSON', '{"client_email":'],
     ['no private key', '{"client_email":"a@b.example","private_key":"x"}'],
-    ['no address', '{"client_email":"a@b.example","private_key":"-- PRIVATE KEY","token_uri":"ftp://x"}'],
+    ...['ftp://x', 'http://169.254.169.254/token', 'http://a.example/token', 'https://u:p@a.example/token'].map(uri =>
+      [uri, `{"client_email":"a@b.example","private_key":"-- PRIVATE KEY","token_uri":"${uri}"}`]),
   ])('%s is refused at the start', (_, key) => {
     expect(() => channels('google-token', { ACME_KEY: key })).toThrow(ProviderFileError)
   })

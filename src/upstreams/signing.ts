@@ -29,7 +29,11 @@ type Signer = keyof typeof signers
 
 export interface SigningParts {
   readonly env: Env
+  /** Of the host that the key was given for: nothing is signed for another. */
+  readonly origin: string
   readonly send: Send
+  /** By which what must be fetched is fetched. */
+  proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
 }
@@ -121,12 +125,12 @@ export function foundKey(way: string, env: Env): string | undefined {
   return readWay(way)?.[0].found?.(env)
 }
 
-/** A key with the ways that it signs in, opened once each. Undefined for what is no key of one of them. */
+/** A key with the ways that it signs in for one host, opened once each. Undefined for what is no key of them. */
 export function openKey(
   key: Secret,
   waysByDialect: Readonly<Record<string, string>>,
   parts: SigningParts,
-): { readonly key: Secret; readonly signs: Readonly<Record<string, Sign>> } | undefined {
+): OpenedKey | undefined {
   const opened = new Map<string, Opened>()
   for (const way of new Set(Object.values(waysByDialect))) {
     const one = isSigner(way) ? { sign: () => signers[way](key) } : openWay(way, key, parts)
@@ -134,10 +138,22 @@ export function openKey(
     opened.set(way, one)
   }
   const others = [...opened.values()].flatMap(({ alsoSecret }) => alsoSecret ?? [])
-  const signs = Object.entries(waysByDialect).map(([dialect, way]) => [dialect, opened.get(way)!.sign] as const)
+  const byDialect = (signOf: (way: string) => Sign): OpenedKey['signs'] =>
+    Object.fromEntries(Object.entries(waysByDialect).map(([dialect, way]) => [dialect, signOf(way)]))
+  const bound = (way: string): Sign => boundTo(parts.origin, opened.get(way)!.sign)
   return {
     key: others.length === 0 ? key : new SecretWithOthers(key, () => others.flatMap(other => other())),
-    signs: Object.fromEntries(signs),
+    signs: byDialect(bound),
+    masked: byDialect(way => () => maskedSignature(way)),
+  }
+}
+
+/** Behind an origin a slash ends the name of the host, whatever comes then. */
+function boundTo(origin: string, sign: Sign): Sign {
+  const start = `${origin}/`
+  return request => {
+    if (!request.url.startsWith(start)) throw new Error('a key signs for no host but its own')
+    return sign(request)
   }
 }
 
@@ -158,6 +174,18 @@ class SecretWithOthers extends Secret {
   override scrub(text: string): string {
     return this.#others().reduce((clean, other) => new Secret(other).scrub(clean), super.scrub(text))
   }
+}
+
+export interface OpenedKey {
+  readonly key: Secret
+  /** How each dialect is signed. */
+  readonly signs: Readonly<Record<string, Sign>>
+  /** The same by its looks, for whoever may see what would be sent. */
+  readonly masked: Readonly<Record<string, Sign>>
+}
+
+function maskedSignature(way: string): Headers {
+  return isSigner(way) ? signers[way](new Secret('[secret]')) : { authorization: '[secret]' }
 }
 
 /** What `signRequest` needs of a channel. */

@@ -8,6 +8,7 @@ import { bounds } from '../../src/base/bounds.ts'
 import { ask, bearer } from '../front/asking.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
+import { loopback } from '../support/roads.ts'
 import { startLakes } from './lakes.ts'
 
 let harness: Harness
@@ -18,7 +19,7 @@ const fetched: string[] = []
 
 beforeAll(async () => {
   harness = await startLakes()
-  open = await startLakes({ world: { media: { allow: address => address === '127.0.0.1' } } })
+  open = await startLakes({ world: { media: { privateHosts: loopback } } })
   key = await harness.key({ credit: '10', qpm: 10_000 })
   shelf = Bun.serve({
     port: 0,

@@ -1,6 +1,7 @@
 // Tasks on real sockets: whose they are, what they cost, and that each is settled once.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { channelId } from '../../src/upstreams/channels.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { says } from '../side/upstream.ts'
@@ -54,7 +55,7 @@ describe('a task', () => {
     expect(rows).toHaveLength(1)
     expect(rows[0]).toMatchObject({
       ...{ rule: 'task_reported', usage_source: 'reported', output_tokens: 5_000, cost: 50_000_000, status: 200 },
-      ...{ provider: 'pond', model: 'film', channel: 'pond#1' },
+      ...{ provider: 'pond', model: 'film', channel: channelId('pond', 'sk-pond') },
     })
     const shown = JSON.stringify(await harness.gateway.operator.records!({ limit: 10 }))
     expect(shown).toContain('"outcome":"task_succeeded","input":0,"output":5000,"cost":"0.05"')

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toolCall } from '../../src/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
-import { pooled } from './fault-cells.ts'
+import { pooled } from '../support/pooled.ts'
 import { richRequest } from './rich-requests.ts'
 import type { Json } from './speaking.ts'
 import { eventsSeen, speech } from './speaking.ts'

@@ -2,7 +2,7 @@
 // waiting in a way that its SDK knows, and what comes then is a whole answer, or an error event and a legal end.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { errorMidStream, fail, streamed } from '../../src/fake-upstream/answers.ts'
+import { errorMidStream, fail, pausedStream, streamed } from '../../src/fake-upstream/answers.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
 import { scripted, wait } from '../../src/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
@@ -53,6 +53,12 @@ const pairs: readonly (readonly [Speaker, Dialect])[] = [
   ['ark', 'openai-responses'],
 ]
 
+/** What is said in the middle, where that is no comment. */
+const beatsOf: Partial<Record<Speaker, RegExp>> = {
+  'anthropic-messages': /(event: ping\ndata: \{"type": "ping"\}\n\n){2}$/,
+  'gemini-array': /\}\n\n\n$/, // white space between values
+}
+
 describe.each(pairs)('%s on %s', (speaker, upstream) => {
   const { ended, broken, error: readError } = speech[speaker]
 
@@ -72,6 +78,19 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     const text = await ask(late(streamed(['Hel', 'lo'])))
     expect(ended(eventsSeen(speaker, text))).toBe('Hello')
     expect(text.startsWith(speaker === 'gemini-array' ? '\n' : ': \n\n')).toBe(true)
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
+  })
+
+  test('an answer with a silence in its middle', async () => {
+    const goesOn = Promise.withResolvers<void>()
+    harness.upstream.plan(pausedStream(['Hel', 'lo'], goesOn.promise))
+    const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), stream: true }))
+    const beats = beatsOf[speaker] ?? /: \n\n: \n\n$/
+    await caller.until(({ text }) => text.includes('Hel') && beats.test(text), 'two heartbeats follow what was said')
+    goesOn.resolve()
+    await caller.whole()
+    expect(ended(eventsSeen(speaker, caller.text))).toBe('Hello')
+    await harness.idle()
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', streamed: 1 })
   })
 
@@ -104,6 +123,16 @@ const others: Readonly<Record<string, Dialect>> = {
 
 /** P9: what SDKs make of it. */
 describe.each(clients.map(client => [client.name, client] as const))('%s', (_name, client: Client) => {
+  test('does not notice a silence in the middle', async () => {
+    const session = client.connect(harness.url, key)
+    const wish = { model: modelOf(others[client.dialect]!), turns: [session.user('x')] }
+    for (const way of ['stream', 'helper'] as const) {
+      const goesOn = new Promise(resolve => setTimeout(resolve, 150))
+      harness.upstream.plan(pausedStream(['Hel', 'lo'], goesOn))
+      expect(await session.ask(way, wish)).toMatchObject({ text: 'Hello', thoughts: '', calls: [], finish: 'stop' })
+    }
+  })
+
   test('waits for an answer, and is told of errors', async () => {
     const session = client.connect(harness.url, key)
     const upstream = others[client.dialect]!

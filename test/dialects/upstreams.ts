@@ -9,7 +9,12 @@ import { startHarness } from '../support/gateway.ts'
 export const dialects = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini', 'ark'] as const
 export type Dialect = (typeof dialects)[number]
 
-const spoken: Readonly<Record<Dialect, { readonly base: string; readonly paths: string | readonly string[] }>> = {
+interface Spoken {
+  readonly base: string
+  readonly paths: string | readonly string[]
+}
+
+export const spoken: Readonly<Record<Dialect, Spoken>> = {
   'openai-chat': { base: '/v1', paths: '/chat/completions' },
   'openai-responses': { base: '/v1', paths: '/responses' },
   'anthropic-messages': { base: '/v1', paths: '/messages' },

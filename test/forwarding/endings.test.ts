@@ -8,6 +8,8 @@ import { chunk, end, gate, head, script } from '../../src/fake-upstream/script.t
 import { bounds } from '../../src/base/bounds.ts'
 import type { Exchange, StopReason } from '../../src/pipeline/exchange.ts'
 import { UnderWay } from '../../src/pipeline/under-way.ts'
+import type { Times } from '../../src/upstreams/times.ts'
+import { defaultTimes } from '../../src/upstreams/times.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { errorOf, model, openCall, openRaw, startHasty } from './caller.ts'
@@ -71,6 +73,35 @@ test('a call that takes longer than any may is stopped, with a reason that is ch
   nowMs = bounds.callMsMax
   underWay.look()
   expect(reasons.map(({ outcome }) => outcome)).toEqual(['too_long'])
+})
+
+test('a call of a model that is given longer is stopped later, and of one that is given less, sooner', () => {
+  let nowMs = 0
+  const underWay = new UnderWay(() => nowMs)
+  const stopped: string[] = []
+  const open = (name: string, own: Partial<Times>, ofModel?: Partial<Times>): Exchange => {
+    const model = ofModel && { times: { ...defaultTimes, ...ofModel } }
+    const route = { provider: { times: { ...defaultTimes, ...own } }, model: { ...model } }
+    return { startedMs: nowMs, route, stop: { stop: () => void stopped.push(name) } } as unknown as Exchange
+  }
+  for (const exchange of [
+    open('long', {}, { totalMs: 3_600_000 }),
+    open('usual', {}),
+    open('short', { totalMs: 60_000 }),
+    open('longer than its others', { totalMs: 60_000 }, { totalMs: 120_000 }),
+  ]) {
+    underWay.add(exchange)
+  }
+  const stoppedBy = (ms: number): readonly string[] => {
+    nowMs = ms
+    underWay.look()
+    return stopped.splice(0)
+  }
+  expect(stoppedBy(59_999)).toEqual([])
+  expect(stoppedBy(60_000)).toEqual(['short'])
+  expect(stoppedBy(120_000)).toEqual(['short', 'longer than its others'])
+  expect(stoppedBy(600_000)).toEqual(['usual', 'short', 'longer than its others'])
+  expect(stoppedBy(3_600_000)).toContain('long')
 })
 
 /** Stops every write to the ledger until it is let go. */

@@ -144,6 +144,7 @@ describe('caller', () => {
     ...['content-type', 'date', 'request-id', 'x-request-id'],
     ...['x-pipeline-adapter', 'x-pipeline-auth', 'x-pipeline-breakdown', 'x-pipeline-ratelimit', 'x-pipeline-route'],
     ...['x-ratelimit-limit-requests', 'x-ratelimit-remaining-requests', 'x-ratelimit-reset-requests'],
+    'x-weir-attempts',
   ]
   const plainHead = { 'content-type': 'application/json', 'content-length': String(body.length) }
   const chunked = { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' }

@@ -7,9 +7,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { answer, fail, plain, silence } from '../../src/fake-upstream/answers.ts'
 import type { Counts } from '../../src/fake-upstream/dialect.ts'
+import { channelId } from '../../src/upstreams/channels.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 import type { Harness } from '../support/gateway.ts'
-import { chat, hello, until } from '../support/gateway.ts'
+import { chat, hello, until, upstreamKey } from '../support/gateway.ts'
 import { errorOf, model, openCall, startHasty } from './caller.ts'
 import { after } from './wire.ts'
 
@@ -55,7 +56,8 @@ describe('a call costs its usage times its price', () => {
       expect(await balanceOf(key)).toEqual({ balance: 100_000_000_000n - cost, held: 0n })
       const { input, output, cached = 0 } = usage as { input: number; output: number; cached?: number }
       expect(harness.records().at(-1)).toMatchObject({
-        ...{ provider: 'openai', model: 'gpt-4o-mini', channel: 'openai#1', status: 200, outcome: 'completed' },
+        ...{ provider: 'openai', model: 'gpt-4o-mini', channel: channelId('openai', upstreamKey), status: 200 },
+        outcome: 'completed',
         ...{ usage_source: 'reported', input_tokens: input, cache_read_tokens: cached, output_tokens: output },
         ...{ cost: Number(cost), attempts: 1, streamed: stream ? 1 : 0 },
       })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fail, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Step } from '../../src/fake-upstream/script.ts'
 import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import { channelId } from '../../src/upstreams/channels.ts'
 import type { Harness } from '../support/gateway.ts'
 import { errorOf, eventsOf, openCall, startHasty, withoutComments } from './caller.ts'
 import { after, done, event, finish, piece, role, usageOnly } from './wire.ts'
@@ -95,7 +96,7 @@ describe('after a silence', () => {
   beforeAll(async () => {
     const attemptTimes = { firstContentMs: 1_000, betweenChunksMs: 1_000 }
     harness = await startHasty({
-      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes },
+      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes, chance: () => 0 },
       upstreamKeys: 'first-key,second-key',
     })
     key = await harness.key()
@@ -139,7 +140,8 @@ describe('after a silence', () => {
     expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
     expect(caller.text).toContain('Hello,')
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', attempts: 2, channel: 'openai#2' })
+    const channel = channelId('openai', 'second-key')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', attempts: 2, channel })
   })
 
   test('a failure is an event, and the stream ends as it must', async () => {

@@ -75,6 +75,7 @@ describe('a key is told', () => {
       name: 'mill',
       tier: 'standard',
       limits: { requests_per_minute: 77 },
+      models: { allowed: null, denied: null, required_tags: null },
       clamps: false,
       keeps_bodies: false,
       account: {
@@ -143,8 +144,10 @@ describe('budgets', () => {
     const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
     const reportKey = buildKeyReport({ accounts: reader.accounts, dateMs: () => newYearsEve })
     const { keyId } = harness.records().map(row => ({ keyId: row.key_id as number })).at(-1)!
-    const told = JSON.parse(reportKey({ keyId, tier: 'pro', qpm: 1, clamps: false })!) as Report
+    const rights = { allows: ['a/*'], denies: null, requires: ['eu'] }
+    const told = JSON.parse(reportKey({ keyId, tier: 'pro', qpm: 1, clamps: false, ...rights })!) as Report
     reader.close()
+    expect(told).toMatchObject({ models: { allowed: ['a/*'], denied: null, required_tags: ['eu'] } })
     expect(told.budgets).toMatchObject([
       { span: 'day', spent: '0.00', left: '0.001', ends_at: '2100-01-01T00:00:00.000Z' },
       { span: 'total', spent: '0.0000075', ends_at: null },

@@ -113,9 +113,10 @@ const steps: readonly Step[] = [
   ['accounts freeze {account}', 0, /state +frozen since 2/],
   ['accounts unfreeze {key}', 0, /state +active/],
 
-  ['keys set {key} --clamp on --bodies off', 0, /^id +{keyId}\nclamp +on\nbodies +off\nstrict +off\n$/],
-  ['keys set {key} --strict on', 0, /^id +{keyId}\nclamp +on\nbodies +off\nstrict +on\n$/],
-  ['keys set {key} --strict off', 0, /strict +off\n$/],
+  ['keys set {key} --clamp on --bodies off', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +off\n/],
+  ['keys set {key} --strict on', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +on\n/],
+  ['keys set {key} --strict off', 0, /strict +off\n/],
+  ['keys show {key}', 0, /^key +{keyId}\nname +mine\n[^]*clamp +on\n[^]*strict +off\n[^]*state +active\n$/],
   ['keys set {key}', 1, /^weir: Say what to set/],
   ['keys set key_zzzzzzzzzzz --clamp on', 1, /^weir: There is no such key/],
   ['keys create --account {account} --name second --json', 0, /"account": "{account}"/],

@@ -11,8 +11,8 @@ import { Stop } from '../../src/base/stop.ts'
 import { openClient } from '../../src/http/outgoing.ts'
 import { frameData } from '../../src/http/sse.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
-import { applyQuirks, streamFormat } from '../../src/upstreams/quirks.ts'
-import { signRequest } from '../../src/upstreams/signing.ts'
+import { streamFormat } from '../../src/upstreams/quirks.ts'
+import { readyRequest } from '../../src/upstreams/ready-request.ts'
 
 const NOW_MS = Date.parse('2026-11-15T12:00:00Z')
 const client = openClient()
@@ -59,13 +59,13 @@ async function ask(id: string, env: Record<string, string>, { model, stream, bod
   const [channel] = catalogue.channelsOf(id)
   const [dialect, at] = Object.entries(provider.speaks)[0]!
   expect(provider.models.has(model) || provider.openModels).toBe(true)
-  const made = applyQuirks(provider, {
+  const request = {
     url: channel!.baseUrl + (stream ? at.stream : at.plain).replace('{model}', model),
     headers: { 'content-type': 'application/json', 'accept': stream ? 'text/event-stream' : '*/*', ...headers },
     body: Buffer.from(JSON.stringify({ model, stream, ...body })),
-  })
-  const signed = await signRequest(channel!, dialect, made)
-  const incoming = await client.send({ ...made, headers: { ...made.headers, ...signed } }, new Stop<Error>())
+  }
+  const ready = await readyRequest(request, { provider, channel: channel!, dialect })
+  const incoming = await client.send(ready, new Stop<Error>())
   return { incoming, provider }
 }
 

@@ -52,6 +52,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     WEIR_DATA: folder,
     LOG_LEVEL: 'debug',
     WEIR_BALLAST_MB: '0',
+    // Each channel once: that the same may be tried again is for tests that are about it.
+    WEIR_ATTEMPTS: String(Math.min(3, (options.upstreamKeys ?? '').split(',').length)),
     OPENAI_API_KEY: options.upstreamKeys ?? upstreamKey,
     OPENAI_BASE_URL: `${upstream.url}/v1`,
     ...options.upstreamEnv?.(upstream.url),

@@ -17,11 +17,14 @@ function truncatedBody({ dialect }: FaultKit): Script {
   return scripted(request => jsonAnswer(200, dialect.plain(replyTo(request, ['Hello'], { dialect })).slice(0, -20)))
 }
 
-function truncatedEvent({ dialect }: FaultKit): Script {
+/** Whole ones first, so many, and then no more. */
+function truncatedEvent({ dialect }: FaultKit, wholeOnes = 0): Script {
   return scripted(function* truncated(request) {
+    let pieces = 0
     yield streamHead
-    for (const frame of framesTo(request, ['Hello'], { dialect })) {
-      yield chunk(sse(frame.kind === 'piece' ? { ...frame, data: frame.data.slice(0, -9) } : frame))
+    for (const frame of framesTo(request, ['Hel', 'lo'], { dialect })) {
+      const isCut = frame.kind === 'piece' && pieces++ >= wholeOnes
+      yield chunk(sse(isCut ? { ...frame, data: frame.data.slice(0, -9) } : frame))
     }
     yield end
   })
@@ -51,6 +54,7 @@ export function bodyFaults(kit: FaultKit): readonly FaultRow[] {
   return [
     ['F23', 'truncated JSON', 'plain', truncatedBody(kit)],
     ['F23', 'truncated JSON in an event', 'stream', truncatedEvent(kit)],
+    ['F23', 'truncated JSON in a later event', 'stream', truncatedEvent(kit, 1)],
     ['F24', 'HTML with 200', 'either', htmlAs('text/html')],
     ['F24', 'HTML called JSON', 'either', htmlAs('application/json')],
     ['F24', 'HTML called an event stream', 'either', htmlAs('text/event-stream')],

@@ -77,7 +77,7 @@ function hugeStream({ dialect, settings }: FaultKit): Script {
     for (const frame of framesTo(request, pieces, { dialect, usage: 'missing' })) {
       const event = sse(frame)
       written += event.length
-      if (written > settings.bodyBytes) break
+      if (written > settings.streamBytes) break
       yield chunk(event)
     }
     yield close

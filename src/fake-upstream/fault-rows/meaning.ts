@@ -65,10 +65,11 @@ function refusalFaults({ dialect }: FaultKit): readonly FaultRow[] {
   return [
     ['F35', '401', 'either', refused(401, 'Incorrect API key provided.', { code: 'invalid_api_key' })],
     ['F35', '403', 'either', refused(403, 'Country, region, or territory not supported.')],
-    ['F35', '404', 'either', refused(404, 'The model does not exist.', { code: 'model_not_found' })],
+    ['F35', '404 for the model', 'either',
+      refused(404, 'The model `echo` does not exist.', { code: 'model_not_found' })],
     ['F35', '429 because we have not paid', 'either', fail(429, {
       dialect,
-      error: { message: 'You exceeded your current quota.', type: 'insufficient_quota', code: 'insufficient_quota' },
+      error: { message: 'Your credit balance is too low.', type: 'insufficient_quota', code: 'insufficient_quota' },
     })],
     ['F35', "400 that is the caller's", 'either', refused(400, 'The maximum context length is 4 tokens.', {
       code: 'context_length_exceeded',

@@ -29,10 +29,10 @@ function listChannels(parts: OperatorParts): Answer {
 function showChannel({ catalogue, channelHealth }: OperatorParts, { id, baseUrl }: Channel): Answer {
   const row = catalogue().ruleOf(id)
   const state = row.proxyLost ? 'proxy unreadable' : row.disabled ? 'disabled' : 'enabled'
-  return showRow(row, { host: new URL(baseUrl).host, state, ...(channelHealth && { health: channelHealth(id) }) })
+  return showRow(row, { host: new URL(baseUrl).host, state, health: channelHealth(id) })
 }
 
-const showGone = (row: ChannelRow): Answer => showRow(row, { host: '-', state: 'not there' })
+const showGone = (row: ChannelRow): Answer => showRow(row, { host: '-', state: 'not there', health: '-' })
 
 function showRow(row: ChannelRow, { host, ...state }: Answer): Answer {
   return {

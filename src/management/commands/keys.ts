@@ -11,7 +11,7 @@ import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts'
-import { namesSomething } from '../rule-check.ts'
+import { nameWarning } from '../rule-check.ts'
 import { patternsOf, tagsOf } from '../rule-input.ts'
 
 const SETUP_LIFE_MS = 3_600_000
@@ -89,11 +89,9 @@ function rightsOf(input: Input) {
 const listText = (list: readonly string[] | null | undefined): string | null | undefined =>
   list && (list.length === 0 ? null : list.join())
 
-/** A name that is misspelt denies nothing. */
 function warningOf(parts: OperatorParts, input: Input): Answer {
-  const patterns = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')].flatMap(list => list ?? [])
-  const strange = patterns.filter(pattern => !namesSomething(pattern, parts))
-  return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
+  const lists = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')]
+  return nameWarning(lists.flatMap(list => list ?? []), parts)
 }
 
 export function showKey(key: KeyView): Answer {

@@ -6,7 +6,7 @@ import type { LimitRow, RuleOperations } from '../../store/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, textOf, wholeNumberOf } from '../command-input.ts'
-import { rulesNow } from '../rule-check.ts'
+import { nameWarning, rulesNow } from '../rule-check.ts'
 import { amountOf, patternOf, scopesOf } from '../rule-input.ts'
 
 export function limitCommands(parts: OperatorParts): Commands {
@@ -37,7 +37,8 @@ async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
   const result = await parts.writer.run('setLimit', { ...wanted, author })
   if (!('id' in result)) throw new OperatorError(refusals[result.done])
   parts.rules.renew()
-  return { ...showLimit({ ...wanted, id: result.id }), state: result.done }
+  const warning = nameWarning(wanted.model === null ? [] : [wanted.model], parts)
+  return { ...showLimit({ ...wanted, id: result.id }), state: result.done, ...warning }
 }
 
 function readLimit(parts: OperatorParts, input: Input): Wanted {

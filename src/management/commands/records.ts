@@ -83,10 +83,11 @@ function shortRecord(row: FullRecord): Answer {
 function showRecord(parts: OperatorParts, callId: number): Answer {
   const row = parts.books.record(callId)
   if (row === undefined) throw new OperatorError('There is no record of this call: it is under way, or never was.')
-  const [lines, attempts, timings] = [row.lines, row.attempts, row.timings].map(parsed)
+  const [lines, attempts, timings, why] = [row.lines, row.attempts, row.timings, row.why].map(parsed)
   return {
     ...shortRecord(row),
     ...{ dialect: row.dialect, channel: row.channel, streamed: row.streamed === 1n, error: row.error },
+    asked: row.asked,
     ...{ rule: row.rule, usageSource: row.usage_source },
     cacheRead: Number(row.cache_read_tokens),
     cacheWrite: Number(row.cache_write_tokens),
@@ -97,6 +98,7 @@ function showRecord(parts: OperatorParts, callId: number): Answer {
     ...{ endUser: row.end_user, tags: row.tags, cameHash: row.came_hash, wentHash: row.went_hash },
     lines,
     attempts,
+    why,
     timings,
     transfers: parts.books.transfersOf(callId).map(line => shortTransfer(line, Number(row.account_id))),
   }

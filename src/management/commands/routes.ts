@@ -1,11 +1,11 @@
 // Names for models: an alias has one member, a group several. In force from the next call on.
 
-import { checkRoutes } from '../../routing/names.ts'
-import type { RouteRow } from '../../store/rules.ts'
+import { checkRoutes, compileRoutes } from '../../routing/names.ts'
+import type { PolicyName, RouteRow } from '../../store/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, OperatorError } from '../command.ts'
 import { memberProblem, providersOf, rulesNow } from '../rule-check.ts'
-import { membersOf, memberText, policyOf, routeNameOf } from '../rule-input.ts'
+import { membersOf, memberText, routeNameOf } from '../rule-input.ts'
 
 export function routeCommands(parts: OperatorParts): Commands {
   return {
@@ -19,7 +19,7 @@ async function setRoute(parts: OperatorParts, input: Input): Promise<Answer> {
   const { routes } = rulesNow(parts)
   const name = routeNameOf(input.name)
   const before = routes.find(row => row.name === name)
-  const policy = policyOf(input.policy) ?? before?.policy ?? 'balanced'
+  const policy = String(input.policy ?? before?.policy ?? 'balanced') as PolicyName
   const row: RouteRow = { name, policy, members: membersOf(input.members) }
   const warning = checkRoute(parts, row, routes.filter(other => other.name !== name))
   const { done } = await parts.writer.run('setRoute', { ...row, author })
@@ -31,19 +31,16 @@ async function setRoute(parts: OperatorParts, input: Input): Promise<Answer> {
 /** Throws where it makes no sense, and says what is only odd. */
 function checkRoute(parts: OperatorParts, row: RouteRow, others: readonly RouteRow[]): string | undefined {
   const catalogue = parts.catalogue()
-  const stray = row.members.find(({ model }) => model.includes('*') && !row.name.includes('*'))
-  if (stray) throw new OperatorError(`${stray.model}: a member may have a * only where the name has one.`)
-  for (const member of row.members) {
-    const problem = memberProblem(member, others, catalogue)
-    if (problem !== undefined) throw new OperatorError(problem)
-  }
-  const all = [...others, row]
+  const all = [row, ...others]
   try {
     checkRoutes(all)
   } catch (fault) {
     throw new OperatorError((fault as Error).message)
   }
-  const providers = providersOf(row.name, all)
+  const names = compileRoutes(all)
+  const problem = memberProblem(row, names, catalogue)
+  if (problem !== undefined) throw new OperatorError(problem)
+  const providers = providersOf(row.name, names)
   if ([...providers].some(id => catalogue.channelsOf(id).length > 0)) return undefined
   const disabled = catalogue.all().filter(({ providerId }) => providers.has(providerId)).map(({ id }) => id)
   if (disabled.length === 0) return 'There is no channel to any of them yet: until there is, its calls get 503.'

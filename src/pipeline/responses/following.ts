@@ -9,6 +9,7 @@ import { invalid } from '../../protocols/checks.ts'
 import { isObject } from '../../protocols/json-object.ts'
 import type { Asked, Protocol } from '../../protocols/protocol.ts'
 import { itemsForStranger, itemsOfInput, placeOfItem } from '../../protocols/openai-responses/state.ts'
+import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Responses, StoredResponse } from '../../vault/responses.ts'
 import type { KeptAt } from '../30-route.ts'
 import type { Compacting } from './compacting.ts'
@@ -19,6 +20,8 @@ import { Renaming } from './renaming.ts'
 export interface Following {
   /** The response that a call follows. Throws where it is not the caller's, or cannot be followed. */
   find(call: Call, permit: Permit): StoredResponse | undefined
+  /** Where it is kept besides here, if it is. */
+  keptAt(response: StoredResponse | undefined): KeptAt | undefined
   /** The call as it is to be forwarded, now that it is known where it goes. */
   bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
   /** The call as a count needs it: with all that it follows and stands for in its body. */
@@ -32,6 +35,7 @@ export interface Following {
 export interface FollowingParts {
   readonly responses: Pick<Responses, 'get' | 'chain'>
   readonly compacting: Compacting
+  readonly catalogue: Pick<Catalogue, 'channelNamed' | 'heirOf'>
 }
 
 /** About as many bytes of text as a token has. */
@@ -39,15 +43,21 @@ const TOKEN_BYTES = 4
 
 const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
 
-/** Where it is kept besides here, if it is. */
-export function keptAt(response: StoredResponse | undefined): KeptAt | undefined {
-  if (response?.channel == null || response.upstreamId === null) return undefined
-  return { channel: response.channel, upstreamId: response.upstreamId }
+/** The channel that keeps it besides here. Of what is kept here, too, none need be asked that may be another's. */
+export function keeperOf(response: StoredResponse, catalogue: FollowingParts['catalogue']): Channel | undefined {
+  const { channel, upstreamId, body } = response
+  if (channel === null || upstreamId === null) return undefined
+  return body === undefined ? catalogue.heirOf(channel) : catalogue.channelNamed(channel)
+}
+
+function keptAt(response: StoredResponse, catalogue: FollowingParts['catalogue']): KeptAt | undefined {
+  const channel = keeperOf(response, catalogue)
+  return channel && { channel: channel.id, upstreamId: response.upstreamId! }
 }
 
 export const unknownResponse = (id: string): Refusal => new Refusal('response_unknown', id.slice(0, 64))
 
-export function buildFollowing({ responses, compacting }: FollowingParts): Following {
+export function buildFollowing({ responses, compacting, catalogue }: FollowingParts): Following {
   async function linksTo({ accountId, id }: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]> {
     const chain = await responses.chain({ accountId, id })
     if (chain.done === 'too_long') throw unfit('There is too much before it to go on from it.')
@@ -76,6 +86,7 @@ export function buildFollowing({ responses, compacting }: FollowingParts): Follo
   return {
     itemsOf: linksTo,
     find,
+    keptAt: response => response && keptAt(response, catalogue),
     async whole(call, permit, protocol) {
       if (call.state === undefined) return call
       const previous = find(call, permit)

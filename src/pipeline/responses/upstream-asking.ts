@@ -16,6 +16,7 @@ import { readyRequest } from '../../upstreams/ready-request.ts'
 import type { StoredResponse } from '../../vault/responses.ts'
 import { SSE_HEADERS } from '../answer-stream.ts'
 import { scrubbed } from '../opening.ts'
+import { keeperOf } from './following.ts'
 
 export interface UpstreamAsking {
   /** Where it is kept; undefined where that is no more. */
@@ -60,11 +61,10 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
   }
 
   return {
-    keeperOf({ channel: id, upstreamId, body }, protocol) {
-      if (id === null || upstreamId === null) return undefined
-      // Of what is kept here, too, no credential need be asked that may be another's.
-      const channel = body === undefined ? catalogue.heirOf(id) : catalogue.channelNamed(id)
+    keeperOf(response, protocol) {
+      const channel = keeperOf(response, catalogue)
       const provider = channel && catalogue.providers.get(channel.providerId)!
+      const upstreamId = response.upstreamId!
       return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
     },
     async ask(keeper, asking) {

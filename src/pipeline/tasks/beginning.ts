@@ -18,14 +18,15 @@ import { tagText } from '../../protocols/tags.ts'
 import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
 import type { Tried, Verdict } from '../../routing/attempts.ts'
 import type { RecordDraft } from '../../store/operations.ts'
-import type { Channel } from '../../upstreams/catalogue.ts'
+import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
+import { aboutCall } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
 import type { Lanes } from '../lanes.ts'
 import { narrowed } from '../30-route.ts'
 import { bodyHash } from '../body-hash.ts'
-import type { Caller, Route } from '../exchange.ts'
+import type { Caller, Permit, Route } from '../exchange.ts'
 import type { Claim } from '../idempotency.ts'
 import { readClaim, throwIfTaken } from '../idempotency.ts'
 import { outcomeOf } from '../ending.ts'
@@ -42,11 +43,13 @@ export interface BeginningParts {
   readonly limitRate: LimitRate
   readonly route: RouteCall
   readonly lanes: Pick<Lanes, 'check'>
+  readonly catalogue: Pick<Catalogue, 'heirOf'>
   readonly ends: TaskEnds
   readonly askUpstream: AskUpstream
   readonly log: Log
   /** Gives up what is being begun. */
   readonly stop: Stop<Error>
+  nowMs(): number
   dateMs(): number
 }
 
@@ -57,6 +60,8 @@ export interface TaskRequest {
   readonly body: Buffer
   header(name: string): string | undefined
 }
+
+type Allowed = Pick<Wanted, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
 
 /** Everything about one that is to be begun. */
 interface Wanted {
@@ -90,13 +95,24 @@ export class Beginning {
     const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
     this.#parts.lanes.check(call.model)
     const claim = readClaim(request, request.body)
-    const permit = this.#parts.limitRate(request.caller)
+    const permit = this.#parts.limitRate(request.caller, aboutCall(call))
+    try {
+      return await this.#beginAllowed({ request, call, claim, permit })
+    } catch (fault) {
+      permit.lease.correct(0, this.#parts.nowMs())
+      throw fault
+    } finally {
+      permit.lease.release()
+    }
+  }
+
+  async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
     let wanted: Wanted
     try {
       const { serviceClass, searchesMax, units } = call
       const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units }
       const found = this.#parts.route(permit, asked)
-      const route = nearDrafts(this.#parts.tasks, found, call)
+      const route = nearDrafts(this.#parts, found, call)
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
       wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
     } catch (fault) {
@@ -245,11 +261,11 @@ function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Ro
 }
 
 /** A draft lies at its channel, and is its account's: another's is not there. */
-function nearDrafts(tasks: Tasks, route: Route, { json }: Call): Route {
+function nearDrafts({ tasks, catalogue }: BeginningParts, route: Route, { json }: Call): Route {
   const drafts = draftsNamed(json)
   if (drafts.length === 0) return route
   const { accountId } = route.permit.caller
-  const places = drafts.map(id => tasks.get({ accountId, id })?.channel)
+  const places = drafts.map(id => catalogue.heirOf(tasks.get({ accountId, id })?.channel ?? '')?.id)
   const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
   if (near === undefined) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
   return near

@@ -1,7 +1,7 @@
-// So much in so long, by the generic cell rate algorithm: a burst of all of it, refilled evenly. What a call takes may
-// be corrected when it is known.
+// What an upstream is believed to have left of one of its limits, from what it last told: so much in so long, refilled
+// evenly. An estimate in broken numbers, unlike the limits that operators lay down (base/gcra.ts).
 
-export class Bucket {
+export class ToldBucket {
   #limit: number
   #periodMs: number
   /** When all of it is there again. */
@@ -10,10 +10,6 @@ export class Bucket {
   constructor(limit: number, periodMs: number) {
     this.#limit = limit
     this.#periodMs = periodMs
-  }
-
-  get limit(): number {
-    return this.#limit
   }
 
   /** The debt is kept in time. */
@@ -36,10 +32,6 @@ export class Bucket {
   /** Somebody who knows says that it takes this long until all of it is there. */
   atLeast(untilFullMs: number, nowMs: number): void {
     this.#fullMs = nowMs + Math.max(this.#aheadMs(nowMs), untilFullMs)
-  }
-
-  remaining(nowMs: number): number {
-    return Math.max(0, Math.floor(this.#limit * (1 - this.#aheadMs(nowMs) / this.#periodMs)))
   }
 
   /** A clock that went back far is not waited for. */

@@ -1,0 +1,18 @@
+// F1 to F6: what goes wrong before anything can be said. The same for every call and in every dialect.
+
+import { openNowhere, openSilentNames } from '../places/name-server.ts'
+import { openPlain, openStalled, secureWith } from '../places/secure.ts'
+import { openDeaf, openRefusing } from '../places/unreachable.ts'
+import type { PlaceRow } from './fault.ts'
+
+export const placeRows: readonly PlaceRow[] = [
+  ['F1', 'a port that nobody listens on', openRefusing],
+  ['F2', 'a full accept queue', openDeaf],
+  ['F3', 'a name that does not exist', openNowhere],
+  ['F4', 'a name server that is silent', openSilentNames],
+  ['F5', 'an expired certificate', secureWith({ days: [-3, -1] })],
+  ['F5', "another host's certificate", secureWith({ name: 'elsewhere.test' })],
+  ['F5', 'a certificate that vouches for itself', secureWith({ selfSigned: true })],
+  ['F5', 'no TLS at all', openPlain],
+  ['F6', 'a handshake that does not come', openStalled],
+]

@@ -1,0 +1,61 @@
+// Why a call went where it went, in a line for its record. Of each attempt the record tells already.
+
+import type { Choice, Choosing } from '../../routing/choose.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** What there was to choose from when the first attempt was made. */
+export interface Chosen {
+  readonly candidates: number
+  readonly policy?: Choosing['policy']
+  readonly by?: Extract<Choice, { kind: 'try' }>['why']
+  /** `moved`: its conversation was elsewhere, where it could not stay. */
+  readonly affinity?: 'kept' | 'new' | 'moved'
+  /** How many could not take it, by what kept them from it. */
+  readonly dropped?: Readonly<Record<string, number>>
+}
+
+/** There is nothing to tell of what could not be otherwise. */
+const onlyOne: Chosen = { candidates: 1 }
+
+/** Of more than these nobody counts the ones that were passed over. */
+const LOOKED_AT_MAX = 16
+
+type Made = Extract<Choice, { kind: 'try' }>
+
+/** `talks`: the call is a turn of a conversation. */
+export function chosenFrom(choosing: Choosing, { seat, why }: Made, talks: boolean): Chosen {
+  let candidates = 0
+  for (const { seats } of choosing.options) candidates += seats.length
+  if (candidates === 1) return onlyOne
+  const { policy, keptOn } = choosing
+  const affinity = keptOn === undefined ? 'new' : seat.id === keptOn ? 'kept' : 'moved'
+  const dropped = candidates > LOOKED_AT_MAX ? undefined : droppedIn(choosing)
+  return { candidates, policy, by: why, ...(talks && { affinity }), ...(dropped && { dropped }) }
+}
+
+function droppedIn({ options, tokens, nowMs }: Choosing): Record<string, number> | undefined {
+  let dropped: Record<string, number> | undefined
+  for (const { seats } of options) {
+    for (const { health } of seats) {
+      const standing = health.standing(tokens, nowMs)
+      if (standing === 'open') continue
+      dropped ??= {}
+      dropped[standing] = (dropped[standing] ?? 0) + 1
+    }
+  }
+  return dropped
+}
+
+/** JSON, of a few hundred bytes at most. */
+export function whyText({ chosen, permit }: Exchange): string | null {
+  const limits = permit === undefined ? '' : limitsText(permit)
+  if (chosen === undefined) return limits === '' ? null : `{${limits}}`
+  const told = chosen === onlyOne ? '"candidates":1' : JSON.stringify(chosen).slice(1, -1)
+  return limits === '' ? `{${told}}` : `{${told},${limits}}`
+}
+
+/** What is left of the tightest of its limits. */
+function limitsText({ quotas }: NonNullable<Exchange['permit']>): string {
+  const told = quotas.map(({ resource, span, remaining, limit }) => `["${resource}","${span}",${remaining},${limit}]`)
+  return `"limits":[${told.join()}]`
+}

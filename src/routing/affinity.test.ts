@@ -1,0 +1,50 @@
+// Conversations and their channels.
+
+import { expect, test } from 'bun:test'
+import { Affinity } from './affinity.ts'
+
+const at = (nowMs: number, ttlMs?: number): { nowMs: number; ttlMs: number | undefined } => ({ nowMs, ttlMs })
+const kept = { channelId: 'c', model: 'p/m' }
+
+test('are remembered for five minutes after their last use, or as long as the call says, an hour at most', () => {
+  const affinity = new Affinity()
+  affinity.keep('short', kept, at(0))
+  affinity.keep('long', kept, at(0, 3_600_000))
+  affinity.keep('longer', kept, at(0, 9 * 3_600_000))
+  affinity.keep('never', kept, at(0, -1))
+  expect(affinity.recall('short', 299_999)).toMatchObject(kept)
+  expect(affinity.recall('short', 599_998)).toMatchObject(kept)
+  expect(affinity.recall('short', 899_998)).toBeUndefined()
+  expect(affinity.recall('long', 3_599_999)).toMatchObject(kept)
+  expect(affinity.recall('longer', 3_600_000)).toBeUndefined()
+  expect(affinity.recall('never', 0)).toBeUndefined()
+  expect(affinity.recall('unknown', 0)).toBeUndefined()
+})
+
+test('go to another channel when that has answered', () => {
+  const affinity = new Affinity()
+  affinity.keep('one', kept, at(0))
+  affinity.keep('one', { channelId: 'd', model: 'p/n' }, at(1))
+  expect(affinity.recall('one', 2)).toMatchObject({ channelId: 'd', model: 'p/n' })
+})
+
+test('are bounded: those longest unused are forgotten first', () => {
+  const affinity = new Affinity(100)
+  affinity.keep('used', kept, at(0))
+  for (let name = 0; name < 100_000; name++) {
+    affinity.keep(`n${name}`, kept, at(0))
+    if (name % 10 === 0) expect(affinity.recall('used', 0)).toMatchObject(kept)
+    expect(affinity.size).toBeLessThanOrEqual(101)
+  }
+  for (let name = 99_960; name < 100_000; name++) expect(affinity.recall(`n${name}`, 0)).toMatchObject(kept)
+  expect(affinity.recall('n0', 0)).toBeUndefined()
+})
+
+test('a clock that jumps ten minutes forgets some, and holds none for longer than its time', () => {
+  const affinity = new Affinity()
+  affinity.keep('one', kept, at(1_000_000))
+  expect(affinity.recall('one', 1_600_000)).toBeUndefined()
+  affinity.keep('two', kept, at(1_000_000))
+  expect(affinity.recall('two', 400_000)).toMatchObject(kept)
+  expect(affinity.recall('two', 700_000)).toBeUndefined()
+})

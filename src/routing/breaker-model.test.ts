@@ -1,0 +1,126 @@
+// The breaker against a model that keeps everything that ever happened and counts it anew each time.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Turn } from './health.ts'
+import { Health } from './health.ts'
+
+interface Happened {
+  readonly second: number
+  readonly isBad: boolean
+}
+
+class Model {
+  isOpen = false
+  untilMs = 0
+  #forMs = 0
+  #openedAfter = 0
+  #begun = 0
+  #inRow = 0
+  #happened: Happened[] = []
+  #probe: number | undefined
+
+  passes(nowMs: number): boolean {
+    return !this.isOpen || (nowMs >= this.untilMs && this.#probe === undefined)
+  }
+
+  begin(nowMs: number): number {
+    const id = ++this.#begun
+    if (this.isOpen && this.passes(nowMs)) this.#probe = id
+    return id
+  }
+
+  well(id: number, nowMs: number): void {
+    this.#happened.push({ second: Math.floor(nowMs / 1_000), isBad: false })
+    if (!this.isOpen) this.#inRow = 0
+    else if (id > this.#openedAfter) {
+      this.isOpen = false
+      this.#probe = undefined
+      this.#inRow = 0
+      this.#happened = []
+    }
+  }
+
+  over(id: number): void {
+    if (this.#probe === id) this.#probe = undefined
+  }
+
+  failed(id: number, nowMs: number): void {
+    const isProbe = this.#probe === id
+    this.over(id)
+    this.#happened.push({ second: Math.floor(nowMs / 1_000), isBad: true })
+    this.#inRow++
+    if (this.isOpen && !isProbe) this.untilMs = Math.max(this.untilMs, nowMs + this.#forMs)
+    else if (this.isOpen) this.#open(nowMs, Math.min(60_000, this.#forMs * 2))
+    else {
+      const recent = this.#happened.filter(({ second }) => second > Math.floor(nowMs / 1_000) - 10)
+      const bad = recent.filter(({ isBad }) => isBad).length
+      if (this.#inRow >= 5 || (recent.length >= 20 && bad * 2 >= recent.length)) this.#open(nowMs, 1_000)
+    }
+  }
+
+  #open(nowMs: number, forMs: number): void {
+    this.untilMs = Math.max(this.isOpen ? this.untilMs : 0, nowMs + forMs)
+    this.isOpen = true
+    this.#forMs = forMs
+    this.#openedAfter = this.#begun
+  }
+}
+
+test('does what the model does, step by step', () => {
+  const stepOf = <Kind extends string>(weight: number, ...kinds: readonly Kind[]) => ({
+    weight,
+    arbitrary: fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(5) }),
+  })
+  const waitMs = fc.constantFrom(0, 1, 300, 999, 4_000)
+  const stepArb = fc.oneof(
+    stepOf(4, 'begin'),
+    stepOf(5, 'broken'),
+    stepOf(3, 'answered', 'too_slow', 'left', 'first'),
+    { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), at: waitMs }) },
+  )
+  const property = fc.property(fc.array(stepArb, { maxLength: 300 }), steps => {
+    const [health, model] = [new Health({ caps: {}, chance: () => 0.5 }), new Model()]
+    const turns: { readonly turn: Turn; readonly id: number; answered: boolean }[] = []
+    let nowMs = 0
+    for (const { kind, at } of steps) {
+      if (kind === 'wait') nowMs += at
+      else if (kind === 'begin' || turns.length === 0) {
+        turns.push({ turn: health.begin(1, nowMs), id: model.begin(nowMs), answered: false })
+      } else if (kind === 'first') {
+        const one = turns[at % turns.length]!
+        one.turn.answered(10, nowMs)
+        if (!one.answered) model.well(one.id, nowMs)
+        one.answered = true
+      } else {
+        const [one] = turns.splice(at % turns.length, 1)
+        one!.turn.end({ verdict: kind }, nowMs)
+        if (kind === 'answered' && !one!.answered) model.well(one!.id, nowMs)
+        if (kind === 'broken' || kind === 'too_slow') model.failed(one!.id, nowMs)
+        else model.over(one!.id)
+      }
+      const left = model.passes(nowMs) ? undefined : Math.max(0, model.untilMs - nowMs)
+      expect(health.brokenMs(nowMs)).toEqual(left)
+      expect(health.underWay).toBe(turns.length)
+    }
+  })
+  fc.assert(property, { numRuns: 1_000 })
+})
+
+test('stays closed for what was meant, a fifth more or less, whatever chance says', () => {
+  const chances = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 12, maxLength: 12 })
+  fc.assert(
+    fc.property(chances, given => {
+      let drawn = 0
+      const health = new Health({ caps: {}, chance: () => given[drawn++ % given.length]! })
+      let nowMs = 0
+      for (let time = 0; time < 5; time++) health.begin(1, nowMs).end({ verdict: 'broken' }, nowMs)
+      for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+        const leftMs = health.brokenMs(nowMs)!
+        expect(leftMs >= seconds * 800 - 1e-6 && leftMs <= seconds * 1_200 + 1e-6).toBe(true)
+        nowMs += leftMs
+        health.begin(1, nowMs).end({ verdict: 'broken' }, nowMs)
+      }
+    }),
+  )
+})

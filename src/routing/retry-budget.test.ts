@@ -1,0 +1,105 @@
+// How much may be tried again, and that nothing leaks.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { chanceOf } from '../../test/support/chance.ts'
+import { bounds } from '../base/bounds.ts'
+import { backoffMs } from './backoff.ts'
+import type { RetryLease } from './retry-budget.ts'
+import { RetryBudget } from './retry-budget.ts'
+
+const begin = (budget: RetryBudget, times: number, nowMs = 0): RetryLease[] =>
+  Array.from({ length: times }, () => budget.begin('m', nowMs))
+
+const granted = (leases: readonly RetryLease[], nowMs = 0): number =>
+  leases.filter(lease => lease.mayRetry(nowMs)).length
+
+test('three may always be tried again, and a fifth of many', () => {
+  expect(granted(begin(new RetryBudget(), 1))).toBe(1)
+  expect(granted(begin(new RetryBudget(), 10))).toBe(3)
+  expect(granted(begin(new RetryBudget(), 100))).toBe(20)
+  const budget = new RetryBudget()
+  expect([granted(begin(budget, 10)), granted(['x', 'x'].map(name => budget.begin(name, 0)))]).toEqual([3, 2])
+})
+
+test('the same call twice counts twice, in ten seconds', () => {
+  const [lease] = begin(new RetryBudget(), 1)
+  for (let again = 0; again < 30; again++) expect(lease!.mayRetry(0)).toBe(true)
+  expect([0, 9_999, 10_000].map(nowMs => lease!.mayRetry(nowMs))).toEqual([false, false, true])
+})
+
+test('those that are still being tried again count, however long ago they began', () => {
+  const budget = new RetryBudget()
+  const hanging = begin(budget, 10)
+  expect(granted(hanging)).toBe(3)
+  const later = begin(budget, 10, 20_000)
+  expect(granted(later, 20_000)).toBe(1)
+  for (const lease of hanging) lease.end()
+  expect(granted(later, 40_000)).toBe(3)
+})
+
+test('those that hang are bound by what is under way, those that fail at once by what came', () => {
+  const hanging = new RetryBudget()
+  const first = begin(hanging, 100)
+  expect(granted(first)).toBe(20)
+  expect(granted(first, 60_000)).toBe(20)
+  const failing = new RetryBudget()
+  let retried = 0
+  for (let call = 0; call < 1_000; call++) {
+    const lease = failing.begin('m', call * 10)
+    while (lease.mayRetry(call * 10)) retried++
+    lease.end()
+  }
+  expect(retried).toBeLessThanOrEqual(200)
+  expect(retried).toBeGreaterThan(150)
+})
+
+test('nothing leaks over 100,000 random endings', () => {
+  const budget = new RetryBudget()
+  const chance = chanceOf(20_261_115)
+  const open: RetryLease[] = []
+  let nowMs = 0
+  for (let call = 0; call < 100_000; call++) {
+    nowMs += chance() * 20
+    const lease = budget.begin(`m${Math.floor(chance() * 20)}`, nowMs)
+    if (chance() < 0.5) lease.mayRetry(nowMs)
+    const fate = chance()
+    if (fate < 0.6) lease.end()
+    else if (fate < 0.9) open.push(lease)
+    // A tenth is never ended.
+    while (open.length > 50) {
+      const [ended] = open.splice(Math.floor(chance() * open.length), 1)
+      ended!.end()
+      if (chance() < 0.2) ended!.end()
+      if (chance() < 0.2) expect(ended!.mayRetry(nowMs)).toBe(false)
+    }
+  }
+  for (const lease of open) lease.end()
+  nowMs += bounds.turnMsMax + 10_000
+  for (let name = 0; name < 20; name++) {
+    const fresh = budget.begin(`m${name}`, nowMs)
+    for (let again = 0; again < 30; again++) expect(fresh.mayRetry(nowMs)).toBe(true)
+    expect(fresh.mayRetry(nowMs)).toBe(false)
+    fresh.end()
+  }
+  nowMs += 20_000
+  for (let call = 0; call < 100; call++) budget.begin('last', nowMs).end()
+  expect(budget.size).toBe(1)
+})
+
+test('names are bounded, whatever callers invent', () => {
+  const budget = new RetryBudget()
+  for (let name = 0; name < bounds.retryGroupsMax + 100; name++) budget.begin(`n${name}`, 0)
+  expect(budget.size).toBe(bounds.retryGroupsMax)
+  expect(budget.begin('another', 0).mayRetry(0)).toBe(true)
+})
+
+test('a pause is anything from nothing to twice the last, four seconds at most', () => {
+  expect([1, 2, 3, 4, 50].map(attempts => backoffMs(attempts, 1))).toEqual([500, 1_000, 2_000, 4_000, 4_000])
+  fc.assert(
+    fc.property(fc.nat(100), fc.double({ min: 0, max: 1, noNaN: true }), (attempts, chance) => {
+      const ms = backoffMs(attempts, chance)
+      expect(ms >= 0 && ms <= backoffMs(attempts, 1)).toBe(true)
+    }),
+  )
+})

@@ -1,0 +1,70 @@
+// Asks for an explanation, and for the same thing in earnest.
+
+import type { Harness } from '../support/gateway.ts'
+
+export interface Explanation {
+  readonly wouldAnswer: { readonly status: number; readonly code?: string; readonly message?: string } | null
+  readonly key: Readonly<Record<string, unknown>>
+  readonly limits?: readonly Readonly<Record<string, unknown>>[]
+  readonly model?: { readonly asked: string; readonly resolved?: readonly string[] }
+  readonly prices?: readonly Readonly<Record<string, unknown>>[]
+  readonly funds: Readonly<Record<string, unknown>>
+  readonly hold?: Readonly<Record<string, unknown>> & { readonly usd: string }
+  readonly loss?: readonly string[]
+  readonly mediaToFetch?: number
+  readonly routing?: Routing
+}
+
+interface Routing {
+  readonly policy: string
+  readonly affinity: Readonly<Record<string, unknown>> | null
+  readonly picked: Readonly<Record<string, unknown>>
+  readonly candidates: readonly Readonly<Record<string, unknown>>[]
+  readonly upstream: Upstream
+}
+
+interface Upstream {
+  readonly method: string
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string | null
+  readonly bodyBytes: number
+  readonly bodyCut: boolean
+}
+
+export interface Told {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  readonly json: Explanation
+}
+
+export type Headed = Readonly<Record<string, string>>
+
+export function ask(harness: Harness, key: string, asked: Asked): Promise<Response> {
+  const { path = '/v1/chat/completions', body, headers = {} } = asked
+  return fetch(harness.url + path, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+}
+
+export interface Asked {
+  readonly path?: string
+  readonly body: unknown
+  readonly headers?: Headed
+}
+
+export async function explain(harness: Harness, key: string, asked: Asked): Promise<Told> {
+  const answer = await ask(harness, key, { ...asked, headers: { ...asked.headers, 'x-weir-explain': 'dry' } })
+  const text = await answer.text()
+  return { status: answer.status, headers: answer.headers, text, json: JSON.parse(text) as Explanation }
+}
+
+/** A key that may be told of channels. */
+export async function insider(harness: Harness, options: Parameters<Harness['key']>[0] = {}): Promise<string> {
+  const key = await harness.key(options)
+  await harness.gateway.operator['keys-set']!({ key, explain: 'on' })
+  return key
+}

@@ -1,0 +1,69 @@
+// What a fault means for its channel, as an operator sees it listed: one fault of each verdict, again and again on one
+// channel.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Standing } from '../../src/routing/health.ts'
+import type { Json } from '../dialects/speaking.ts'
+import type { Cell } from './cells.ts'
+import { faultName, isNative, pairwiseCells } from './cells.ts'
+import { FaultGateway, providerOf } from './gateway.ts'
+import type { Consequence, VerdictName } from './verdicts.ts'
+import { verdictOn, verdicts } from './verdicts.ts'
+
+/** Of each verdict a fault that lasts, where that makes a difference. */
+const samples: Readonly<Record<VerdictName, string>> = {
+  'fine': 'F33 usage missing',
+  'unusable': 'F24 HTML with 200',
+  'locked out': 'F35 401',
+  'forbidden': 'F35 403',
+  'slow': 'F11 headers of a stream, then silence',
+  'limited': 'F34 429 until long after us',
+  'spent': 'F35 429 because we have not paid',
+  'overloaded': 'F34 529',
+  'cut off': 'F31 error event after text',
+  'slow midway': 'F14 a pause between two chunks, beyond idle',
+  'refused': "F35 400 that is the caller's",
+  'not here': 'F35 404 for the model',
+}
+
+const standings: Readonly<Record<Consequence, Standing>> = {
+  nothing: 'open',
+  counted: 'broken',
+  closed: 'rate_limited',
+  spent: 'quota_spent',
+  doubted: 'credential_bad',
+  off: 'credential_bad',
+}
+
+const cells = Object.entries(samples).map(([verdict, name]): Cell => {
+  const isIt = (cell: Cell): boolean => faultName(cell.fault) === name && cell.stream && isNative(cell)
+  const cell = pairwiseCells().find(one => isIt(one) && verdictOn(one) === verdict)
+  return { ...cell!, gated: false }
+})
+
+let gateway: FaultGateway
+beforeAll(async () => {
+  gateway = await FaultGateway.start(cells)
+})
+afterAll(() => gateway.stop())
+
+async function standingOf(cell: Cell): Promise<unknown> {
+  const { channels } = await gateway.harness.gateway.operator['channels-list']!({})
+  return (channels as Json[]).find(({ channel }) => String(channel).startsWith(`${providerOf(cell)}#`))!.health
+}
+
+/** Enough for any breaker. */
+const TIMES = 5
+/** One that was closed for a second may be open again before anybody looks. */
+const LOOKS = 10
+
+test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))('%s', async (name, cell) => {
+  const standing = standings[verdicts[name].channel]
+  await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole(10_000)))
+  let seen = await standingOf(cell)
+  for (let looks = 0; seen !== standing && looks < LOOKS; looks++) {
+    await gateway.ask(cell).whole(10_000)
+    seen = await standingOf(cell)
+  }
+  expect(seen).toBe(standing)
+}, 30_000)

@@ -1,0 +1,260 @@
+// A gateway with a provider, and so a channel, for each cell of the matrix: what one does to its channel is nothing to
+// the others. The fake upstream tells cells apart by the paths of their addresses.
+
+import { Database } from 'bun:sqlite'
+import { Resolver } from 'node:dns/promises'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseTextId } from '../../src/base/ids.ts'
+import type { Nanos } from '../../src/base/money.ts'
+import { parseUsd } from '../../src/base/money.ts'
+import type { PlacedFault, ScriptedFault } from '../../src/fake-upstream/faults.ts'
+import type { FaultyPlace } from '../../src/fake-upstream/places/place.ts'
+import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
+import type { Script, Start } from '../../src/fake-upstream/script.ts'
+import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import type { Json, Speaker } from '../dialects/speaking.ts'
+import { requestOf } from '../dialects/speaking.ts'
+import type { Dialect } from '../dialects/upstreams.ts'
+import { dialects, spoken } from '../dialects/upstreams.ts'
+import type { Caller } from '../forwarding/caller.ts'
+import { openRaw } from '../forwarding/caller.ts'
+import type { World } from '../../src/world.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Cell } from './cells.ts'
+import { deadlineMs, faultName } from './cells.ts'
+
+export interface Ran {
+  readonly cell: Cell
+  readonly seen: Caller
+  readonly ms: number
+  /** Those that the cell sent to the fake upstream. */
+  readonly requests: readonly ReceivedRequest[]
+  /** The upstream came to the end of its script, and its socket could take another request. */
+  readonly isEnded: boolean
+  /** It went on only when its caller had its first content. */
+  readonly wasGated: boolean
+}
+
+export const keyOf = (dialect: Dialect): string => `sk-canary-${dialect}`
+const keyEnvOf = (dialect: Dialect): string => `UP_${dialect.toUpperCase().replaceAll('-', '_')}_KEY`
+export const providerOf = ({ number }: Cell): string => `cell-${number}`
+export const modelOf = (cell: Cell): string => `${providerOf(cell)}/echo`
+
+const model = {
+  ...{ id: 'echo', contextTokens: 32_768, outputTokensMax: 4_096 },
+  price: { input: '1', output: '2', cacheRead: '0.5' },
+}
+
+/** Less than an answer may take, as it is in real life. */
+const times = { connectSeconds: 1, tlsSeconds: 1 }
+
+function writeProvider(folder: string, id: string, dialect: Dialect): void {
+  const provider = {
+    ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', sign: 'bearer', models: [model], times },
+    ...{ keyEnv: keyEnvOf(dialect), baseUrlEnv: addressEnvOf(id), speaks: { [dialect]: spoken[dialect].paths } },
+  }
+  writeFileSync(join(folder, `${id}.json`), JSON.stringify(provider))
+}
+
+const addressEnvOf = (id: string): string => `${id.toUpperCase().replaceAll('-', '_')}_URL`
+
+/** A provider that commits no fault. */
+const wellOf = (dialect: Dialect): string => `well-${dialect}`
+
+export class FaultGateway {
+  readonly harness: Harness
+  readonly #key: string
+  readonly #withSecond: boolean
+  readonly #cells: ReadonlyMap<number, Cell>
+  readonly #places: readonly FaultyPlace[]
+  readonly #folder: string
+  readonly #requests = new Map<number, ReceivedRequest[]>()
+  readonly #ended = new Set<number>()
+  readonly #gated = new Set<number>()
+  #latest: Cell | undefined
+  readonly #shown = new Map<number, PromiseWithResolvers<void>>()
+
+  private constructor(harness: Harness, parts: Parts & { readonly key: string }) {
+    this.harness = harness
+    this.#key = parts.key
+    this.#withSecond = parts.withSecond
+    this.#cells = new Map(parts.cells.map(cell => [cell.number, cell]))
+    this.#places = [...parts.places.values()]
+    this.#folder = parts.folder
+    harness.upstream.decideBy((at, request) => this.#decide(at, request))
+  }
+
+  static async start(cells: readonly Cell[], { withSecond = false }: StartOptions = {}): Promise<FaultGateway> {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-faults-'))
+    const places = await openPlaces(cells)
+    for (const cell of cells) writeProvider(folder, providerOf(cell), cell.upstream)
+    for (const dialect of dialects) writeProvider(folder, wellOf(dialect), dialect)
+    const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
+    const harness = await startHarness({
+      world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE), upstreams: whereabouts(places) },
+      env: {
+        ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' },
+        ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
+      },
+      upstreamEnv: url => Object.fromEntries([
+        ...cells.map(cell => [addressEnvOf(providerOf(cell)), addressOf(cell, url, places)] as const),
+        ...dialects.map(one => [addressEnvOf(wellOf(one)), `${url}/well${spoken[one].base}`] as const),
+      ]),
+    })
+    for (const cell of withSecond ? cells : []) {
+      const second = wellOf(dialects[cell.number % dialects.length]!)
+      await harness.gateway.operator['routes-set']!({
+        name: groupOf(cell),
+        members: [modelOf(cell), 'then', `${second}/echo`],
+      })
+    }
+    const key = await harness.key({ qpm: 100_000, credit: CREDIT_USD })
+    return new FaultGateway(harness, { cells, places, folder, key, withSecond })
+  }
+
+  async run(cell: Cell): Promise<Ran> {
+    this.#latest = cell
+    const shown = Promise.withResolvers<void>()
+    this.#shown.set(cell.number, shown)
+    const sinceMs = performance.now()
+    const seen = this.ask(cell)
+    await seen.until(({ body }) => body.length > 0, 'something was said', WAIT_MS).finally(() => shown.resolve())
+    await seen.whole(WAIT_MS)
+    return {
+      ...{ cell, seen, ms: performance.now() - sinceMs },
+      requests: this.#requests.get(cell.number) ?? [],
+      isEnded: this.#ended.has(cell.number),
+      wasGated: this.#gated.has(cell.number),
+    }
+  }
+
+
+  ask(cell: Cell): Caller {
+    const asked = { model: this.#withSecond ? groupOf(cell) : modelOf(cell), stream: cell.stream, text: WELL_TEXT }
+    return openRaw(this.harness.url, requestOf(cell.caller, this.#key, asked))
+  }
+
+  /** Of an upstream that commits no fault. */
+  askWell(caller: Speaker, stream: boolean): Caller {
+    const asked = { model: 'openai/gpt-4o-mini', stream, text: WELL_TEXT }
+    return openRaw(this.harness.url, requestOf(caller, this.#key, asked))
+  }
+
+  /** All of them, by their call's id, with their attempts told. */
+  records(): ReadonlyMap<number, Json> {
+    const db = new Database(join(this.harness.folder, 'weir.db'), { readonly: true })
+    try {
+      const rows = db.query('SELECT * FROM record ORDER BY call_id').all() as Json[]
+      const told = ({ attempts }: Json): unknown => JSON.parse((attempts as string | null) ?? '[]')
+      return new Map(rows.map(row => [row.call_id as number, { ...row, attempts: told(row) }]))
+    } finally {
+      db.close()
+    }
+  }
+
+  /** What is left of the credit, by the account's balance and by what the records of its calls say. */
+  async left(): Promise<{ readonly byAccount: Nanos; readonly byRecords: bigint }> {
+    const { balance } = await this.harness.balance(this.#key)
+    const records = [...this.records().values()]
+    // The first call that was recorded is one of ours; others may have used keys of their own.
+    const own = records.filter(({ account_id: account }) => account === records[0]?.account_id)
+    const costs = own.reduce((sum, { cost }) => sum + BigInt(cost as number), 0n)
+    return { byAccount: parseUsd(balance)!, byRecords: parseUsd(CREDIT_USD)! - costs }
+  }
+
+  get openSockets(): number {
+    return this.#places.reduce((sum, place) => sum + place.openSockets, this.harness.upstream.openSockets)
+  }
+
+  async stop(): Promise<void> {
+    await this.harness.stop()
+    for (const place of this.#places) await place.stop()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  #decide(at: Start, request: ReceivedRequest | undefined): Script | undefined {
+    const number = Number(/^\/cell-(\d+)\//.exec(request?.path ?? '')?.[1])
+    // Of a socket without a request nobody can tell whose it is: a cell that begins there runs alone.
+    const cell = at === 'accept' ? this.#latest : this.#cells.get(number)
+    if (cell?.fault.by !== 'script') return undefined
+    const { starts } = cell.fault.script
+    const isNow = starts === at || (starts === 'accept' && at === 'head') // on a socket that was there before
+    return isNow ? this.#traced(cell, cell.fault) : undefined
+  }
+
+  #traced({ number, gated }: Cell, { script }: ScriptedFault): Script {
+    const steps = (request: ReceivedRequest) => this.#steps(number, { request, script, gated })
+    return { ...scripted(steps), starts: script.starts }
+  }
+
+  *#steps(number: number, { request, script, gated }: Tracing): ReturnType<Script['steps']> & Generator {
+    this.#requests.set(number, [...(this.#requests.get(number) ?? []), request])
+    for (const step of script.steps(request)) {
+      if (step.kind === 'end') this.#ended.add(number)
+      yield step
+      if (gated && step.kind === 'chunk' && SAID.test(Buffer.from(step.bytes).toString('latin1', 0, 4_096))) {
+        this.#gated.add(number)
+        yield gate(this.#shown.get(number)!.promise)
+      }
+    }
+  }
+}
+
+interface Tracing {
+  readonly request: ReceivedRequest
+  readonly script: Script
+  readonly gated: boolean
+}
+
+export interface StartOptions {
+  /** Behind each faulty provider one that answers: a group of both is asked. */
+  readonly withSecond?: boolean
+}
+
+const groupOf = ({ number }: Cell): string => `group-${number}`
+
+interface Parts {
+  readonly withSecond: boolean
+  readonly cells: readonly Cell[]
+  readonly places: ReadonlyMap<string, FaultyPlace>
+  readonly folder: string
+}
+
+/** Between two attempts on the same channel. */
+const PAUSE_SCALE = 0.02
+/** What is asked, and what is answered where nothing goes wrong. */
+export const WELL_TEXT = 'Say something'
+const CREDIT_USD = '1000000'
+const WAIT_MS = deadlineMs * 2 + 10_000
+
+/** How the faults' answers begin. */
+const SAID = /Hel/
+
+async function openPlaces(cells: readonly Cell[]): Promise<ReadonlyMap<string, FaultyPlace>> {
+  const placed = cells.flatMap(({ fault }) => (fault.by === 'place' ? [[faultName(fault), fault] as const] : []))
+  const places = new Map<string, FaultyPlace>()
+  for (const [name, fault] of new Map<string, PlacedFault>(placed)) places.set(name, await fault.open())
+  return places
+}
+
+const addressOf = (cell: Cell, url: string, places: Parts['places']): string =>
+  `${places.get(faultName(cell.fault))?.origin ?? url}/cell-${cell.number}${spoken[cell.upstream].base}`
+
+/** Names are asked for where a place says, and its authority is trusted: only what is wrong with it is wrong. */
+function whereabouts(places: Parts['places']): Pick<World, 'upstreams'>['upstreams'] & object {
+  const all = [...places.values()]
+  const ca = all.find(({ authority }) => authority !== undefined)?.authority
+  const servers = new Map(all.map(({ origin, nameServer }) => [new URL(origin).hostname, nameServer]))
+  const resolve = async (name: string): Promise<readonly string[]> => {
+    const resolver = new Resolver({ timeout: WAIT_MS, tries: 1 })
+    resolver.setServers([servers.get(name)!])
+    return await resolver.resolve4(name)
+  }
+  return { resolve, ...(ca !== undefined && { ca }) }
+}
+
+export const recordOf = ({ seen }: Ran, records: ReadonlyMap<number, Json>): Json | undefined =>
+  records.get(parseTextId('req', seen.header('x-request-id') ?? '') ?? -1)

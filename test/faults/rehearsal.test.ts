@@ -1,0 +1,152 @@
+// weir fake-upstream as an operator uses it: a process of its own, a gateway that is pointed at it with the lines it
+// prints, and callers that see what docs/failures.md says.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { faultIds } from '../../src/fake-upstream/fault-rows/kinds.ts'
+import { requestOf } from '../dialects/speaking.ts'
+import type { Caller } from '../forwarding/caller.ts'
+import { eventsOf, openRaw } from '../forwarding/caller.ts'
+import { freshFolder, cleanUp, weir, weirSays } from '../front/weir-process.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
+
+const WEIR = join(import.meta.dir, '..', '..', 'bin', 'weir')
+
+interface Rehearsed {
+  readonly env: Readonly<Record<string, string>>
+  said(): string
+  end(signal: 'SIGTERM' | 'SIGINT'): Promise<number>
+}
+
+const running = new Set<Rehearsed>()
+
+afterAll(async () => {
+  for (const one of running) await one.end('SIGTERM')
+  await cleanUp()
+})
+
+/** Waits until it has printed all that is needed to point a gateway at it. */
+async function rehearse(...args: readonly string[]): Promise<Rehearsed> {
+  const child = Bun.spawn([WEIR, 'fake-upstream', ...args], { env: { PATH: process.env.PATH }, stdout: 'pipe' })
+  let said = ''
+  const gathered = (async () => {
+    for await (const chunk of child.stdout) said += Buffer.from(chunk).toString()
+  })()
+  await until(() => / OPENAI_BASE_URL=.*\n/.test(said) || child.exitCode !== null, 'it says where it is', 10_000)
+  const lines = [...said.matchAll(/^ {2}(\w+_BASE_URL)=(\S+) (\w+_API_KEY)=(\S+)$/gm)]
+  const rehearsed: Rehearsed = {
+    env: Object.fromEntries(lines.flatMap(([, url, address, key, value]) => [[url, address], [key, value]])),
+    said: () => said,
+    async end(signal) {
+      running.delete(rehearsed)
+      child.kill(signal)
+      await gathered
+      return await child.exited
+    },
+  }
+  running.add(rehearsed)
+  return rehearsed
+}
+
+interface Day {
+  readonly harness: Harness
+  ask(caller: 'openai-chat' | 'anthropic-messages', model: string, stream: boolean): Promise<Caller>
+}
+
+async function onSuchADay(upstream: Rehearsed, look: (day: Day) => Promise<void>): Promise<void> {
+  const attemptTimes = { firstContentMs: 500, betweenChunksMs: 500 }
+  const world = { attemptTimes, pause: () => Promise.resolve() }
+  const env = { ...upstream.env, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' }
+  const harness = await startHarness({ env, world })
+  const key = await harness.key()
+  try {
+    await look({
+      harness,
+      ask: (caller, model, stream) => openRaw(harness.url, requestOf(caller, key, { model, stream })).whole(),
+    })
+  } finally {
+    await harness.stop()
+  }
+}
+
+describe('a day with', () => {
+  test('a pause in the middle of each stream', async () => {
+    const upstream = await rehearse('--fault', 'F14', '--scale', '0.02')
+    expect(Object.keys(upstream.env).sort()).toEqual([
+      ...['ANTHROPIC_API_KEY', 'ANTHROPIC_BASE_URL', 'ARK_API_KEY', 'ARK_BASE_URL'],
+      ...['GEMINI_API_KEY', 'GEMINI_BASE_URL', 'OPENAI_API_KEY', 'OPENAI_BASE_URL'],
+    ])
+    await onSuchADay(upstream, async ({ harness, ask }) => {
+      const streamed = await ask('openai-chat', 'openai/gpt-4o-mini', true)
+      expect(eventsOf(streamed.body).at(-2)).toContain('upstream_too_slow')
+      const foreign = await ask('anthropic-messages', 'google/gemini-2.5-flash', true)
+      expect(foreign.text).toContain('event: error')
+      // The fault is one of streams: a whole answer is as ever.
+      expect((await ask('openai-chat', 'openai/gpt-4o-mini', false)).status).toBe(200)
+      await harness.idle()
+      expect(harness.records()).toMatchObject([
+        { outcome: 'upstream_failed', error: 'upstream_too_slow' },
+        { outcome: 'upstream_failed', error: 'upstream_too_slow' },
+        { outcome: 'completed' },
+      ])
+    })
+    const said = upstream.said()
+    expect(said).toContain('It commits F14 pause between chunks.')
+    expect(said).toContain('POST /v1/chat/completions: F14 a pause between two chunks, beyond idle\n')
+    expect(said).toContain('POST /v1/chat/completions: answered\n')
+    expect(await upstream.end('SIGTERM')).toBe(0)
+  }, 20_000)
+
+  test('every second call limited', async () => {
+    const upstream = await rehearse('--fault', 'F34 429 with seconds', '--every', '2')
+    await onSuchADay(upstream, async ({ harness, ask }) => {
+      for (let calls = 0; calls < 3; calls++) {
+        expect((await ask('openai-chat', 'openai/gpt-4o-mini', calls > 1)).status).toBe(200)
+      }
+      await harness.idle()
+      expect(harness.records()).toMatchObject([{ attempts: 1 }, { attempts: 2 }, { attempts: 2 }])
+    })
+    expect(await upstream.end('SIGINT')).toBe(0)
+  }, 20_000)
+
+  test('a provider that is not there', async () => {
+    const upstream = await rehearse('--fault', 'F1')
+    await onSuchADay(upstream, async ({ ask }) => {
+      expect((await ask('openai-chat', 'openai/gpt-4o-mini', true)).status).toBe(502)
+    })
+  }, 20_000)
+})
+
+describe('the command', () => {
+  const folder = freshFolder()
+
+  test('lists every fault, and what it does', async () => {
+    const lines = (await weirSays(folder, 'fake-upstream --list')).split('\n')
+    expect([...new Set(lines.slice(1).map(line => line.split(' ')[0]))]).toEqual([...faultIds])
+    expect(lines.find(line => line.startsWith('F14'))).toContain('It stops in the middle of a stream')
+    const some = await weirSays(folder, 'fake-upstream --list --fault F32 --dialect gemini')
+    expect(some).not.toContain('nothing but the terminal event')
+  })
+
+  test.each([
+    ['--fault F37', 'There is no fault F37. See: weir fake-upstream --list'],
+    ['--fault F1 --every 2', 'F1 befalls a whole address, so every call to it: leave --every out'],
+    ['--dialect french', 'There is no dialect french'],
+    ['--scale 0', '--scale cannot be 0'],
+    ['--port 65536', '--port cannot be 65536'],
+    ['--every 1.5', '--every cannot be 1.5'],
+    ['--host somewhere', '--host must be an address'],
+    ['--loud', '--loud'],
+  ])('%s is a mistake', async (args, said) => {
+    const { code, stderr } = await weir(folder, `fake-upstream ${args}`)
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)])
+  })
+
+  test('a port that is taken is told in a sentence', async () => {
+    const first = await rehearse()
+    const port = new URL(first.env.OPENAI_BASE_URL!).port
+    const { code, stderr } = await weir(folder, `fake-upstream --port ${port}`)
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: Cannot listen on 127\.0\.0\.1:\d+: .*\n$/)])
+  })
+})

@@ -1,0 +1,81 @@
+// How long an upstream may take is what its file says, for the provider and for one model of it.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pausedStream, silence } from '../../src/fake-upstream/answers.ts'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
+import type { Harness } from '../support/gateway.ts'
+import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
+
+const price = { input: '1', output: '2' }
+const file = {
+  id: 'river',
+  name: 'River',
+  baseUrl: 'https://river.example/v1',
+  keyEnv: 'RIVER_KEY',
+  baseUrlEnv: 'RIVER_URL',
+  speaks: { 'openai-chat': '/chat/completions' },
+  sign: 'bearer',
+  times: { connectSeconds: 3, tlsSeconds: 4, firstContentSeconds: 1, betweenChunksSeconds: 1, totalSeconds: 30 },
+  models: [
+    { id: 'quick', price },
+    { id: 'slow', price, times: { firstContentSeconds: 30, betweenChunksSeconds: 30 } },
+    { id: 'short', price, times: { totalSeconds: 2 } },
+  ],
+}
+
+let harness: Harness
+let upstream: FakeUpstream
+let folder: string
+let key: string
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-times-'))
+  writeFileSync(join(folder, 'river.json'), JSON.stringify(file))
+  upstream = await startFakeUpstream()
+  harness = await startHasty({ env: { WEIR_PROVIDERS: folder, RIVER_KEY: 'k', RIVER_URL: `${upstream.url}/v1` } })
+  key = await harness.key()
+})
+afterAll(async () => {
+  await harness.stop()
+  await upstream.stop()
+  rmSync(folder, { recursive: true })
+})
+
+test('an upstream that says nothing is given up in its own time, and one that may take longer is not', async () => {
+  upstream.plan(silence())
+  const opens = Promise.withResolvers<void>()
+  const quick = openCall(harness, key, { model: 'river/quick', stream: true })
+  await quick.whole()
+  expect([quick.status, errorOf(quick.body).code]).toEqual([504, 'upstream_too_slow'])
+
+  upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
+  const slow = openCall(harness, key, { model: 'river/slow', stream: true })
+  await slow.until(({ text }) => text.includes('Hel'), 'it has begun')
+  upstream.plan(pausedStream(['Hel', 'lo'], opens.promise))
+  const stalled = openCall(harness, key, { model: 'river/quick', stream: true })
+  await stalled.whole()
+  expect(stalled.text).toContain('Hel')
+  expect(errorOf(eventsOf(stalled.body).at(-2)!).code).toBe('upstream_too_slow')
+  expect(slow.text).not.toContain('upstream_too_slow')
+  opens.resolve()
+  await slow.whole()
+  expect(eventsOf(slow.body).at(-1)).toBe('[DONE]')
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+}, 20_000)
+
+test('a plain answer may take as long as its call, and no longer', async () => {
+  upstream.plan(silence())
+  const short = await openCall(harness, key, { model: 'river/short' }).whole()
+  expect([short.status, errorOf(short.body).code]).toEqual([504, 'upstream_too_slow'])
+}, 20_000)
+
+test('a connection may take what is said of the provider', () => {
+  const files = [{ name: 'river.json', text: JSON.stringify(file) }]
+  const catalogue = buildCatalogue({ files, env: { RIVER_KEY: 'k' }, builtInUrl: undefined })
+  expect(catalogue.channelsOf('river')[0]!.road).toMatchObject({ connectMs: 3_000, tlsMs: 4_000 })
+})

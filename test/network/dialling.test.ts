@@ -1,0 +1,186 @@
+// How a connection comes about, and each way in which it does not: in time, in words of its own, and with nothing of
+// the request said to anybody.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import type { Socket } from 'node:net'
+import { bounds } from '../../src/base/bounds.ts'
+import { Stop } from '../../src/base/stop.ts'
+import { openDeaf } from '../../src/fake-upstream/places/unreachable.ts'
+import type { Client, ClientOptions } from '../../src/http/outgoing.ts'
+import { openClient } from '../../src/http/outgoing.ts'
+import { cert, key } from '../support/certificate.ts'
+import { until } from '../support/gateway.ts'
+import type { Peer } from '../support/peer.ts'
+import { startPeer } from '../support/peer.ts'
+import { roadTo } from '../support/roads.ts'
+
+const hello = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
+
+let peer: Peer
+let client: Client
+let sent: number
+const closing: (() => unknown)[] = []
+
+beforeEach(async () => {
+  sent = 0
+  peer = await startPeer((socket, all) => void (all.endsWith('\r\n\r\nx') && socket.write(hello)))
+  closing.push(() => peer.stop())
+})
+afterEach(async () => {
+  client.close()
+  for (const close of closing.splice(0)) await close()
+})
+
+const leadingTo = (...addresses: readonly string[]): ClientOptions => ({ resolve: async () => addresses })
+
+function open(options: ClientOptions = {}): void {
+  client = openClient(options)
+}
+
+interface Asked {
+  readonly url: string
+  readonly connectMs?: number
+  readonly tlsMs?: number
+  readonly stop?: Stop<Error>
+}
+
+async function ask({ url, stop = new Stop<Error>(), ...times }: Asked): Promise<string> {
+  const onSend = (): void => void sent++
+  const request = { url, road: roadTo(url, times), headers: {}, body: Buffer.from('x'), onSend }
+  const incoming = await client.send(request, stop)
+  return String(await incoming.readWhole(100))
+}
+
+/** Why it failed, without the host, and whether anything was said. */
+async function failed(asked: Asked): Promise<readonly [string, number]> {
+  const fault = await ask(asked).then(() => undefined, (reason: unknown) => reason as Error)
+  return [fault?.message.replace(/^[^ ]+: /, '') ?? 'answered', sent]
+}
+
+const at = (host: string, port = peer.port, scheme = 'http'): string => `${scheme}://${host}:${port}/`
+
+describe('fails in time', () => {
+  test('where nobody listens', async () => {
+    open()
+    await peer.stop()
+    expect(await failed({ url: peer.url })).toEqual(['cannot connect: ECONNREFUSED', 0])
+  })
+
+  test('where nobody answers', async () => {
+    open()
+    const deaf = await openDeaf()
+    closing.push(() => deaf.stop())
+    const words = 'cannot connect: no answer within 120 ms'
+    expect(await failed({ url: deaf.origin, connectMs: 120 })).toEqual([words, 0])
+  })
+
+  test('where nobody says where a name leads', async () => {
+    open({ resolve: () => new Promise<never>(() => {}) })
+    const words = 'cannot connect: nobody said where its name leads within 80 ms'
+    expect(await failed({ url: at('slow.test'), connectMs: 80 })).toEqual([words, 0])
+  })
+
+  test('where nobody shakes hands, and lets go of the connection', async () => {
+    open(leadingTo('127.0.0.1'))
+    const asked = { url: at('mute.test', peer.port, 'https'), tlsMs: 90 }
+    expect(await failed(asked)).toEqual(['cannot connect: no TLS handshake within 90 ms', 0])
+    await until(() => peer.sockets.length === 1 && peer.openCount === 0, 'it is closed')
+  })
+
+  test('where no TLS is spoken', async () => {
+    const rude = await startPeer(socket => void socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    closing.push(() => rude.stop())
+    open(leadingTo('127.0.0.1'))
+    const [words, times] = await failed({ url: at('rude.test', rude.port, 'https') })
+    expect([words.slice(0, 22), times]).toEqual(['cannot connect: no TLS', 0])
+  })
+
+  test('where it is cut before it is open', async () => {
+    open(leadingTo('127.0.0.1'))
+    for (const cut of [(socket: Socket) => socket.end(), (socket: Socket) => socket.resetAndDestroy()]) {
+      const cutting = await startPeer(socket => void cut(socket))
+      closing.push(() => cutting.stop())
+      const [words, times] = await failed({ url: at('cut.test', cutting.port, 'https') })
+      expect([words.slice(0, 15), times]).toEqual(['cannot connect:', 0])
+    }
+  })
+
+  test('by default after what the bounds say', () => {
+    expect([bounds.connectMsMax, bounds.tlsMsMax]).toEqual([5_000, 5_000])
+  })
+})
+
+describe('of several addresses', () => {
+  test('the next is tried where one refuses', async () => {
+    open(leadingTo('127.0.0.8', '127.0.0.9', '127.0.0.1'))
+    expect(await ask({ url: at('many.test') })).toBe('hello')
+    expect([peer.sockets.length, sent]).toEqual([1, 1])
+  })
+
+  test('the next is tried where one does not answer, within the same time', async () => {
+    const deaf = await openDeaf({ host: '127.0.0.2', port: peer.port })
+    closing.push(() => deaf.stop())
+    open(leadingTo('127.0.0.2', '127.0.0.1'))
+    expect(await ask({ url: at('many.test'), connectMs: 400 })).toBe('hello')
+    expect([peer.sockets.length, sent]).toEqual([1, 1])
+    open(leadingTo('127.0.0.2', '127.0.0.2', '127.0.0.2'))
+    const words = 'cannot connect: no answer within 200 ms'
+    expect((await failed({ url: at('none.test'), connectMs: 200 }))[0]).toBe(words)
+  })
+
+  test('none is tried after one that answered, whatever it said', async () => {
+    const stranger = Bun.listen({
+      ...{ hostname: '127.0.0.3', port: peer.port, tls: { key, cert } },
+      socket: { data() {}, error() {} },
+    })
+    closing.push(() => stranger.stop(true))
+    open({ ...leadingTo('127.0.0.3', '127.0.0.1'), ca: cert })
+    const [words, times] = await failed({ url: at('other.test', peer.port, 'https') })
+    expect([words.slice(0, 27), times, peer.sockets.length]).toEqual(['the certificate was refused', 0, 0])
+  })
+
+  test('not all of many are tried, but some of each kind', async () => {
+    const six = Bun.listen({
+      ...{ hostname: '::1', port: 0 },
+      socket: { data: socket => void socket.write(hello), error() {} },
+    })
+    closing.push(() => six.stop(true))
+    const four = Array.from({ length: 9 }, (_, index) => `127.0.1.${index + 1}`)
+    open(leadingTo(...four, '::1'))
+    expect(await ask({ url: at('many.test', six.port) })).toBe('hello')
+    open(leadingTo(...four, '127.0.0.1'))
+    expect(await failed({ url: at('many.test') })).toEqual(['cannot connect: ECONNREFUSED', 1])
+  })
+})
+
+describe('a stop', () => {
+  test('while a name is looked up connects to nobody', async () => {
+    const answer = Promise.withResolvers<readonly string[]>()
+    open({ resolve: () => answer.promise })
+    const stop = new Stop<Error>()
+    const asking = failed({ url: at('slow.test'), stop })
+    stop.stop(new Error('enough'))
+    expect(await asking).toEqual(['given up', 0])
+    answer.resolve(['127.0.0.1'])
+    // The next call knows the name already; had the first gone on, there would be two connections.
+    expect(await ask({ url: at('slow.test') })).toBe('hello')
+    expect(peer.sockets).toHaveLength(1)
+  })
+})
+
+test('tries that nobody ever answers do not pile up, and close nobody else out', async () => {
+  const deaf = await openDeaf()
+  open(leadingTo('127.0.0.1'))
+  const one = (): Promise<readonly [string, number]> => failed({ url: deaf.origin, connectMs: 60 })
+  const all = await Promise.all(Array.from({ length: bounds.givenUpConnectsMax }, one))
+  expect(new Set(all.map(([words]) => words))).toEqual(new Set(['cannot connect: no answer within 60 ms']))
+  const refused = await failed({ url: deaf.origin, connectMs: 60_000 })
+  expect(refused).toEqual(['cannot connect: too many tries have no answer yet', 0])
+  expect(await ask({ url: at('other.test') })).toBe('hello')
+  await deaf.stop()
+  let words = ''
+  await until(() => {
+    void failed({ url: deaf.origin, connectMs: 60 }).then(([said]) => (words = said))
+    return words === 'cannot connect: ECONNREFUSED'
+  }, 'they have come to an end, and it is tried again', 10_000)
+}, 20_000)

@@ -1,0 +1,63 @@
+// A name server on a real UDP socket that changes its mind: each name has a row of answers, the last of which stays.
+
+import { createSocket } from 'node:dgram'
+import { Resolver } from 'node:dns/promises'
+import type { Resolve } from '../../src/http/names.ts'
+
+export interface DnsServer {
+  /** IPv4 addresses, answer by answer; none at all for a name that does not exist. */
+  readonly answers: Map<string, string[][]>
+  /** Names in the order in which they were asked for. */
+  readonly asked: readonly string[]
+  /** Really asks it. */
+  readonly resolve: Resolve
+  stop(): Promise<void>
+}
+
+const HEAD_BYTES = 12
+const NAME_ERROR = 3
+
+export async function startDnsServer(): Promise<DnsServer> {
+  const answers = new Map<string, string[][]>()
+  const asked: string[] = []
+  const socket = createSocket('udp4')
+  socket.on('message', (query, sender) => {
+    const { name, end } = readName(query)
+    asked.push(name)
+    const row = answers.get(name) ?? [[]]
+    const addresses = row.length > 1 ? row.shift()! : row[0]!
+    socket.send(answerTo(query, end, addresses), sender.port, sender.address)
+  })
+  await new Promise<void>(resolve => socket.bind(0, '127.0.0.1', () => resolve()))
+  const resolver = new Resolver()
+  resolver.setServers([`127.0.0.1:${socket.address().port}`])
+  return {
+    answers,
+    asked,
+    resolve: name => resolver.resolve4(name),
+    async stop() {
+      resolver.cancel()
+      await new Promise<void>(resolve => socket.close(() => resolve()))
+    },
+  }
+}
+
+function readName(query: Buffer): { readonly name: string; readonly end: number } {
+  const labels: string[] = []
+  let at = HEAD_BYTES
+  for (let length = query[at]!; length > 0; length = query[at]!) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length))
+    at += 1 + length
+  }
+  return { name: labels.join('.').toLowerCase(), end: at + 5 }
+}
+
+/** Good for no time at all: whoever keeps it, keeps it against our will. */
+function answerTo(query: Buffer, end: number, addresses: readonly string[]): Buffer {
+  const head = Buffer.from([query[0]!, query[1]!, 0x81, 0x80, 0, 1, 0, addresses.length, 0, 0, 0, 0])
+  if (addresses.length === 0) head[3]! |= NAME_ERROR
+  const records = addresses.map(address =>
+    Buffer.from([0xc0, HEAD_BYTES, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
+  )
+  return Buffer.concat([head, query.subarray(HEAD_BYTES, end), ...records])
+}

@@ -1,0 +1,227 @@
+// Upstreams behind a proxy: what it is told, what it gets to see, and what comes of one that does not do its work.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Secret } from '../../src/base/secret.ts'
+import { Stop } from '../../src/base/stop.ts'
+import type { Client, ClientOptions } from '../../src/http/outgoing.ts'
+import { openClient } from '../../src/http/outgoing.ts'
+import { cert, key } from '../support/certificate.ts'
+import { until } from '../support/gateway.ts'
+import type { Peer } from '../support/peer.ts'
+import { startPeer } from '../support/peer.ts'
+import { roadTo } from '../support/roads.ts'
+import type { ProxyOptions, ProxyServer } from './proxy-server.ts'
+import { startProxy } from './proxy-server.ts'
+
+const PASSWORD = 'canary-proxy-password'
+const CREDENTIALS = `gate:${PASSWORD}`
+const BASIC = Buffer.from(CREDENTIALS).toString('base64')
+const hello = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
+
+let proxy: ProxyServer
+let client: Client
+/** Plain HTTP. */
+let plain: Peer
+/** The same with TLS. */
+let secure: Bun.TCPSocketListener<{ said: string }>
+let secureSaid: string[]
+let resolved: string[]
+
+/** Only the proxy's own name is ours to look up. */
+const options: ClientOptions = {
+  ca: cert,
+  async resolve(name) {
+    resolved.push(name)
+    if (name !== 'gate.test') throw new Error('nobody but the proxy knows this name')
+    return ['127.0.0.1']
+  },
+}
+
+beforeEach(async () => {
+  secureSaid = []
+  resolved = []
+  client = openClient(options)
+  plain = await startPeer((socket, all) => void (all.endsWith('x') && socket.write(hello)))
+  secure = Bun.listen<{ said: string }>({
+    ...{ hostname: '127.0.0.1', port: 0, tls: { key, cert } },
+    socket: {
+      open: socket => void (socket.data = { said: '' }),
+      data(socket, bytes) {
+        socket.data.said += bytes.toString('latin1')
+        if (bytes.at(-1) !== 0x78) return
+        secureSaid.push(socket.data.said)
+        socket.data.said = ''
+        socket.write(hello)
+      },
+      error() {},
+    },
+  })
+})
+afterEach(async () => {
+  client.close()
+  await proxy.stop()
+  await plain.stop()
+  secure.stop(true)
+})
+
+async function open(given: ProxyOptions = {}): Promise<void> {
+  proxy = await startProxy(given)
+}
+
+interface Asked {
+  readonly url: string
+  readonly by?: string
+  readonly body?: Uint8Array
+  readonly connectMs?: number
+  readonly tlsMs?: number
+  readonly stop?: Stop<Error>
+}
+
+async function ask({ url, by = proxy.url(), body = Buffer.from('x'), stop = new Stop<Error>(), ...times }: Asked) {
+  const road = roadTo(url, { permitted: false, proxy: new Secret(by), ...times })
+  return await client.send({ url, road, headers: { authorization: 'Bearer k' }, body }, stop)
+}
+
+const answered = async (asked: Asked): Promise<string> => String(await (await ask(asked)).readWhole(1_000))
+const https = (host = 'weir.test'): string => `https://${host}:${secure.port}/v1/chat`
+
+describe('by a tunnel', () => {
+  test('the upstream is spoken to as if nobody were between, one call after the other', async () => {
+    await open({ credentials: CREDENTIALS })
+    for (const _time of [1, 2, 3]) expect(await answered({ url: https() })).toBe('hello')
+    const at = `weir.test:${secure.port}`
+    const words = [`CONNECT ${at} HTTP/1.1`, `Host: ${at}`, `Proxy-Authorization: Basic ${BASIC}`, '', '']
+    expect(proxy.heads).toEqual([words.join('\r\n')])
+    expect(secureSaid).toHaveLength(3)
+    expect(secureSaid[0]).toStartWith('POST /v1/chat HTTP/1.1\r\nHost: weir.test')
+    expect(secureSaid.join()).not.toContain(BASIC)
+    // Nothing of the call is for the proxy to read.
+    expect(proxy.received).not.toMatch(/Bearer|chat/)
+    expect(resolved).toEqual([])
+  })
+
+  test('a long body arrives, and a tunnel that waits for too long is closed', async () => {
+    await open()
+    client = openClient({ ...options, idleSeconds: 1 })
+    const body = Buffer.alloc(3_000_000, 'y')
+    body[body.length - 1] = 0x78
+    expect(await answered({ url: https(), body })).toBe('hello')
+    expect(secureSaid[0]!.length).toBeGreaterThan(body.length)
+    expect(proxy.openCount).toBe(1)
+    Bun.gc(true)
+    expect(await answered({ url: https() })).toBe('hello')
+    await until(() => proxy.openCount === 0, 'it is closed', 10_000)
+    expect(await answered({ url: https() })).toBe('hello')
+    expect(proxy.heads).toHaveLength(2)
+  }, 15_000)
+
+  test('the upstream must show its own certificate', async () => {
+    await open()
+    await expect(answered({ url: https('other.test') })).rejects.toThrow('the certificate was refused')
+    expect(secureSaid).toEqual([])
+  })
+
+  test('a stop closes it, while it is opened and while it is used', async () => {
+    await open({ misbehave() {} })
+    const stop = new Stop<Error>()
+    const asking = ask({ url: https(), stop })
+    await until(() => proxy.heads.length === 1, 'a tunnel is asked for')
+    stop.stop(new Error('enough'))
+    await expect(asking).rejects.toThrow()
+    await until(() => proxy.openCount === 0, 'it is closed')
+  })
+
+  test('that leads to somebody who says nothing, the call ends in time', async () => {
+    const isFirst = (): boolean => proxy.heads.length === 1
+    await open({ misbehave: socket => void (isFirst() && socket.write('HTTP/1.1 200 OK\r\n\r\n')) })
+    await expect(answered({ url: https(), tlsMs: 60 })).rejects.toThrow('cannot connect: no TLS handshake within 60 ms')
+    await until(() => proxy.openCount === 0, 'it is closed')
+  })
+})
+
+describe('without TLS', () => {
+  test('the proxy reads the request and passes it on, and what is said to it stays there', async () => {
+    await open({ credentials: CREDENTIALS })
+    const url = `http://api.test:${plain.port}/v1/chat?a=b`
+    const road = roadTo(url, { proxy: new Secret(proxy.url()) })
+    const send = async (): Promise<string> => {
+      const incoming = await client.send({ url, road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
+      return String(await incoming.readWhole(100))
+    }
+    expect([await send(), await send()]).toEqual(['hello', 'hello'])
+    const words = [`POST ${url} HTTP/1.1`, `Host: api.test:${plain.port}`, `Proxy-Authorization: Basic ${BASIC}`]
+    expect(proxy.heads[0]).toStartWith(`${words.join('\r\n')}\r\n`)
+    expect(plain.received[0]).toStartWith(`POST /v1/chat?a=b HTTP/1.1\r\nHost: api.test:${plain.port}\r\n`)
+    expect(plain.received.join()).not.toContain(BASIC)
+    expect([plain.sockets.length, resolved]).toEqual([1, []])
+  })
+
+  test('a proxy that does not believe us is no upstream that refuses us', async () => {
+    await open({ credentials: CREDENTIALS })
+    const url = `http://api.test:${plain.port}/`
+    const road = roadTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
+    const sent = client.send({ url, road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
+    await expect(sent).rejects.toThrow(/^the proxy wants another name and password \(407\)$/)
+    expect(plain.sockets).toHaveLength(0)
+  })
+})
+
+test('connections by one proxy serve no call that goes by another, or by none', async () => {
+  await open()
+  const other = await startProxy({ credentials: CREDENTIALS })
+  const direct = openClient({ ...options, resolve: async () => ['127.0.0.1'] })
+  try {
+    for (const by of [proxy.url(), other.url(), proxy.url(), other.url()]) await answered({ url: https(), by })
+    expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
+    const request = { url: https(), road: roadTo(https()), headers: {}, body: Buffer.from('x') }
+    await (await direct.send(request, new Stop<Error>())).readWhole(100)
+    expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
+  } finally {
+    direct.close()
+    await other.stop()
+  }
+})
+
+test('a proxy has a name of its own, which is looked up, and may be a private host', async () => {
+  await open()
+  expect(await answered({ url: https(), by: `http://gate.test:${proxy.port}` })).toBe('hello')
+  expect(resolved).toEqual(['gate.test'])
+  const sent = answered({ url: https('elsewhere.test'), by: 'http://169.254.169.254:3128' })
+  await expect(sent).rejects.toThrow('must not be an address at which clouds keep credentials')
+})
+
+const says = (text: string): ProxyOptions => ({ misbehave: socket => void socket.write(text) })
+
+describe('a proxy that', () => {
+  test.each<readonly [string, ProxyOptions, string]>([
+    ['does not know us', { credentials: 'somebody:else' }, 'the proxy wants another name and password (407)'],
+    ['forbids it', says('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'), 'the proxy opens no tunnel (403)'],
+    ['cannot reach it', says('HTTP/1.0 502 Bad Gateway\r\n\r\n'), 'the proxy opens no tunnel (502)'],
+    ['sends us elsewhere', says('HTTP/1.1 302 Go\r\nlocation: http://x/\r\n\r\n'), 'the proxy opens no tunnel (302)'],
+    ['says something in between', says('HTTP/1.1 100 Continue\r\n\r\n'), 'the proxy opens no tunnel (100)'],
+    ['speaks another language', says('SSH-2.0-OpenSSH_9.7\r\n'), 'the proxy does not speak HTTP'],
+    ['speaks HTTP badly', says('HTTP/1.1 200 OK\nfoo\r\n\r\n'), 'the proxy does not speak HTTP'],
+    ['says too much', says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}\r\n\r\n`), 'the proxy says too much'],
+    ['never comes to an end', says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}`), 'the proxy says too much'],
+    ['speaks for the upstream', says('HTTP/1.1 200 OK\r\n\r\nx'), 'the proxy says more than that its tunnel is open'],
+    ['hangs up', { misbehave: socket => void socket.destroy() }, 'the proxy hung up'],
+    ['hangs up in the middle', { misbehave: socket => void socket.end('HTTP/1.1 2') }, 'the proxy hung up'],
+    ['says nothing', { misbehave() {} }, 'no tunnel of the proxy within 150 ms'],
+    ['drips', says('HTTP/1.1 200'), 'no tunnel of the proxy within 150 ms'],
+  ])('%s fails the attempt, and says so', async (_what, given, words) => {
+    await open(given)
+    const credentials = 'gate:canary-proxy-password'
+    const fault: unknown = await answered({ url: https(), by: proxy.url(credentials), connectMs: 150 }).catch(
+      (reason: unknown) => reason,
+    )
+    expect((fault as Error).message).toBe(`weir.test:${secure.port}: cannot connect: ${words}`)
+    await until(() => proxy.openCount === 0, 'it is let go of')
+    expect(secureSaid).toEqual([])
+  })
+
+  test('is not there fails the attempt', async () => {
+    await open()
+    await proxy.stop()
+    await expect(answered({ url: https() })).rejects.toThrow('cannot connect: ECONNREFUSED')
+  })
+})

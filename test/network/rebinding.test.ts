@@ -1,0 +1,108 @@
+// A name server that says one thing to who checks and another to who connects, and a server that sends us elsewhere.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { Stop } from '../../src/base/stop.ts'
+import { openGuardedFetch } from '../../src/http/guarded-fetch.ts'
+import { openClient } from '../../src/http/outgoing.ts'
+import { until } from '../support/gateway.ts'
+import type { Peer } from '../support/peer.ts'
+import { startPeer } from '../support/peer.ts'
+import { hosts } from '../support/roads.ts'
+import type { DnsServer } from './dns-server.ts'
+import { startDnsServer } from './dns-server.ts'
+
+/** What only we can reach. */
+let inside: Peer
+let dns: DnsServer
+/** An address that stands for a public one here: it is listed, and nothing is there but what a test starts. */
+const OUTSIDE = '127.0.0.9'
+const INSIDE = '127.0.0.1'
+const privateHosts = hosts(OUTSIDE)
+const answer = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 3\r\n\r\nPNG'
+
+beforeEach(async () => {
+  dns = await startDnsServer()
+  inside = await startPeer((socket, all) => void (all.includes('\r\n\r\n') && socket.write(answer)))
+})
+afterEach(async () => {
+  await dns.stop()
+  await inside.stop()
+})
+
+const at = (host: string): string => `http://${host}:${inside.port}/a.png`
+
+describe('a name that leads elsewhere the second time', () => {
+  test('leads media to where it led first, and nobody into our network', async () => {
+    dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
+    const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts })
+    // Nobody listens outside at this port: who asked again would find somebody inside.
+    const { url, stop } = { url: at('rebind.test'), stop: new Stop<Error>() }
+    await expect(fetchMedia(url, stop)).rejects.toMatchObject({ code: 'media_unreachable' })
+    expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
+  })
+
+  test('is refused when it is asked for again', async () => {
+    let nowMs = 0
+    dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
+    const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts, nowMs: () => nowMs })
+    const codeOf = (): Promise<unknown> =>
+      fetchMedia(at('rebind.test'), new Stop<Error>()).then(() => 'fetched', ({ code }) => code as unknown)
+    expect(await codeOf()).toBe('media_unreachable')
+    nowMs += 60_000
+    expect(await codeOf()).toBe('media_refused')
+    expect([dns.asked.length, inside.sockets.length]).toEqual([2, 0])
+  })
+
+  test('is refused when both come at once', async () => {
+    dns.answers.set('rebind.test', [[OUTSIDE, INSIDE]])
+    const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts })
+    await expect(fetchMedia(at('rebind.test'), new Stop<Error>())).rejects.toMatchObject({ code: 'media_refused' })
+    expect(inside.sockets).toHaveLength(0)
+  })
+
+  test('leads a channel to where it led first', async () => {
+    dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
+    const client = openClient({ resolve: dns.resolve, privateHosts })
+    const url = `https://rebind.test:${inside.port}/v1`
+    const road = { origin: new URL(url).origin, permitted: false }
+    const send = () => client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+    for (const _time of [1, 2]) await expect(send()).rejects.toThrow('cannot connect: ECONNREFUSED')
+    expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
+  })
+})
+
+test('a name that does not exist is said to lead nowhere', async () => {
+  const client = openClient({ resolve: dns.resolve })
+  const url = 'https://missing.test/'
+  const road = { origin: 'https://missing.test', permitted: false }
+  const sent = client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+  await expect(sent).rejects.toThrow('missing.test:443: cannot connect: its name leads nowhere: ENOTFOUND')
+})
+
+describe('a server that sends us elsewhere', () => {
+  let outside: Peer
+  beforeEach(async () => {
+    const location = `http://127.0.0.1:${inside.port}/latest/meta-data/`
+    const status = (all: string): string => /\/(30\d)/.exec(all)?.[1] ?? '302'
+    outside = await startPeer((socket, all) => {
+      if (!all.includes('\r\n\r\n')) return
+      socket.write(`HTTP/1.1 ${status(all)} Go\r\nlocation: ${location}\r\ncontent-length: 0\r\n\r\n`)
+    })
+  })
+  afterEach(() => outside.stop())
+
+  test.each([301, 302, 303, 307, 308])('by %d is not followed, by no door', async status => {
+    dns.answers.set('outside.test', [[INSIDE]])
+    const options = { resolve: dns.resolve, privateHosts: hosts('outside.test') }
+    const url = `http://outside.test:${outside.port}/${status}`
+    const media = openGuardedFetch(options).fetchMedia(url, new Stop<Error>())
+    await expect(media).rejects.toMatchObject({ code: 'media_refused' })
+    const client = openClient(options)
+    const road = { origin: new URL(url).origin, permitted: true }
+    const incoming = await client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+    expect(incoming.status).toBe(status)
+    client.close()
+    await until(() => outside.openCount === 0, 'both are over')
+    expect([outside.sockets.length, inside.sockets.length]).toEqual([2, 0])
+  })
+})

@@ -1,0 +1,149 @@
+// The corpus, tried in each place where an address comes from outside: nothing is ever connected to that must not be.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { Refusal } from '../../src/base/errors.ts'
+import { Stop } from '../../src/base/stop.ts'
+import { openGuardedFetch } from '../../src/http/guarded-fetch.ts'
+import { openClient } from '../../src/http/outgoing.ts'
+import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
+import { ProviderFileError } from '../../src/upstreams/provider.ts'
+import { readyRequest } from '../../src/upstreams/ready-request.ts'
+import type { Peer } from '../support/peer.ts'
+import { startPeer } from '../support/peer.ts'
+import { hosts as hostsOf } from '../support/roads.ts'
+import { hosts, portsOfOthers, urls } from './corpus.ts'
+
+/** Would answer as media and as a model, if anybody came. */
+let peer: Peer
+let asked: string[]
+
+beforeAll(async () => {
+  const answer = 'HTTP/1.1 200 OK\r\ncontent-type: image/png\r\ncontent-length: 2\r\n\r\n{}'
+  peer = await startPeer((socket, all) => void (all.includes('\r\n\r\n') && socket.write(answer)))
+})
+afterAll(() => peer.stop())
+beforeEach(() => {
+  asked = []
+})
+
+/** Every name leads to the peer, as a resolver of an attacker would have it. */
+const toLoopback = async (name: string): Promise<readonly string[]> => {
+  asked.push(name)
+  return ['127.0.0.1']
+}
+
+const provider = (baseUrl: string): string =>
+  JSON.stringify({
+    ...{ id: 'acme', name: 'Acme', baseUrl, keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' },
+    ...{ speaks: { chat: '/chat' }, sign: 'bearer', models: [] },
+  })
+
+function channelAt({ file = 'https://api.example.com', moved = '' }) {
+  const files = [{ name: 'acme.json', text: provider(file) }]
+  const env = { ACME_KEY: 'k', ...(moved !== '' && { ACME_URL: moved }) }
+  const catalogue = buildCatalogue({ files, env, builtInUrl: undefined })
+  return { provider: catalogue.providers.get('acme')!, channel: catalogue.channelsOf('acme')[0]! }
+}
+
+test('the corpus is large enough, and says nothing twice', () => {
+  const all = [...hosts, ...urls].map(([text]) => text)
+  expect(all.length).toBeGreaterThanOrEqual(60)
+  expect(new Set(all).size).toBe(all.length)
+})
+
+describe('media of a caller is not fetched from', () => {
+  const { fetchMedia } = openGuardedFetch({ resolve: toLoopback })
+  async function isRefused(url: string): Promise<void> {
+    const before = peer.sockets.length
+    const fault = await fetchMedia(url, new Stop<Error>()).then(() => undefined, (reason: unknown) => reason)
+    expect(fault).toBeInstanceOf(Refusal)
+    expect([url, (fault as Refusal).code, peer.sockets.length]).toEqual([url, 'media_refused', before])
+  }
+
+  test.each(hosts)('%s (%s)', async host => {
+    await isRefused(`http://${host}:${peer.port}/`)
+    await isRefused(`https://${host}:${peer.port}/`)
+    await isRefused(`HTTP:\\\\${host}:${peer.port}/`)
+  })
+
+  test.each(urls)('%s (%s)', async url => {
+    await isRefused(url)
+    expect(asked).toEqual([])
+  })
+
+  test('ports at which no media is', async () => {
+    for (const port of portsOfOthers) await isRefused(`http://1.1.1.1:${port}/`)
+  })
+})
+
+describe('an operator\'s own address', () => {
+  const at = (host: string): string => `http://${host}:${peer.port}/v1`
+
+  test.each(hosts.filter(([, row]) => row === 'private'))('may be %s', host => {
+    const { channel } = channelAt({ moved: at(host) })
+    expect(channel.road).toMatchObject({ origin: new URL(at(host)).origin, permitted: true })
+  })
+
+  test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
+    for (const scheme of ['http', 'https']) {
+      expect(() => channelAt({ moved: `${scheme}://${host}:${peer.port}/v1` })).toThrow(ProviderFileError)
+      expect(() => channelAt({ moved: `${scheme}://${host}` })).toThrow(/^ACME_URL must not be an address at which/)
+    }
+  })
+
+  test.each(urls)('may not be %s (%s), which is said at the start', url => {
+    expect(() => channelAt({ moved: url })).toThrow(ProviderFileError)
+    expect(() => channelAt({ moved: url })).toThrow(/^ACME_URL must [^@]*$/)
+  })
+})
+
+describe('the address in a provider\'s file', () => {
+  test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
+    expect(() => channelAt({ file: `https://${host}/v1` })).toThrow(/^acme\.json: "baseUrl" must not be an address at/)
+  })
+
+  test.each(urls)('may not be %s (%s), which is said at the start', url => {
+    expect(() => channelAt({ file: url })).toThrow(/^acme\.json: "baseUrl" must /)
+  })
+
+  test('may be written as a private one, and go without TLS then, but not as a name', () => {
+    expect(channelAt({ file: 'http://10.1.2.3:8000/v1' }).channel.road.permitted).toBe(true)
+    const message = 'acme.json: "baseUrl" must be https, unless WEIR_PRIVATE_HOSTS names api.example.com'
+    expect(() => channelAt({ file: 'http://api.example.com/v1' })).toThrow(message)
+    expect(channelAt({ file: 'https://api.example.com/v1' }).channel.road.permitted).toBe(false)
+  })
+
+  async function answerAt(privateHosts: string): Promise<number> {
+    const client = openClient({ resolve: toLoopback, privateHosts: hostsOf(privateHosts) })
+    const made = channelAt({ file: `https://api.example.com:${peer.port}` })
+    const request = { url: `${made.channel.baseUrl}/chat`, headers: {}, body: Buffer.from('{}') }
+    const ready = await readyRequest(request, { ...made, dialect: 'chat' })
+    return (await client.send({ ...ready, road: { ...ready.road, tlsMs: 100 } }, new Stop<Error>())).status
+  }
+
+  test('does not lead into our network by a name, unless the operator lists it', async () => {
+    const before = peer.sockets.length
+    await expect(answerAt('')).rejects.toThrow('cannot connect: its host is not a public one')
+    await expect(answerAt('other.example.com, 10.0.0.0/8')).rejects.toThrow('not a public one')
+    expect([peer.sockets.length, asked]).toEqual([before, ['api.example.com', 'api.example.com']])
+    // It is no TLS server: that it was reached at all is what is looked for.
+    for (const listed of ['api.example.com', '127.0.0.0/8', 'API.example.com.', '127.0.0.1']) {
+      await expect(answerAt(listed)).rejects.toThrow('cannot connect: no TLS handshake within 100 ms')
+    }
+    expect(peer.sockets.length).toBe(before + 4)
+  })
+})
+
+test.each(['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', 'fe80::1', 'localhost', ''])(
+  'no name leads to %j, whoever is allowed what',
+  async address => {
+    const privateHosts = hostsOf('0.0.0.0/0, ::/0, api.example.com')
+    const client = openClient({ resolve: async () => ['127.0.0.1', address], privateHosts })
+    const { provider: acme, channel } = channelAt({ moved: `http://api.example.com:${peer.port}` })
+    const request = { url: `${channel.baseUrl}/chat`, headers: {}, body: Buffer.from('{}') }
+    const ready = await readyRequest(request, { provider: acme, channel, dialect: 'chat' })
+    const before = peer.sockets.length
+    await expect(client.send(ready, new Stop<Error>())).rejects.toThrow('is never reached')
+    expect(peer.sockets.length).toBe(before)
+  },
+)

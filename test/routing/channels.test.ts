@@ -1,0 +1,165 @@
+// Several credentials of one provider: conversations stay with one, broken ones are left alone, and a call waits, or is
+// tried again, where that helps.
+
+import { afterEach, describe, expect, test } from 'bun:test'
+import { answer, fail, garbage } from '../../src/fake-upstream/answers.ts'
+import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import { channelId } from '../../src/upstreams/channels.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, startHarness } from '../support/gateway.ts'
+import { keysSince } from './shores.ts'
+
+let harness: Harness
+afterEach(() => harness.stop())
+
+const model = 'openai/gpt-4o-mini'
+
+async function start(upstreamKeys: string, env: Record<string, string> = {}): Promise<string> {
+  // No pause is real here, and all of them are asked for.
+  const world = { pause: async (ms: number) => void pauses.push(ms) }
+  pauses.length = 0
+  harness = await startHarness({ upstreamKeys, env: { WEIR_ATTEMPTS: '3', WEIR_DRAIN_SECONDS: '0', ...env }, world })
+  return await harness.key({ qpm: 100_000 })
+}
+
+const pauses: number[] = []
+const asks = (key: string, content = 'Hello'): Promise<Response> =>
+  chat(harness, key, { model, messages: [{ role: 'user', content }] })
+
+describe('a conversation', () => {
+  const turnsOf = (topic: string, turns: number): object[] =>
+    Array.from({ length: 2 * turns - 1 }, (_, at) => {
+      return { role: at % 2 === 0 ? 'user' : 'assistant', content: `${topic} ${at}` }
+    })
+
+  test('stays with the credential that has its prompt, and all of them have some', async () => {
+    const key = await start('a,b,c')
+    const used = new Map<string, Set<string | undefined>>()
+    for (let turns = 1; turns <= 4; turns++) {
+      for (let topic = 0; topic < 20; topic++) {
+        const before = harness.upstream.requests.length
+        await chat(harness, key, { model, messages: turnsOf(`topic ${topic}`, turns) })
+        const credentials = used.get(`${topic}`) ?? new Set()
+        for (const one of keysSince(harness.upstream, before)) credentials.add(one)
+        used.set(`${topic}`, credentials)
+      }
+    }
+    expect([...used.values()].map(({ size }) => size)).toEqual(Array.from(used, () => 1))
+    expect(new Set([...used.values()].flatMap(one => [...one])).size).toBe(3)
+  })
+
+  test('moves when that credential fails, and stays where it went', async () => {
+    const key = await start('a,b')
+    const [first] = [harness.upstream.requests.length]
+    await asks(key)
+    const [home] = keysSince(harness.upstream, first)
+    harness.upstream.plan(fail(503))
+    const before = harness.upstream.requests.length
+    await asks(key)
+    await asks(key)
+    const [failed, other, next] = keysSince(harness.upstream, before)
+    expect(failed).toBe(home)
+    expect(other).not.toBe(home)
+    expect(next).toBe(other)
+  })
+})
+
+describe('a credential', () => {
+  test('that its provider refuses is left alone, and somebody is told', async () => {
+    const key = await start('bad,good')
+    harness.upstream.planModel('gpt-4o-mini', scripted(request =>
+      (request.headers.get('authorization') === 'Bearer bad' ? fail(401) : answer('Hello')).steps(request)))
+    for (let call = 0; call < 12; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
+    expect(harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer bad')).toHaveLength(1)
+    expect(harness.logs.filter(line => line.includes('refuses this credential'))).toHaveLength(1)
+    const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: object[] }
+    const bad = { channel: channelId('openai', 'bad'), health: 'credential_bad' }
+    expect(channels).toContainEqual(expect.objectContaining(bad))
+  })
+
+  test('that fails again and again is passed over', async () => {
+    const key = await start('down,up')
+    harness.upstream.planModel('gpt-4o-mini', scripted(request =>
+      (request.headers.get('authorization') === 'Bearer down' ? fail(500) : answer('Hello')).steps(request)))
+    for (let call = 0; call < 40; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
+    // Five in a row close it; a second later one call may try it again.
+    const tried = harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer down').length
+    expect(tried).toBeGreaterThanOrEqual(5)
+    expect(tried).toBeLessThanOrEqual(8)
+  })
+
+  test('is asked all the same when there is no other', async () => {
+    const key = await start('only', { WEIR_ATTEMPTS: '1' })
+    harness.upstream.planModel('gpt-4o-mini', fail(500))
+    for (let call = 0; call < 8; call++) expect((await asks(key)).status).toBe(502)
+    expect(harness.upstream.requests).toHaveLength(8)
+    harness.upstream.planModel('gpt-4o-mini', undefined)
+    expect((await asks(key)).status).toBe(200)
+  })
+
+  test('has no more under way than it may, and whoever is too many waits', async () => {
+    const key = await start('only')
+    await harness.gateway.operator['channels-set']!({ channel: channelId('openai', 'only'), concurrency: '1' })
+    const opens = Promise.withResolvers<void>()
+    harness.upstream.plan(scripted(function* (request) {
+      yield gate(opens.promise)
+      yield* answer('first').steps(request)
+    }))
+    const received = harness.upstream.nextRequest()
+    const first = asks(key)
+    await received
+    const second = asks(key)
+    const third = asks(key)
+    await Bun.sleep(50) // not for luck: that nothing comes cannot be awaited
+    expect(harness.upstream.requests).toHaveLength(1)
+    opens.resolve()
+    expect((await Promise.all([first, second, third])).map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(harness.upstream.requests).toHaveLength(3)
+  })
+})
+
+describe('the only channel', () => {
+  test.each([500, 503, 529])('is tried again after %i, with a pause between', async status => {
+    const key = await start('only')
+    harness.upstream.plan(fail(status), fail(status))
+    const answered = await asks(key)
+    expect([answered.status, answered.headers.get('x-weir-attempts')]).toEqual([200, '3'])
+    expect(pauses).toHaveLength(2)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(1_000)
+  })
+
+  test('is left alone for as long as it asks, if that is not too long', async () => {
+    const key = await start('only')
+    harness.upstream.plan(fail(429, { retryAfter: '3' }))
+    expect((await asks(key)).status).toBe(200)
+    expect(pauses).toEqual([3_000])
+  })
+
+  test.each([['30', '30'], ['31536000', '60'], ['soon', '1'], ['-5', '1']])(
+    'with Retry-After: %s, the caller is told %s, or it is tried again',
+    async (retryAfter, told) => {
+      const key = await start('only')
+      harness.upstream.planModel('gpt-4o-mini', fail(429, { retryAfter }))
+      const answered = await asks(key)
+      expect(answered.status).toBe(503)
+      expect(Number(answered.headers.get('retry-after'))).toBeLessThanOrEqual(Number(told))
+      expect(harness.upstream.requests).toHaveLength(Number(retryAfter) > 5 ? 1 : 3)
+    },
+  )
+
+  test('is not asked twice for what it may have made', async () => {
+    const key = await start('only')
+    harness.upstream.planModel('gpt-4o-mini', garbage())
+    expect((await asks(key)).status).toBe(502)
+    expect(harness.upstream.requests).toHaveLength(1)
+  })
+})
+
+test('a provider that is down does not get three times its load', async () => {
+  const key = await start('a,b,c')
+  harness.upstream.planModel('gpt-4o-mini', fail(500))
+  const calls = 200
+  const answers = await Promise.all(Array.from({ length: calls }, (_, at) => asks(key, `question ${at}`)))
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([502]))
+  expect(harness.upstream.requests.length).toBeLessThanOrEqual(calls * 1.2 + 3)
+})

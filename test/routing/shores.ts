@@ -1,0 +1,68 @@
+// A gateway between two shores: `near` speaks chat and is cheap, `far` speaks Anthropic's dialect and costs ten times
+// as much. Each is an upstream of its own and has as many keys as a test wants.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { Harness, HarnessOptions } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+
+export interface Shores extends Harness {
+  readonly near: FakeUpstream
+  readonly far: FakeUpstream
+  /** As an operator types it: what stands for what. */
+  name(name: string, members: string, policy?: string): Promise<unknown>
+  ask(key: string, model: string, more?: object): Promise<Response>
+}
+
+export interface ShoresOptions extends HarnessOptions {
+  readonly nearKeys?: string
+  readonly farKeys?: string
+}
+
+const model = (input: string, output: string): object => ({
+  ...{ id: 'echo', contextTokens: 32_768, outputTokensMax: 1_000 },
+  price: { input, output },
+})
+
+const file = (id: string, speaks: object, models: readonly object[]): string =>
+  JSON.stringify({
+    ...{ id, name: id, baseUrl: 'https://nowhere.example', speaks, sign: 'bearer', models },
+    ...{ keyEnv: `${id.toUpperCase()}_KEY`, baseUrlEnv: `${id.toUpperCase()}_URL` },
+  })
+
+export async function startShores(options: ShoresOptions = {}): Promise<Shores> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-shores-'))
+  writeFileSync(join(folder, 'near.json'), file('near', { 'openai-chat': '/chat/completions' }, [model('1', '2')]))
+  writeFileSync(join(folder, 'far.json'), file('far', { 'anthropic-messages': '/messages' }, [model('10', '20')]))
+  const [near, far] = [await startFakeUpstream(), await startFakeUpstream({ account: 1 })]
+  const harness = await startHarness({
+    ...options,
+    env: {
+      ...{ WEIR_PROVIDERS: folder, NEAR_URL: `${near.url}/v1`, FAR_URL: `${far.url}/v1`, WEIR_DRAIN_SECONDS: '0' },
+      ...{ NEAR_KEY: options.nearKeys ?? 'near-1', FAR_KEY: options.farKeys ?? 'far-1', WEIR_ATTEMPTS: '3' },
+      ...options.env,
+    },
+  })
+  return {
+    ...harness,
+    near,
+    far,
+    name(name, members, policy) {
+      return harness.gateway.operator['routes-set']!({ name, members: members.split(' '), policy })
+    },
+    ask: (key, asked, more) => chat(harness, key, { model: asked, messages: hello, ...more }),
+    async stop() {
+      await harness.stop()
+      await near.stop()
+      await far.stop()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** The credentials that an upstream has seen since then, in order. */
+export const keysSince = ({ requests }: FakeUpstream, before: number): readonly (string | undefined)[] =>
+  requests.slice(before).map(({ headers }) => headers.get('authorization')?.slice(7))

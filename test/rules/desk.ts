@@ -1,0 +1,79 @@
+// The operator's commands on a data folder of their own, without a gateway: what they answer, refuse and write.
+
+import { Database } from 'bun:sqlite'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/config.ts'
+import type { Answer } from '../../src/management/command.ts'
+import { OperatorError } from '../../src/management/command.ts'
+import type { Store } from '../../src/open-store.ts'
+import { openStore } from '../../src/open-store.ts'
+
+export interface Desk {
+  readonly store: Store
+  readonly folder: string
+  readonly logs: readonly string[]
+  ask(command: string, input?: object): Promise<Answer>
+  /** The sentence with which a command is refused. */
+  refusal(command: string, input?: object): Promise<string>
+  /** All that is written of rules. */
+  written(): unknown
+  /** Closes, and opens again on the same data. */
+  reopen(env?: Record<string, string>): Promise<void>
+  close(): Promise<void>
+}
+
+/** Two keys of one provider with listed models, one of another, and one that has any model and no channel. */
+export const brook = {
+  ...{ id: 'brook', name: 'Brook', baseUrl: 'https://brook.example/v1', keyEnv: 'BROOK_KEY', baseUrlEnv: 'BROOK_URL' },
+  ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', tags: ['eu'] },
+  models: ['trout', 'perch', 'a:b@c'].map(id => ({ id, price: { input: '1', output: '2' } })),
+}
+const pool = { ...brook, id: 'pool', name: 'Pool', keyEnv: 'POOL_KEY', baseUrlEnv: 'POOL_URL', tags: [] }
+const open = { ...pool, id: 'open', name: 'Open', keyEnv: 'OPEN_KEY', baseUrlEnv: 'OPEN_URL', openModels: true }
+const keys = { BROOK_KEY: 'one,two', POOL_KEY: 'three' }
+
+export function writeProviders(folder: string): void {
+  for (const each of [brook, pool, open]) writeFileSync(join(folder, `${each.id}.json`), JSON.stringify(each))
+}
+
+export async function openDesk(): Promise<Desk> {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-desk-'))
+  const providers = mkdtempSync(join(tmpdir(), 'weir-desk-providers-'))
+  writeProviders(providers)
+  const logs: string[] = []
+  const opened = (env: Record<string, string>): Promise<Store> => {
+    const config = { WEIR_DATA: folder, WEIR_PROVIDERS: providers, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'debug', ...env }
+    return openStore(readConfig(config), { writeLog: line => void logs.push(line) })
+  }
+  let store = await opened(keys)
+  return {
+    get store() {
+      return store
+    },
+    folder,
+    logs,
+    ask: (command, input = {}) => store.operator[command]!({ ...input }),
+    async refusal(command, input = {}) {
+      const fault = await store.operator[command]!({ ...input }).catch((thrown: unknown) => thrown)
+      if (!(fault instanceof OperatorError)) throw new Error(`not refused: ${JSON.stringify(fault)}`)
+      return fault.message
+    },
+    written() {
+      const db = new Database(join(folder, 'weir.db'), { readonly: true })
+      const all = (table: string): unknown => db.query('SELECT * FROM '.concat(table)).all()
+      const rows = ['limit_rule', 'model_route', 'channel_rule', 'api_key'].map(all)
+      db.close()
+      return rows
+    },
+    async reopen(env = keys) {
+      await store.close()
+      store = await opened(env)
+    },
+    async close() {
+      await store.close()
+      for (const each of [folder, providers]) rmSync(each, { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,134 @@
+// A start on rules that somebody wrote by hand, or that speak of what is not there any more.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ConfigError, readConfig } from '../../src/config.ts'
+import { openStore } from '../../src/open-store.ts'
+import { channelId } from '../../src/upstreams/channels.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness, upstreamKey } from '../support/gateway.ts'
+
+let folder: string
+let harness: Harness | undefined
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-start-'))
+  harness = await startHarness({ folder })
+})
+afterEach(async () => {
+  await harness?.stop()
+  rmSync(folder, { recursive: true })
+})
+
+async function stop(): Promise<void> {
+  await harness!.stop()
+  harness = undefined
+}
+
+const ask = (command: string, input: object) => harness!.gateway.operator[command]!({ ...input })
+
+/** What a hand does that goes past the commands. */
+function write(sql: string): void {
+  const db = new Database(join(folder, 'weir.db'))
+  db.run('PRAGMA ignore_check_constraints = ON')
+  db.run(sql)
+  db.close()
+}
+
+const status = async (model: string): Promise<number> =>
+  (await chat(harness!, await harness!.key(), { model, messages: hello })).status
+
+describe('what nobody can understand stops the start, and can be mended without it', () => {
+  const member = '{"model":"b","priority":0,"weight":1}'
+  const cases: readonly (readonly [string, string, RegExp, string, object])[] = [
+    [
+      'a route without members',
+      "INSERT INTO model_route VALUES ('a', 'balanced', '[]', 'x', 0)",
+      /^The route "a" cannot be read\. Take it away: weir routes remove\.$/,
+      'routes-remove',
+      { name: 'a' },
+    ],
+    [
+      'names that stand for each other',
+      `INSERT INTO model_route VALUES ('a', 'balanced', '[${member}]', 'x', 0),
+         ('b', 'balanced', '[${member.replace('"b"', '"a"')}]', 'x', 0)`,
+      /^The names for models cannot be used\. .*See: weir routes\.$/,
+      'routes-remove',
+      { name: 'a' },
+    ],
+    [
+      'a limit of nothing',
+      "INSERT INTO limit_rule VALUES (7, 'requests', 'minute', 0, NULL, NULL, NULL, NULL, '', 'x', 0)",
+      /^Limit 7 cannot be used\. The amount of a limit must be a whole number .*See: weir limits\.$/,
+      'limits-remove',
+      { id: 7 },
+    ],
+  ]
+
+  test.each(cases)('%s', async (...[, sql, says, command, input]) => {
+    await stop()
+    write(sql)
+    const fault = await startHarness({ folder }).catch((thrown: unknown) => thrown)
+    expect(fault).toBeInstanceOf(ConfigError)
+    expect((fault as Error).message).toMatch(says)
+    const store = await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'silent' }))
+    await store.operator[command]!({ ...input })
+    await store.close()
+    harness = await startHarness({ folder })
+    expect(await status('openai/gpt-4o-mini')).toBe(200)
+  })
+})
+
+describe('what is not there any more is told, and nothing else suffers', () => {
+  const warned = (): readonly string[] => harness!.logs.filter(line => line.includes('a rule is for what is not there'))
+
+  test('a provider whose file is gone', async () => {
+    const providers = mkdtempSync(join(tmpdir(), 'weir-start-providers-'))
+    const brook = JSON.parse(readFileSync(join(import.meta.dir, '..', '..', 'providers', 'openai.json'), 'utf8'))
+    const own = { ...brook, id: 'brook', keyEnv: 'BROOK_KEY', baseUrlEnv: 'BROOK_URL' }
+    writeFileSync(join(providers, 'brook.json'), JSON.stringify(own))
+    await stop()
+    harness = await startHarness({ folder, env: { WEIR_PROVIDERS: providers, BROOK_KEY: 'k' } })
+    await ask('routes-set', { name: 'both', members: ['brook/gpt-4o-mini', 'then', 'openai/gpt-4o-mini'] })
+    await ask('routes-set', { name: 'alone', members: ['brook/gpt-4o-mini'] })
+    await ask('channels-set', { channel: 'brook#1', weight: '2' })
+    await stop()
+    rmSync(providers, { recursive: true })
+    harness = await startHarness({ folder })
+    expect(warned().map(line => JSON.parse(line).note)).toEqual([
+      'route alone: brook/gpt-4o-mini: there is no such provider, and no such route.',
+      'route both: brook/gpt-4o-mini: there is no such provider, and no such route.',
+      `channel ${channelId('brook', 'k')}`,
+    ])
+    expect([await status('both'), await status('alone'), await status('openai/gpt-4o-mini')]).toEqual([200, 404, 200])
+  })
+
+  test('a key that was renewed', async () => {
+    await ask('channels-set', { channel: 'openai#1', disable: true })
+    expect(await status('openai/gpt-4o-mini')).toBe(503)
+    await stop()
+    harness = await startHarness({ folder, upstreamKeys: 'sk-new' })
+    expect(warned().join()).toContain(channelId('openai', upstreamKey))
+    expect(await status('openai/gpt-4o-mini')).toBe(200)
+  })
+
+  test('the key of a proxy: its channel is closed until an operator has mended that', async () => {
+    await ask('channels-set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
+    await stop()
+    writeFileSync(join(folder, 'encryption-key'), 'x'.repeat(64))
+    harness = await startHarness({ folder })
+    expect(harness.logs.join()).toContain('a channel is not used without its proxy')
+    expect(harness.logs.join()).not.toContain('hunter2')
+    expect([await status('openai/gpt-4o-mini'), await status('demo/echo')]).toEqual([503, 200])
+    const sent = harness.upstream.requests.length
+    expect(sent).toBe(0)
+    const listed = (await ask('channels-list', {})).channels as Record<string, unknown>[]
+    expect(listed.find(({ channel }) => channel === channelId('openai', upstreamKey))).toMatchObject({
+      ...{ state: 'proxy unreadable', proxy: 'set' },
+    })
+    await ask('channels-set', { channel: channelId('openai', upstreamKey), proxy: 'none' })
+    expect(await status('openai/gpt-4o-mini')).toBe(200)
+  })
+})

@@ -1,0 +1,10 @@
+// Much work, some of it at once.
+
+/** So many at once, in order. */
+export async function pooled<T>(items: readonly T[], width: number, work: (item: T) => Promise<void>): Promise<void> {
+  let next = 0
+  const lane = async (): Promise<void> => {
+    while (next < items.length) await work(items[next++]!)
+  }
+  await Promise.all(Array.from({ length: width }, lane))
+}

@@ -1,0 +1,19 @@
+// How tests reach what they have started themselves.
+
+import { PrivateHosts } from '../../src/http/private-hosts.ts'
+import type { Road } from '../../src/http/road.ts'
+
+export const hosts = (text: string): PrivateHosts => {
+  const read = PrivateHosts.read(text)
+  if (typeof read === 'string') throw new Error(read)
+  return read
+}
+
+export const loopback = hosts('127.0.0.0/8, ::1')
+
+/** As an operator's own address is reached. */
+export const roadTo = (url: string, more: Partial<Road> = {}): Road => ({
+  origin: new URL(url).origin,
+  permitted: true,
+  ...more,
+})
