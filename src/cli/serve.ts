@@ -6,8 +6,6 @@ import { startGateway } from '../main.ts'
 
 const FIRST_CREDIT_USD = '10'
 
-type Signal = 'SIGTERM' | 'SIGINT'
-
 /** How long it may take to settle and to close when the window is over; the next start ends what is left then. */
 const EXIT_MS = 4_500
 
@@ -20,25 +18,24 @@ function endWithin(ms: number): void {
 
 export async function serve(config: Config, say: (line: string) => void): Promise<void> {
   let gateway: Gateway | undefined
-  let asked: Signal | undefined
-  const stop = (signal: Signal): void => {
-    const isFirst = asked === undefined
-    asked = signal
+  let [isAsked, isDraining] = [false, false]
+  const stop = (delayMs: number): void => {
+    isAsked = true
     if (gateway === undefined) return
-    // Whoever asks from a terminal has nobody before the gateway who must first hear that it is not ready.
-    const drained = gateway.drain(signal === 'SIGTERM' ? config.drainDelayMs : 0)
-    void drained.then(() => process.exit(0), () => process.exit(1))
-    endWithin((isFirst ? config.drainMs : 0) + EXIT_MS)
+    endWithin((isDraining ? 0 : config.drainMs) + EXIT_MS)
+    isDraining = true
+    void gateway.drain(delayMs).then(() => process.exit(0), () => process.exit(1))
   }
   // Before the start: whoever reads that it listens may ask it to stop the moment after.
-  process.on('SIGTERM', stop)
-  process.on('SIGINT', stop)
+  process.on('SIGTERM', () => stop(config.drainDelayMs))
+  // From a terminal there is nobody before the gateway who must first hear that it is not ready.
+  process.on('SIGINT', () => stop(0))
   // One call's mistake must not end all others. It is ours to mend all the same.
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
   gateway = await startGateway(config)
-  if (asked !== undefined) return stop(asked)
+  if (isAsked) return stop(0)
   if (gateway.firstStart) await greet(gateway, say)
   else say(`Weir is listening on ${gateway.url}`)
 }

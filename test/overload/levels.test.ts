@@ -72,7 +72,10 @@ describe('at level 2', () => {
   test('the free tier is told that others come first, and the rest is served', async () => {
     const free = await harness.key({ tier: 'free' })
     await pressed(0.9, 2)
-    const refused = await call(harness, free)
+    const refused = await rawRequest(
+      harness.url,
+      ask('POST', CHAT, { ...bearer(free), 'content-length': '30000000' }, goodBody()), // announced, and never sent
+    )
     expect([refused.status, jsonOf(refused.body).error.code]).toEqual([503, 'overloaded'])
     expectStages(refused, [lines.authPass('free'), lines.limitFail('overloaded')])
     expect(Number(refused.header('retry-after'))).toBeGreaterThan(0)

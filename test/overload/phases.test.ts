@@ -89,4 +89,26 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     await nothingStays()
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
   })
+
+  test('while it waits in line for a channel', async () => {
+    await harness.gateway.operator['channels-set']!({ channel: 'openai#1', concurrency: '1' })
+    try {
+      harness.upstream.plan(silence())
+      const received = harness.upstream.nextRequest()
+      const first = openCall(harness, key, { stream })
+      const request = await received
+      const asked = harness.upstream.requests.length
+      const waiting = Array.from({ length: 5 }, () => openCall(harness, key, { stream }))
+      await until(() => harness.openHolds() === 6, 'all hold')
+      await Bun.sleep(50)
+      for (const caller of waiting) caller.leave()
+      await until(() => harness.gateway.underWay === 1, 'they have left their line')
+      expect([harness.upstream.requests.length, harness.openHolds()]).toEqual([asked, 1])
+      first.leave()
+      await request.closed
+      await nothingStays()
+    } finally {
+      await harness.gateway.operator['channels-set']!({ channel: 'openai#1', concurrency: 'none' })
+    }
+  })
 })
