@@ -3,6 +3,7 @@
 import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
 import type { Log } from './base/log.ts'
+import { describeFault } from './base/log.ts'
 import type { Price } from './base/price.ts'
 import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
@@ -10,12 +11,14 @@ import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import type { Client } from './http/outgoing.ts'
+import { DayNotes, rememberedDebts } from './limits/day-notes.ts'
 import type { Gate } from './limits/gate.ts'
-import { RateLimiter } from './limits/gcra.ts'
+import { Limits } from './limits/limits.ts'
 import { WaitingLines } from './limits/waiting-line.ts'
 import type { Store } from './open-store.ts'
 import { buildAuthenticate } from './pipeline/10-authenticate.ts'
-import { buildExplanationLimit, buildLimitRate, buildLookAtLimits } from './pipeline/20-limit-rate.ts'
+import { buildExplanationLimit, buildLimitRate } from './pipeline/20-limit-rate.ts'
+import { buildLookAtLimits, buildRefuseUnread } from './pipeline/20-limit-rate.ts'
 import { buildRoute } from './pipeline/30-route.ts'
 import { buildHold } from './pipeline/35-hold.ts'
 import { buildForward } from './pipeline/50-forward.ts'
@@ -74,13 +77,14 @@ export function buildCalls(parts: CallParts) {
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const limitRate = buildLimitRate({ limiter: new RateLimiter<number>(), nowMs })
+  const { limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
-  const files = new FileService({ files: vault.files, catalogue, limitRate, askUpstream })
+  const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const { lanes, picking } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
+    refuseUnread,
     lanes,
     files,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
@@ -114,12 +118,12 @@ export function buildCalls(parts: CallParts) {
     pipeline: { stages, answering, background, underWay, gate, nowMs, dateMs, leaving: { left, over } },
     ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
     accounts: store.reader.accounts,
-    lookAtLimits: buildLookAtLimits(),
+    lookAtLimits,
     countExplanation: buildExplanationLimit(nowMs),
   })
   const countCall = buildCounting({
     ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
-    ...{ factors: vault.factors, following, learning },
+    ...{ factors: vault.factors, following, learning, dateMs },
     onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
   })
   const responses = buildResponsesAsking({
@@ -127,11 +131,28 @@ export function buildCalls(parts: CallParts) {
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
   })
   const tasks = new TaskService({
-    ...{ tasks: vault.tasks, ledger, catalogue, log, dateMs },
+    ...{ tasks: vault.tasks, ledger, catalogue, log, nowMs, dateMs },
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { settling, counter, authenticate, runCall, countCall, responses, tasks, files }
+  return { dayNotes, limitRate, settling, counter, authenticate, runCall, countCall, responses, tasks, files }
+}
+
+/** How much may be called. */
+function buildLimits({ store, world, log }: CallParts) {
+  const { nowMs, dateMs } = world.clock
+  const { writer, reader } = store
+  const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
+  store.rules.follow(rules => limits.setRules(rules.limits))
+  const onTrouble = (fault: unknown): void => log.warn('day limits are not noted', { fault: describeFault(fault) })
+  const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
+  const parts = { limits, nowMs }
+  return {
+    dayNotes,
+    limitRate: buildLimitRate(parts),
+    refuseUnread: buildRefuseUnread(parts),
+    lookAtLimits: buildLookAtLimits(parts),
+  }
 }
 
 /** Where calls may go, and where each goes. */

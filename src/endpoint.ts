@@ -17,6 +17,8 @@ export interface Endpoint {
   /** Below it stands one name, without a slash. */
   readonly named?: boolean
   readonly auth: Auth
+  /** It is one of its key's calls a minute. A call looks after that itself. */
+  readonly counted?: boolean
   /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
   readonly call?: Protocol
   readonly answer?: Answer

@@ -90,15 +90,16 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 /** What lies at an upstream and is one account's. */
 function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
   const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
+  const counted = { auth: 'key', counted: true } as const
   return [
     { method: 'POST', path: task, auth: 'key', answer: ask => tasks.create(ask) },
-    { method: 'GET', path: task, auth: 'key', answer: ask => tasks.list(ask) },
-    { method: 'GET', path: `${task}/*`, auth: 'key', answer: ask => tasks.get(ask) },
-    { method: 'DELETE', path: `${task}/*`, auth: 'key', answer: ask => tasks.delete(ask) },
-    { method: 'POST', path: file, auth: 'key', answer: ask => files.upload(ask) },
-    { method: 'GET', path: file, auth: 'key', answer: ask => files.list(ask) },
-    { method: 'GET', path: `${file}/*`, auth: 'key', answer: ask => files.get(ask) },
-    { method: 'DELETE', path: `${file}/*`, auth: 'key', answer: ask => files.delete(ask) },
+    { ...counted, method: 'GET', path: task, answer: ask => tasks.list(ask) },
+    { ...counted, method: 'GET', path: `${task}/*`, answer: ask => tasks.get(ask) },
+    { ...counted, method: 'DELETE', path: `${task}/*`, answer: ask => tasks.delete(ask) },
+    { ...counted, method: 'POST', path: file, answer: ask => files.upload(ask) },
+    { ...counted, method: 'GET', path: file, answer: ask => files.list(ask) },
+    { ...counted, method: 'GET', path: `${file}/*`, answer: ask => files.get(ask) },
+    { ...counted, method: 'DELETE', path: `${file}/*`, answer: ask => files.delete(ask) },
   ]
 }
 
@@ -113,10 +114,10 @@ const found = (body: string | undefined): Reply | undefined => (body === undefin
 function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
   const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
   return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
-    const one = { path: `${root}/*`, named: true, auth: 'key' } as const
+    const one = { path: `${root}/*`, named: true, auth: 'key', counted: true } as const
     const asks = (name: keyof ResponsesAsking): Answer => ask => asking[name](ask, protocol)
     return [
-      { method: 'POST', path: `${root}/compact`, auth: 'key', answer: asks('compact') },
+      { method: 'POST', path: `${root}/compact`, auth: 'key', counted: true, answer: asks('compact') },
       { ...one, method: 'GET', ending: '/input_items', answer: asks('inputItems') },
       { ...one, method: 'POST', ending: '/cancel', answer: asks('cancel') },
       { ...one, method: 'GET', answer: asks('retrieve') },

@@ -20,8 +20,10 @@ import { readBody } from './http/body.ts'
 import type { Arrival } from './http/server.ts'
 import type { Gate } from './limits/gate.ts'
 import type { TokenHolder } from './identity/token.ts'
-import { errorHeaders } from './pipeline/answer-headers.ts'
+import { addQuotas, errorHeaders } from './pipeline/answer-headers.ts'
 import type { Authenticate } from './pipeline/10-authenticate.ts'
+import type { LimitRate } from './pipeline/20-limit-rate.ts'
+import { looking } from './pipeline/20-limit-rate.ts'
 import type { Ingress, RunCall } from './pipeline/pipeline.ts'
 import { Timings } from './pipeline/timings.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
@@ -32,6 +34,7 @@ export interface FrontDoorParts {
   readonly endpoints: readonly Endpoint[]
   readonly runCall: RunCall
   readonly authenticate: Authenticate
+  readonly limitRate: LimitRate
   verifyToken(token: string): Promise<TokenHolder | undefined>
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
@@ -42,6 +45,7 @@ export interface FrontDoorParts {
   readonly drain: Pick<Drain, 'isLeaving' | 'isClosed'>
   mintId(): number
   nowMs(): number
+  dateMs(): number
 }
 
 export type AnswerArrival = (arrival: Arrival) => Promise<Response>
@@ -76,6 +80,11 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     }
     if (endpoint === undefined) throw notThere(arrival, candidates)
     const arriving = new Arriving(arrival, parts, visit)
+    if (endpoint.counted && admitted.caller !== undefined) {
+      const { quotas } = parts.limitRate(admitted.caller, looking)
+      const dialect = errorDialects[dialectOf(family, arriving)]
+      addQuotas(visit.headers, quotas, { dialect, dateMs: parts.dateMs() })
+    }
     const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted, gate: parts.gate })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
     if (reply instanceof Response) return withHeaders(reply, visit.headers)
@@ -271,5 +280,7 @@ function turnAway(fault: unknown, dialect: ErrorDialectName, { visit, parts }: T
   const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
   const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, visit.requestId))
   const headers = { 'content-type': 'application/json', ...visit.headers, ...errorHeaders(refusal) }
+  const { quotas = [] } = refusal.extras
+  addQuotas(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })
   return new Response(body, { status, headers })
 }

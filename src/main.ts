@@ -134,7 +134,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const attemptsMax = config.attempts
   const served = { catalogue, prices, upstreams, ledger: counted, store }
   const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax }
-  const { settling, counter, countCall, responses, tasks, files, ...calls } = buildCalls(parts)
+  const { settling, counter, countCall, responses, tasks, files, dayNotes, ...calls } = buildCalls(parts)
+  opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
@@ -148,13 +149,12 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     gate,
     drain,
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
-    trustedProxies: config.trustedProxies,
-    corsOrigin: config.corsOrigin,
+    ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     bodyBounds: world.bodyBounds,
     deadlines,
     log,
     mintId: store.mintId,
-    nowMs: world.clock.nowMs,
+    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
   })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`

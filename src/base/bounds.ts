@@ -6,6 +6,8 @@ export const bounds = {
   /** Request body, after decoding. */
   bodyBytesMax: 32 * 1024 * 1024,
   bodyMsMax: 60_000,
+  /** A body that is announced to be larger is not read for a caller that would be refused anyway. */
+  smallBodyBytesMax: 64 * 1024,
   /** Request head; Bun is started with room for more, so that the refusal is ours and in the caller's dialect. */
   headBytesMax: 32 * 1024,
   jsonDepthMax: 256,
@@ -66,6 +68,14 @@ export const bounds = {
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
   qpmMax: 100_000,
+  /** How long a call may have a place under a limit: no call lasts longer, and what is lost comes back. */
+  leaseMsMax: 3_660_000,
+  /** Keys, accounts and models with limits of their own that are remembered at once. */
+  limitOwnersMax: 1_000_000,
+  /** Of models with a limit of their own, those that one key may bring up before the first are forgotten. */
+  limitedModelsOfKeyMax: 1_024,
+  /** What is written down of day limits, each a name and a date. */
+  limitDebtsMax: 100_000,
   /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
   limitRulesMax: 10_000,
   modelRoutesMax: 1_000,
@@ -177,6 +187,7 @@ export const bounds = {
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
+assert(bounds.leaseMsMax > bounds.longCallMsMax + bounds.settleMsMax, 'a call ends before its lease')
 assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
 assert(bounds.longCallMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')

@@ -4,6 +4,8 @@
 // `retry` says whether the same request may succeed later: official SDKs are told by `x-should-retry`.
 // The detail given to a Refusal goes to the log only.
 
+import { bounds } from './bounds.ts'
+
 export type ErrorKind =
   | 'invalid_request'
   | 'authentication'
@@ -70,6 +72,10 @@ const rows = {
   tasks_too_many: [429, 'rate_limit', true, 'This account has too many tasks under way.'],
   explained_too_often: [429, 'rate_limit', true, 'Too many calls were explained this minute.'],
   qpm_exceeded: [429, 'rate_limit', true, 'Too many calls this minute.'],
+  rpd_exceeded: [429, 'rate_limit', true, 'Too many calls in a day.'],
+  tpm_exceeded: [429, 'rate_limit', true, 'Too many tokens this minute.'],
+  tpd_exceeded: [429, 'rate_limit', true, 'Too many tokens in a day.'],
+  concurrency_exceeded: [429, 'rate_limit', true, 'Too many calls at the same time.'],
   head_too_large: [431, 'too_large', false, 'The request head is too large.'],
   gateway_fault: [500, 'internal', true, 'The gateway made a mistake.'],
   settle_failed: [500, 'internal', false, 'The gateway could not write this call to its ledger.'],
@@ -102,14 +108,25 @@ export interface UpstreamWords {
   readonly param?: string
 }
 
+/** What is left of a limit, as a caller is told. */
+export interface ToldQuota {
+  readonly resource: 'requests' | 'tokens' | 'concurrency'
+  readonly limit: number
+  readonly remaining: number
+  /** Until all of it is there again. */
+  readonly resetMs: number
+}
+
 export interface RefusalExtras {
   readonly retryAfterMs?: number
   /** The field at fault; dialects that have a place for it show it. */
   readonly param?: string
   /** Added to the row's text. Never holds anything of another caller, of a channel, or a secret. */
   readonly hint?: string
-  /** Further headers of the answer, such as Allow or how much of a limit is left. */
+  /** Further headers of the answer, such as Allow. */
   readonly headers?: Readonly<Record<string, string>>
+  /** What is left of the limits that it met. */
+  readonly quotas?: readonly ToldQuota[]
   readonly upstream?: UpstreamWords
 }
 
@@ -138,6 +155,9 @@ export interface SpokenError {
   readonly retryAfterMs?: number
 }
 
+/** Programs sleep as long as they are told. */
+export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
+
 export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
   const row = errorRows[refusal.code]
   const { hint, param, upstream, retryAfterMs } = refusal.extras
@@ -150,6 +170,6 @@ export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
     requestId,
     ...(param !== undefined && { param }),
     ...(upstream !== undefined && { upstream }),
-    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(retryAfterMs !== undefined && { retryAfterMs: Math.min(retryAfterMs, RETRY_AFTER_MS_MAX) }),
   }
 }

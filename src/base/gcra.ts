@@ -12,7 +12,7 @@ export const spansMs = { minute: 60_000, day: 86_400_000 } as const
 export const AMOUNT_MAX = 10_000_000_000
 /** Of a span this long, a second is fine enough, and a millisecond would be too fine for exact units. */
 const COARSE_SPAN_MS = 3_600_000
-/** Positions in line are counted around this. */
+/** Positions in line are counted around this, and nothing can be owed beyond it. */
 const LINE = Number.MAX_SAFE_INTEGER
 
 export interface Rate {
@@ -31,21 +31,59 @@ export function rateOf(amount: number, spanMs: number): Rate {
   return { amount, tickMs, each, burst: amount * each }
 }
 
-/** Something that was taken, and where it stood in line: what stands first is paid back first. */
-export interface Taken {
-  readonly rate: Rate
+/** What is still owed after so many ticks. */
+export function owedAfter({ amount }: Rate, owed: number, ticks: number): number {
+  const paid = ticks * amount
+  return paid >= owed ? 0 : owed - paid
+}
+
+/** What is owed once this is taken as well, whether it fits or not. */
+export const owedWith = ({ each }: Rate, owed: number, count: number): number => Math.min(owed + count * each, LINE)
+
+/** Until it fits, which it may do now. What is more than the whole burst never does. */
+export function waitMsFor({ burst, each, amount, tickMs }: Rate, owed: number, count: number): number {
+  const over = owed + count * each - burst
+  return over <= 0 ? 0 : Math.ceil(over / amount) * tickMs
+}
+
+/** How many more fit. */
+export const leftOf = ({ burst, each }: Rate, owed: number): number =>
+  owed >= burst ? 0 : Math.floor((burst - owed) / each)
+
+/** Until nothing is owed. */
+export const resetMsOf = ({ amount, tickMs }: Rate, owed: number): number => Math.ceil(owed / amount) * tickMs
+
+/** What is owed of another amount in the same span. It is kept in time: it takes as long to pay as before. */
+export const owedOf = (rate: Rate, owed: number, before: Rate): number =>
+  rate.amount === before.amount ? owed : Math.ceil((owed / before.amount) * rate.amount)
+
+/** Something that was taken, as it stood in line: what stands first is paid back first. */
+export interface InLine {
   readonly count: number
-  readonly tick: number
   /** All that was owed with it, and all that had ever been given back. */
   readonly owed: number
   readonly given: number
 }
 
+/**
+ * How much is given back of something that came to less, in units: no more than time has not yet paid. More would
+ * let in now what was already let in meanwhile. `ticks` have passed since; what is given back is given to the first in
+ * line, which moves all others up.
+ */
+export function givenBack(rate: Rate, taken: InLine, now: { count: number; ticks: number; given: number }): number {
+  const sinceGiven = now.given >= taken.given ? now.given - taken.given : LINE - taken.given + now.given
+  const unpaid = taken.owed - now.ticks * rate.amount - sinceGiven
+  return Math.max(0, Math.min((taken.count - now.count) * rate.each, unpaid))
+}
+
+/** All that was ever given back, with this. */
+export const givenWith = (given: number, back: number): number =>
+  given > LINE - back ? given - (LINE - back) : given + back
+
 /** What is owed of one rate. `pay` first: all else is of the time that it was told last. */
 export class Debt {
   rate: Rate
-  /** In units; more than the burst where more was used than was taken for it. */
-  owed = 0
+  #owed = 0
   #tick = 0
   #given = 0
 
@@ -53,77 +91,64 @@ export class Debt {
     this.rate = rate
   }
 
+  /** In units; more than the burst where more was used than was taken for it. */
+  get owed(): number {
+    return this.#owed
+  }
+
   /** A clock that goes back pays nothing until it has caught up. */
   pay(nowMs: number): void {
     const tick = Math.floor(nowMs / this.rate.tickMs)
     if (tick <= this.#tick) return
-    const paid = (tick - this.#tick) * this.rate.amount
-    this.owed = paid >= this.owed ? 0 : this.owed - paid
+    this.#owed = owedAfter(this.rate, this.#owed, tick - this.#tick)
     this.#tick = tick
   }
 
-  fits(count: number): boolean {
-    return this.owed + count * this.rate.each <= this.rate.burst
-  }
-
-  /** Until it fits, which it may do now. What is more than the whole burst never does. */
   waitMs(count: number): number {
-    const { burst, each, amount, tickMs } = this.rate
-    const over = this.owed + count * each - burst
-    return over <= 0 ? 0 : Math.ceil(over / amount) * tickMs
+    return waitMsFor(this.rate, this.#owed, count)
   }
 
-  /** How many more fit. */
+  fits(count: number): boolean {
+    return this.waitMs(count) === 0
+  }
+
   get remaining(): number {
-    const { burst, each } = this.rate
-    return this.owed >= burst ? 0 : Math.floor((burst - this.owed) / each)
+    return leftOf(this.rate, this.#owed)
   }
 
-  /** Until nothing is owed. */
   get resetMs(): number {
-    return Math.ceil(this.owed / this.rate.amount) * this.rate.tickMs
+    return resetMsOf(this.rate, this.#owed)
   }
 
   /** Takes it, whether it fits or not. */
   add(count: number): void {
-    this.#owe(count * this.rate.each)
+    this.#owed = owedWith(this.rate, this.#owed, count)
   }
 
   /** The same, of what may have to be corrected. */
   take(count: number): Taken {
     this.add(count)
-    return { rate: this.rate, count, tick: this.#tick, owed: this.owed, given: this.#given }
+    return { rate: this.rate, count, owed: this.#owed, given: this.#given, tick: this.#tick }
   }
 
-  /**
-   * It was another count. Of what was too much, only that is given back which time has not yet paid: more would let
-   * in now what was already let in meanwhile.
-   */
+  /** It was another count. */
   correct(taken: Taken, count: number): void {
     if (count >= taken.count) return this.add(count - taken.count)
     if (taken.rate !== this.rate) return // its place in line is not known any more
-    const { each, amount } = this.rate
-    const sinceGiven = this.#given >= taken.given ? this.#given - taken.given : LINE - taken.given + this.#given
-    const left = taken.owed - (this.#tick - taken.tick) * amount - sinceGiven
-    const back = Math.min((taken.count - count) * each, left)
-    if (back <= 0) return
-    this.owed -= back
-    this.#given = this.#given > LINE - back ? this.#given - (LINE - back) : this.#given + back
+    const back = givenBack(this.rate, taken, { count, ticks: this.#tick - taken.tick, given: this.#given })
+    this.#owed -= back
+    this.#given = givenWith(this.#given, back)
   }
 
-  /** Another amount in the same span. What is owed is kept in time: it takes as long to pay as before. */
+  /** Another amount in the same span. */
   change(rate: Rate): void {
     assert(rate.each === this.rate.each, 'the same span')
-    this.owed = Math.ceil((this.owed / this.rate.amount) * rate.amount)
+    this.#owed = owedOf(rate, this.#owed, this.rate)
     this.rate = rate
   }
+}
 
-  /** Owes as much as takes this long to pay. */
-  oweFor(ms: number): void {
-    this.#owe(Math.ceil(ms / this.rate.tickMs) * this.rate.amount)
-  }
-
-  #owe(units: number): void {
-    this.owed = Math.min(this.owed + units, LINE)
-  }
+export interface Taken extends InLine {
+  readonly rate: Rate
+  readonly tick: number
 }

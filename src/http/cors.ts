@@ -17,10 +17,14 @@ const EXPOSED = [
   'retry-after',
   'retry-after-ms',
   'x-should-retry',
-  'x-ratelimit-limit-requests',
-  'x-ratelimit-remaining-requests',
-  'x-ratelimit-reset-requests',
+  ...quotaNames('x-ratelimit', (resource, what) => `${what}-${resource}`),
+  ...quotaNames('anthropic-ratelimit', (resource, what) => `${resource}-${what}`),
 ].join(', ')
+
+function quotaNames(prefix: string, order: (resource: string, what: string) => string): readonly string[] {
+  const what = ['limit', 'remaining', 'reset']
+  return ['requests', 'tokens'].flatMap(resource => what.map(one => `${prefix}-${order(resource, one)}`))
+}
 
 /** Undefined when the request is not a browser's, or no other origin may call. */
 export function corsHeaders(origin: string | undefined, allowed: string): Record<string, string> | undefined {

@@ -1,45 +1,116 @@
-// Caller → Permit: one call against the key's calls a minute.
+// Caller → Permit: one call against every limit that it meets.
 
 import { bounds } from '../base/bounds.ts'
+import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
-import { RateLimiter } from '../limits/gcra.ts'
-import { quotaHeaders } from './answer-headers.ts'
+import { estimateTokens } from '../billing/price.ts'
+import { noLease } from '../limits/leases.ts'
+import type { Quota, Refused } from '../limits/limits.ts'
+import { Limits } from '../limits/limits.ts'
+import type { Call } from '../protocols/call.ts'
 import type { Caller, Permit } from './exchange.ts'
 
 export interface LimitRateParts {
-  readonly limiter: RateLimiter<number>
+  readonly limits: Limits
   nowMs(): number
 }
 
-export type LimitRate = (caller: Caller) => Permit
+/** What is called. */
+export interface About {
+  readonly model: string | null
+  readonly tokens: number
+}
 
-/** The same for a call that is only explained: nothing is counted. */
-export function buildLookAtLimits(): LimitRate {
-  return caller => {
-    const { qpm: limit } = caller
-    return { caller, quota: { allowed: true, limit, remaining: limit, retryAfterMs: 0, resetMs: 0 } } as Permit
+export type LimitRate = (caller: Caller, about: About) => Permit
+
+/** Looks at something that is kept, or counts: only the key's own calls a minute are for that. */
+export const looking: About = { model: null, tokens: 0 }
+
+/** For an answer whose length nobody knows yet. It is corrected when the call is over. */
+const OUTPUT_TOKENS_GUESS = 1_024
+
+export function aboutCall({ model, inputBytes, outputTokensMax, choices }: Call): About {
+  const output = Math.min(outputTokensMax ?? OUTPUT_TOKENS_GUESS, OUTPUT_TOKENS_GUESS)
+  return { model, tokens: estimateTokens(inputBytes) + output * choices }
+}
+
+export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
+  return function limitRate(caller, { model, tokens }) {
+    const { keyId, accountId, tier, qpm } = caller
+    const admission = limits.admit({ keyId, accountId, tier, qpm, model, tokens }, nowMs())
+    if (!admission.admitted) throw refusalOf(admission, keyId)
+    return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
+  }
+}
+
+/** The same for a call that is only explained: every limit is told, and nothing is counted. */
+export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate {
+  return function lookAtLimits(caller, { model, tokens }) {
+    const { keyId, accountId, tier, qpm } = caller
+    const subject = { keyId, accountId, tier, qpm, model, tokens }
+    const quotas = limits.look(subject, nowMs())
+    const refused = limits.refusalOf(subject, nowMs())
+    if (refused !== undefined) throw refusalOf({ ...refused, quotas }, keyId)
+    return { caller, quotas, lease: noLease } as Permit
   }
 }
 
 /** Calls that are only explained count in no other limit. */
 export function buildExplanationLimit(nowMs: () => number): (caller: Caller) => void {
-  const limiter = new RateLimiter<number>()
-  return ({ keyId, qpm }) => {
-    const { allowed, retryAfterMs } = limiter.take(keyId, Math.min(qpm, bounds.explainedPerMinuteMax), nowMs())
-    if (!allowed) throw new Refusal('explained_too_often', `key ${keyId}`, { retryAfterMs })
+  const limits = new Limits()
+  return function countExplanation({ keyId, accountId, tier, qpm }) {
+    const often = Math.min(qpm, bounds.explainedPerMinuteMax)
+    const admission = limits.admit({ keyId, accountId, tier, qpm: often, ...looking }, nowMs())
+    if (admission.admitted) return
+    throw new Refusal('explained_too_often', `key ${keyId}`, { retryAfterMs: admission.retryAfterMs })
   }
 }
 
-export function buildLimitRate(parts: LimitRateParts): LimitRate {
-  return function limitRate(caller) {
-    const quota = parts.limiter.take(caller.keyId, caller.qpm, parts.nowMs())
-    if (!quota.allowed) {
-      throw new Refusal('qpm_exceeded', `key ${caller.keyId}, ${caller.qpm} a minute`, {
-        retryAfterMs: quota.retryAfterMs,
-        headers: quotaHeaders(quota),
-        hint: `The limit of this key is ${caller.qpm} a minute.`,
-      })
-    }
-    return { caller, quota } as Permit
+/** Why a caller need not send its body: whatever is in it would be refused. */
+export type RefuseUnread = (caller: Caller) => Refusal | undefined
+
+export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnread {
+  return function refuseUnread(caller) {
+    const refused = limits.exhausted(caller, nowMs())
+    return refused && refusalOf(refused, caller.keyId)
   }
+}
+
+/** In the words of the contract, which knows fewer. */
+const reasons: Partial<Record<ErrorCode, string>> = {
+  qpm_exceeded: 'qpm_exceeded',
+  rpd_exceeded: 'qpm_exceeded',
+  tpm_exceeded: 'tpm_exceeded',
+  tpd_exceeded: 'tpm_exceeded',
+  concurrency_exceeded: 'concurrency_exceeded',
+}
+
+/** Why a call was not let in, for X-Pipeline-RateLimit. */
+export const limitReason = (fault: unknown): string =>
+  (fault instanceof Refusal ? reasons[fault.code] : undefined) ?? 'overloaded'
+
+function refusalOf({ by, quotas, retryAfterMs }: Refused, keyId: number): Refusal {
+  const hint = `The limit of ${by.whose} is ${amountText(by)}.${laterText(retryAfterMs)}`
+  return new Refusal(codeOf(by), `key ${keyId}: ${by.whose}, ${amountText(by)}`, { retryAfterMs, quotas, hint })
+}
+
+function codeOf({ resource, span }: Quota): ErrorCode {
+  if (resource === 'concurrency') return 'concurrency_exceeded'
+  if (resource === 'tokens') return span === 'day' ? 'tpd_exceeded' : 'tpm_exceeded'
+  return span === 'day' ? 'rpd_exceeded' : 'qpm_exceeded'
+}
+
+function amountText({ resource, span, limit }: Quota): string {
+  if (resource === 'concurrency') return `${limit} at the same time`
+  return `${limit} ${resource === 'tokens' ? 'tokens ' : ''}a ${span}`
+}
+
+const MINUTE_MS = 60_000
+
+/** What Retry-After may not say, for it is read by programs that would sleep as long. */
+function laterText(waitMs: number): string {
+  if (waitMs <= MINUTE_MS) return ''
+  const minutes = Math.ceil(waitMs / MINUTE_MS)
+  const hours = Math.floor(minutes / 60)
+  return ` There is room again in ${hours > 0 ? `${hours} h ` : ''}${minutes % 60} min.`
 }

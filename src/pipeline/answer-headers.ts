@@ -1,9 +1,8 @@
 // The headers of a call's answer: what the stages did, how much the caller may still call, when to come again.
 
-import { bounds } from '../base/bounds.ts'
-import type { Refusal } from '../base/errors.ts'
-import { errorRows } from '../base/errors.ts'
-import type { Quota } from '../limits/gcra.ts'
+import type { Refusal, ToldQuota } from '../base/errors.ts'
+import { errorRows, RETRY_AFTER_MS_MAX } from '../base/errors.ts'
+import type { ErrorDialect } from '../protocols/protocol.ts'
 import type { Exchange } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
 
@@ -14,7 +13,8 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
     'x-request-id': exchange.requestId,
     'request-id': exchange.requestId,
   }
-  if (exchange.permit !== undefined) Object.assign(headers, quotaHeaders(exchange.permit.quota))
+  const { permit, protocol, createdMs } = exchange
+  if (permit !== undefined) addQuotas(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
   if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   const told = lossesOf(exchange)
@@ -25,20 +25,33 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   return headers
 }
 
-export function quotaHeaders(quota: Quota): Record<string, string> {
-  return {
-    'x-ratelimit-limit-requests': String(quota.limit),
-    'x-ratelimit-remaining-requests': String(quota.remaining),
-    'x-ratelimit-reset-requests': duration(quota.resetMs),
+interface Telling {
+  readonly dialect: ErrorDialect
+  readonly dateMs: number
+}
+
+/** What is left of limits: as OpenAI tells it, and as the caller's own dialect does. */
+export function addQuotas(headers: Record<string, string>, quotas: readonly ToldQuota[], telling: Telling): void {
+  const { dialect, dateMs } = telling
+  for (const quota of quotas) {
+    const { resource, limit, remaining, resetMs } = quota
+    if (resource === 'concurrency') continue
+    headers[`x-ratelimit-limit-${resource}`] = String(limit)
+    headers[`x-ratelimit-remaining-${resource}`] = String(remaining)
+    headers[`x-ratelimit-reset-${resource}`] = duration(resetMs)
+    if (dialect.quotaHeaders !== undefined) Object.assign(headers, dialect.quotaHeaders(quota, dateMs))
   }
 }
 
-/** As OpenAI writes it: `250ms`, `1.5s`, `1m0s`. */
+/** As OpenAI writes it: `250ms`, `1.5s`, `1m0s`, `2h5m0s`. */
 function duration(ms: number): string {
   const whole = Math.ceil(ms)
   if (whole < 1_000) return `${whole}ms`
   if (whole < 60_000) return `${whole / 1_000}s`
-  return `${Math.floor(whole / 60_000)}m${Math.ceil((whole % 60_000) / 1_000)}s`
+  const seconds = Math.ceil(whole / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  const hours = Math.floor(minutes / 60)
+  return `${hours > 0 ? `${hours}h` : ''}${minutes % 60}m${seconds % 60}s`
 }
 
 /** Statuses after which official SDKs call again by themselves. */
@@ -50,11 +63,13 @@ export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, str
   const { retry, status: ownStatus } = errorRows[refusal.code]
   const status = refusal.extras.upstream?.status ?? ownStatus
   const headers: Record<string, string> = { ...refusal.extras.headers }
-  // We have tried every channel there was: three more tries by the SDK would only triple the load.
-  if (retriedBySdks(status) && (!retry || attempts > 1)) headers['x-should-retry'] = 'false'
+  // We have tried every channel there was: three more tries by the SDK would only triple the load. Nor does it help
+  // to come again after the longest wait that may be told, where a longer one is needed.
+  const isFar = (refusal.extras.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX
+  if (retriedBySdks(status) && (!retry || attempts > 1 || isFar)) headers['x-should-retry'] = 'false'
   if (status === 429 || status === 503 || refusal.extras.retryAfterMs !== undefined) {
     const waitMs = Math.ceil(refusal.extras.retryAfterMs ?? (retry ? DEFAULT_RETRY_MS : Number.MAX_SAFE_INTEGER))
-    const boundedMs = Math.min(waitMs, bounds.retryAfterSecondsMax * 1_000)
+    const boundedMs = Math.min(waitMs, RETRY_AFTER_MS_MAX)
     headers['retry-after'] = String(Math.ceil(boundedMs / 1_000))
     headers['retry-after-ms'] = String(boundedMs)
   }

@@ -2,7 +2,7 @@
 // of a streamed one. Also the one place where a refusal becomes a response.
 
 import { Refusal, speakRefusal } from '../base/errors.ts'
-import { errorHeaders, headersOf } from './answer-headers.ts'
+import { addQuotas, errorHeaders, headersOf } from './answer-headers.ts'
 import type { StreamParts } from './answer-stream.ts'
 import { answerAfterSilence, answerStream, SSE_HEADERS } from './answer-stream.ts'
 import type { Opened, OpenedPlain } from './opening.ts'
@@ -38,6 +38,7 @@ export function buildAnswering(parts: StreamParts): Answering {
         if (exchange.hold !== undefined) await settled
       }
       const more = errorHeaders(refusal, exchange.attempts.length)
+      addQuotas(more, refusal.extras.quotas ?? [], { dialect: exchange.protocol, dateMs: exchange.createdMs })
       return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...more } })
     } finally {
       exchange.close()

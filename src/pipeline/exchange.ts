@@ -12,7 +12,7 @@ import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import type { Lease } from '../limits/gate.ts'
-import type { Quota } from '../limits/gcra.ts'
+import type { LimitLease, Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
@@ -54,7 +54,16 @@ export type Caller = Brand<
 >
 
 /** Proves that the caller may call now. Made in 20-limit-rate. */
-export type Permit = Brand<{ readonly caller: Caller; readonly quota: Quota }, 'Permit'>
+export type Permit = Brand<
+  {
+    readonly caller: Caller
+    /** Of requests and of tokens what is left of the tightest limit. */
+    readonly quotas: readonly Quota[]
+    /** What it has taken of limits and gives back. */
+    readonly lease: LimitLease
+  },
+  'Permit'
+>
 
 /** A model at a provider that may answer the call, at its price: what an attempt is made with. */
 export interface Way extends Lane {

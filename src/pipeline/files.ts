@@ -12,7 +12,6 @@ import { parseAnswer, saidError } from '../protocols/side-call.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { Files } from '../vault/vault.ts'
-import type { LimitRate } from './20-limit-rate.ts'
 import { narrowed } from './30-route.ts'
 import type { Caller, Route } from './exchange.ts'
 import { scrubbed } from './opening.ts'
@@ -22,7 +21,6 @@ import { Unanswered } from './whole-answer.ts'
 export interface FileServiceParts {
   readonly files: Files
   readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf'>
-  readonly limitRate: LimitRate
   readonly askUpstream: AskUpstream
 }
 
@@ -62,7 +60,7 @@ export class FileService {
   }
 
   async upload(ask: FileAsk): Promise<FileReply> {
-    const { accountId } = this.#parts.limitRate(callerOf(ask)).caller
+    const { accountId } = callerOf(ask)
     const place = this.#placeFor(ask.header(PROVIDER))
     const body = await ask.readBody('multipart')
     const contentType = ask.header('content-type') ?? ''

@@ -1,6 +1,6 @@
 // The parent of one call: runs the stages in order and catches once; both ways out settle.
 
-import { Refusal } from '../base/errors.ts'
+import { bounds } from '../base/bounds.ts'
 import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/body.ts'
@@ -11,7 +11,8 @@ import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { tagText } from '../protocols/tags.ts'
 import type { Authenticate } from './10-authenticate.ts'
-import type { LimitRate } from './20-limit-rate.ts'
+import type { LimitRate, RefuseUnread } from './20-limit-rate.ts'
+import { aboutCall, limitReason } from './20-limit-rate.ts'
 import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
@@ -48,6 +49,7 @@ export const stageOrder = [
 export interface Stages {
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
+  readonly refuseUnread: RefuseUnread
   readonly lookBack: LookBack
   readonly lanes: Pick<Lanes, 'check'>
   readonly route: RouteCall
@@ -102,6 +104,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       ingress.onLeft(() => leaving.left(exchange))
 
       const { takes = 'json' } = protocol
+      const unread = takes !== 'nothing' && mayBeLarge(ingress) ? stages.refuseUnread(caller) : undefined
+      if (unread !== undefined) {
+        timings.enter('RateLimit')
+        throw unread
+      }
       const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes))
       const call = protocol.readCall(body, ingress)
       exchange.call = call
@@ -110,7 +117,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       stages.lanes.check(call.model)
 
       timings.enter('RateLimit')
-      exchange.permit = stages.limitRate(caller)
+      exchange.permit = stages.limitRate(caller, aboutCall(call))
       timings.pass()
       if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
 
@@ -146,7 +153,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     } catch (fault) {
       const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
       if (kept !== undefined) return await answering.replay(exchange, kept)
-      timings.fail(fault instanceof Refusal ? fault.code : 'overloaded')
+      timings.fail(limitReason(fault))
       return await answering.refuse(exchange, fault)
     }
   }
@@ -172,6 +179,7 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     close() {
       if (place !== undefined) underWay.remove(place)
       place = undefined
+      exchange.permit?.lease.release()
       exchange.lease?.release()
       leaving.over(exchange)
       if (!exchange.detached) ingress.done()
@@ -179,6 +187,12 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
   }
   let place: Place<Exchange> | undefined = underWay.add(exchange)
   return exchange
+}
+
+/** Whether its body is worth not reading. */
+function mayBeLarge(ingress: Ingress): boolean {
+  const announced = ingress.header('content-length')
+  return announced === undefined || Number(announced) > bounds.smallBodyBytesMax
 }
 
 /** Before its body is read: what cannot be served should cost nothing. */

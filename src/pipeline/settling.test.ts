@@ -2,6 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../base/log.ts'
+import { noLease } from '../limits/leases.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import { buildSettling } from './settling.ts'
@@ -13,7 +14,7 @@ function exchangeOf(callId: number): Exchange {
   return {
     ...{ callId, requestId: `req_${callId}`, startedMs: 0, attempts: [], mayHold: true },
     ...{ meter: freshMeter(), timings: new Timings(() => 0), protocol: { name: 'x' } },
-    permit: { caller: { keyId: 1, accountId: 2 }, quota: { remaining: 1, limit: 2 } },
+    permit: { caller: { keyId: 1, accountId: 2 }, quotas: [], lease: noLease },
   } as unknown as Exchange
 }
 

@@ -6,6 +6,7 @@
 
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
+import { inputTokens, outputTokens } from '../base/usage.ts'
 import { cost } from './60-cost.ts'
 import type { Deduct } from './70-deduct.ts'
 import { record } from './80-record.ts'
@@ -93,6 +94,7 @@ function buildWrite(deduct: Deduct, keeping: Keeping): Settle {
     if (permit === undefined) return // nobody to charge and nothing to record: the call was not admitted
     const costSinceMs = timings.nowMs()
     const price = cost(exchange, ending)
+    permit.lease.correct(inputTokens(price.usage) + outputTokens(price.usage), costSinceMs)
     timings.add('cost', costSinceMs)
     const recordSinceMs = timings.nowMs()
     const row = record(exchange, { permit, ending, cost: price })

@@ -1,7 +1,7 @@
 // The seam between the pipeline and a wire dialect. A dialect never sees another dialect: where two are needed, they
 // meet in conversation.ts (requests) and answer.ts (answers).
 
-import type { SpokenError } from '../base/errors.ts'
+import type { SpokenError, ToldQuota } from '../base/errors.ts'
 import type { Traits } from '../base/traits.ts'
 import type { Usage } from '../base/usage.ts'
 import type { Answer, EventReader, EventWriter } from './answer.ts'
@@ -158,6 +158,8 @@ export interface AnswerAsk {
 export interface ErrorDialect {
   readonly name: string
   writeError(error: SpokenError): WrittenError
+  /** What is left of a limit of requests or tokens, in headers of its own beside those that all have. */
+  quotaHeaders?(quota: ToldQuota, dateMs: number): Readonly<Record<string, string>>
 }
 
 export interface WrittenError {

@@ -4,11 +4,12 @@ import type { Database } from 'bun:sqlite'
 import { bounds } from '../base/bounds.ts'
 import { fadeSpread, mergeSpreads } from '../base/spread.ts'
 import { KeptRows } from './kept-rows.ts'
+import { LimitDebts } from './limit-debts.ts'
 import type { Run } from './operations.ts'
 import { TaskRows } from './task-rows.ts'
 
 type KeptRun = Pick<Run, 'keepResponse' | 'changeResponse' | 'dropResponse' | 'keepReasoning' | 'keepFile'> &
-  Pick<Run, 'dropFile' | 'createTask' | 'changeTask' | 'dropTask' | 'learnFactors' | 'forgetKept'>
+  Pick<Run, 'dropFile' | 'createTask' | 'changeTask' | 'dropTask' | 'learnFactors' | 'noteDebts' | 'forgetKept'>
 
 export interface KeptOperating {
   readonly run: KeptRun
@@ -22,6 +23,7 @@ const dropped = (there: boolean): { done: 'dropped' | 'unknown' } => ({ done: th
 export function keptOperations(db: Database): KeptOperating {
   const rows = openRows(db)
   const tasks = new TaskRows(db)
+  const debts = new LimitDebts(db)
   return {
     run: {
       ...responseOperations(db, rows.responses),
@@ -30,9 +32,14 @@ export function keptOperations(db: Database): KeptOperating {
       changeTask: ({ sealed, ...change }) => tasks.change(change, bytesOf(sealed)),
       dropTask: input => tasks.drop(input),
       learnFactors: buildLearn(db),
+      noteDebts(input) {
+        debts.note(input.debts)
+        return { done: 'noted' }
+      },
       forgetKept({ nowMs }) {
         const gone = rows.all.map(kind => kind.forget(nowMs))
-        return { done: 'forgotten', count: gone.reduce((sum, count) => sum + count, tasks.forget(nowMs)) }
+        const others = tasks.forget(nowMs) + debts.forget(nowMs)
+        return { done: 'forgotten', count: gone.reduce((sum, count) => sum + count, others) }
       },
     },
     reset: () => rows.all.forEach(kind => kind.reset()),

@@ -3,6 +3,7 @@
 
 import type { Database } from 'bun:sqlite'
 import type { Spread } from '../base/spread.ts'
+import type { LimitDebt } from './limit-debts.ts'
 import type { KeptId, ResponseFacts, ResponseStatus, TaskFacts, TaskStatus } from './kept.ts'
 
 export interface ResponseRow extends ResponseFacts {
@@ -59,6 +60,7 @@ export class KeptReader {
   readonly #unbegunTasks
   readonly #taskOfCall
   readonly #factors
+  readonly #limitDebts
 
   constructor(db: Database) {
     const query = (sql: string) => db.query<Raw, Value[]>(sql)
@@ -76,6 +78,7 @@ export class KeptReader {
     this.#unbegunTasks = query(TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL LIMIT ?1'))
     this.#taskOfCall = query(TASK.concat('call_id = ?1 AND account_id = ?2'))
     this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
+    this.#limitDebts = query('SELECT name, paid_ms, noted_ms FROM limit_debt')
   }
 
   response({ accountId, id }: KeptId, nowMs: number): ResponseRow | undefined {
@@ -126,6 +129,12 @@ export class KeptReader {
   }
 
   /** All of them. For the start. */
+  /** For the start. */
+  limitDebts(): readonly LimitDebt[] {
+    const rows = this.#limitDebts.all() as unknown as { name: string; paid_ms: bigint; noted_ms: bigint }[]
+    return rows.map(({ name, paid_ms, noted_ms }) => ({ name, paidMs: Number(paid_ms), notedMs: Number(noted_ms) }))
+  }
+
   factors(): ReadonlyMap<string, Spread> {
     const rows = this.#factors.all() as unknown as { model: string; n: bigint; mean: number; m2: number }[]
     return new Map(rows.map(({ model, n, mean, m2 }) => [model, { n: Number(n), mean, m2 }]))

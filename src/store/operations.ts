@@ -10,6 +10,7 @@ import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
+import type { LimitDebt } from './limit-debts.ts'
 import type { RuleOperations } from './rules.ts'
 
 /** Nano-USD as decimal digits. */
@@ -217,6 +218,8 @@ export interface Operations extends KeptOperations, RuleOperations {
   }
   revokeKey: { input: { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
   setSetting: { input: { readonly name: string; readonly value: string }; result: { done: 'set' } }
+  /** What day limits have given. */
+  noteDebts: { input: { readonly debts: readonly LimitDebt[] }; result: { done: 'noted' } }
   /** Idempotency keys of calls before this one, some at a time. */
   forgetAnswers: { input: { readonly before: number }; result: { done: 'forgotten'; count: number } }
 }
@@ -230,5 +233,5 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 /** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts'] as const),
 ])

@@ -3,11 +3,9 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { answer } from '../../src/fake-upstream/answers.ts'
-import type { Script, Step } from '../../src/fake-upstream/script.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
 import { readBooks } from '../crash/books.ts'
 import { judgeBooks } from '../crash/laws.ts'
+import { closedGate } from '../support/closed-gate.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, startHarness, until } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
@@ -36,19 +34,6 @@ afterEach(async () => {
   await harness.idle()
   expect(judgeBooks(readBooks(join(harness.folder, 'weir.db'), { call: 0, seq: 0 }))).toEqual([])
 })
-
-/** Takes requests and answers none of them until it is opened. */
-function closedGate(): { script: Script; taken(): number; open(): void } {
-  const opened = Promise.withResolvers<void>()
-  const whole = answer('It runs to the sea.')
-  let taken = 0
-  const script = scripted(function* steps(request): Iterable<Step> {
-    taken++
-    yield gate(opened.promise)
-    yield* whole.steps(request)
-  })
-  return { script, taken: () => taken, open: () => opened.resolve() }
-}
 
 const asUsd = (nanos: bigint): string => `${nanos / NANOS_PER_USD}.${String(nanos % NANOS_PER_USD).padStart(9, '0')}`
 

@@ -3,7 +3,7 @@
 
 import type { Ledger } from '../../src/billing/ledger.ts'
 import type { Nanos, NanosPerMillion } from '../../src/base/money.ts'
-import type { LimitRate } from '../../src/pipeline/20-limit-rate.ts'
+import type { About, LimitRate } from '../../src/pipeline/20-limit-rate.ts'
 import type { Asked, RouteCall } from '../../src/pipeline/30-route.ts'
 import type { HoldCall } from '../../src/pipeline/35-hold.ts'
 import type { AdaptParts } from '../../src/pipeline/40-adapt.ts'
@@ -23,6 +23,7 @@ declare const channel: Channel
 declare const parts: AdaptParts
 declare const exchange: Exchange
 declare const limitRate: LimitRate
+declare const about: About
 declare const routeCall: RouteCall
 declare const holdCall: HoldCall
 declare const forward: Forward
@@ -31,7 +32,7 @@ declare const price: NanosPerMillion
 
 /** In order, all is well. */
 export async function inOrder(): Promise<void> {
-  const allowed: Permit = limitRate(caller)
+  const allowed: Permit = limitRate(caller, about)
   const found: Route = routeCall(allowed, asked)
   const held: Hold = await holdCall(found, call, exchange)
   await adapt(parts, { hold: held, exchange, channel })
@@ -43,9 +44,9 @@ export function outOfOrder(): void {
   // @ts-expect-error a route needs a permit, and a caller is none
   routeCall(caller, asked)
   // @ts-expect-error nobody is let through without having been authenticated
-  limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n })
+  limitRate({ keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }, about)
   // @ts-expect-error a permit is no caller
-  limitRate(permit)
+  limitRate(permit, about)
   // @ts-expect-error a hold needs a route, and a permit is none
   void holdCall(permit, call, exchange)
   // @ts-expect-error a hold cannot be had from a caller
@@ -63,7 +64,7 @@ export function forged(): void {
   // @ts-expect-error a caller is made by authentication
   const someone: Caller = { keyId: 1, accountId: 1, tier: 'pro', qpm: 1, perMille: 1000n }
   // @ts-expect-error a permit is made by the rate limit
-  const allowed: Permit = { caller, quota: permit.quota }
+  const allowed: Permit = { caller, quotas: permit.quotas, lease: permit.lease }
   // @ts-expect-error a route is made by routing
   const found: Route = { permit, provider: route.provider, model: route.model, price: route.price, channels: [] }
   // @ts-expect-error a copy of a route with other channels is none: spread what you will
@@ -89,5 +90,5 @@ export function notYet(): void {
   // @ts-expect-error the hold may be missing
   void forward(exchange.hold, exchange)
   // @ts-expect-error what a stage was given is not for changing
-  hold.amount = route.permit.quota.limit
+  hold.amount = route.permit.quotas.length
 }

@@ -13,8 +13,9 @@ import type { Asked } from '../../protocols/protocol.ts'
 import { parseModelName } from '../../routing/model-name.ts'
 import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
+import { looking } from '../20-limit-rate.ts'
 import { findModel } from '../lanes.ts'
-import { quotaHeaders } from '../answer-headers.ts'
+import { addQuotas } from '../answer-headers.ts'
 import type { Counting } from './request.ts'
 import { askForCount, countPath, countRequest } from './request.ts'
 import type { Caller } from '../exchange.ts'
@@ -37,6 +38,7 @@ export interface CountingParts extends OwnCountParts {
   readonly following: Pick<Following, 'whole'>
   readonly send: Send
   onFailed(channelId: string, detail: string): void
+  dateMs(): number
 }
 
 export function buildCounting(parts: CountingParts): CountCall {
@@ -71,14 +73,16 @@ export function buildCounting(parts: CountingParts): CountCall {
   return async function countCall(ask, dialect) {
     const read = dialect.readCall(await ask.readBody(), ask)
     const found = findModel(catalogue, parseModelName(read.model))
-    const permit = limitRate(ask.caller)
+    const permit = limitRate(ask.caller, looking)
     const call = await following.whole(read, permit, dialect)
     let meaning: Conversation | undefined
     const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
     const passed = passedHeaders(dialect.protocol, ask) ?? {}
     const counting: Counting = { dialect, ...found, call, passed, said }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
-    return { body, headers: { ...quotaHeaders(permit.quota), ...headers } }
+    const told: Record<string, string> = { ...headers }
+    addQuotas(told, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
+    return { body, headers: told }
   }
 
   async function byProvider(counting: Counting): Promise<CountReply | undefined> {

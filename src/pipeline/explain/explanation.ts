@@ -51,7 +51,7 @@ export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes
     dialect: protocol.name,
     wouldAnswer: wouldAnswer(exchange, notes),
     key: caller && whoOf(caller, account),
-    limits: exchange.permit && [exchange.permit.quota],
+    limits: exchange.permit?.quotas ?? notes.refusal?.extras.quotas,
     model: call && { asked: call.model, ...(route && { resolved: route.ways.map(({ option }) => option.name) }) },
     prices: route?.ways.map(priceOf),
     funds: account && fundsOf(account),

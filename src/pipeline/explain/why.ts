@@ -55,6 +55,10 @@ export function whyText({ chosen, permit }: Exchange): string | null {
 }
 
 /** What is left of the tightest of its limits. */
-function limitsText({ quota }: NonNullable<Exchange['permit']>): string {
-  return `"limits":[["requests","minute",${quota.remaining},${quota.limit}]]`
+function limitsText({ quotas }: NonNullable<Exchange['permit']>): string {
+  let told = ''
+  for (const { resource, span, remaining, limit } of quotas) {
+    told += `${told === '' ? '' : ','}["${resource}","${span ?? ''}",${remaining},${limit}]`
+  }
+  return told === '' ? '' : `"limits":[${told}]`
 }

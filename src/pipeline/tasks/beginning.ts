@@ -21,11 +21,12 @@ import type { RecordDraft } from '../../store/operations.ts'
 import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
+import { aboutCall } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
 import type { Lanes } from '../lanes.ts'
 import { narrowed } from '../30-route.ts'
 import { bodyHash } from '../body-hash.ts'
-import type { Caller, Route } from '../exchange.ts'
+import type { Caller, Permit, Route } from '../exchange.ts'
 import type { Claim } from '../idempotency.ts'
 import { readClaim, throwIfTaken } from '../idempotency.ts'
 import { outcomeOf } from '../ending.ts'
@@ -48,6 +49,7 @@ export interface BeginningParts {
   readonly log: Log
   /** Gives up what is being begun. */
   readonly stop: Stop<Error>
+  nowMs(): number
   dateMs(): number
 }
 
@@ -58,6 +60,8 @@ export interface TaskRequest {
   readonly body: Buffer
   header(name: string): string | undefined
 }
+
+type Allowed = Pick<Wanted, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
 
 /** Everything about one that is to be begun. */
 interface Wanted {
@@ -91,7 +95,18 @@ export class Beginning {
     const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
     this.#parts.lanes.check(call.model)
     const claim = readClaim(request, request.body)
-    const permit = this.#parts.limitRate(request.caller)
+    const permit = this.#parts.limitRate(request.caller, aboutCall(call))
+    try {
+      return await this.#beginAllowed({ request, call, claim, permit })
+    } catch (fault) {
+      permit.lease.correct(0, this.#parts.nowMs())
+      throw fault
+    } finally {
+      permit.lease.release()
+    }
+  }
+
+  async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
     let wanted: Wanted
     try {
       const { serviceClass, searchesMax, units } = call

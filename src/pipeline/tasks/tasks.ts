@@ -37,6 +37,7 @@ export interface TaskServiceParts {
   readonly everyMs: number
   priceOf(version: number): Price
   chance(): number
+  nowMs(): number
   dateMs(): number
 }
 

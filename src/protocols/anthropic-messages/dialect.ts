@@ -3,7 +3,7 @@
 import type { Protocol } from '../protocol.ts'
 import { begins, cacheMs } from './begins.ts'
 import { codec } from './codec.ts'
-import { writeError } from './errors.ts'
+import { quotaHeaders, writeError } from './errors.ts'
 import { passes, readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
@@ -23,5 +23,6 @@ export const anthropicMessages = {
   readAnswer,
   readFrame,
   writeError,
+  quotaHeaders,
   codec,
 } as const satisfies Protocol

@@ -1,6 +1,7 @@
-// Errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}.
+// Errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}. And the headers in
+// which this dialect tells how much may still be called.
 
-import type { ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { ErrorKind, SpokenError, ToldQuota } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
 const types: Readonly<Record<ErrorKind, string>> = {
@@ -40,3 +41,16 @@ export function writeError(error: SpokenError): WrittenError {
 function typeOf({ kind, upstream }: SpokenError): string {
   return PASSING.includes(upstream?.type) ? upstream!.type! : types[kind]
 }
+
+/** Resets are points in time here, to the second. */
+export function quotaHeaders({ resource, limit, remaining, resetMs }: ToldQuota, dateMs: number): WrittenQuota {
+  const reset = new Date(Math.ceil((dateMs + resetMs) / 1_000) * 1_000).toISOString()
+  const name = `anthropic-ratelimit-${resource}`
+  return {
+    [`${name}-limit`]: String(limit),
+    [`${name}-remaining`]: String(remaining),
+    [`${name}-reset`]: reset.replace('.000Z', 'Z'),
+  }
+}
+
+type WrittenQuota = Readonly<Record<string, string>>

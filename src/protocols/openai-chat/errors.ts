@@ -27,6 +27,10 @@ const codes: Partial<Record<ErrorCode, string>> = {
   provider_unknown: 'model_not_found',
   balance_too_low: 'insufficient_balance',
   qpm_exceeded: 'rate_limit_exceeded',
+  rpd_exceeded: 'rate_limit_exceeded',
+  tpm_exceeded: 'rate_limit_exceeded',
+  tpd_exceeded: 'rate_limit_exceeded',
+  concurrency_exceeded: 'rate_limit_exceeded',
   body_too_large: 'request_too_large',
 }
 

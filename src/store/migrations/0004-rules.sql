@@ -19,10 +19,12 @@ CREATE TABLE limit_rule (
   CHECK ((resource = 'concurrency') = (span IS NULL))
 ) STRICT;
 
--- What a day's limits had already given when it was last noted, so that a start does not give it again.
+-- What a day's limits had already given when it was last noted, so that a start does not give it again: until when it
+-- takes to be paid.
 CREATE TABLE limit_debt (
-  name    TEXT PRIMARY KEY,
-  paid_ms INTEGER NOT NULL
+  name     TEXT PRIMARY KEY,
+  paid_ms  INTEGER NOT NULL,
+  noted_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- A name that callers may use. `members` is JSON: [{model, priority, weight}].

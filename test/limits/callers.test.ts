@@ -1,0 +1,113 @@
+// Five hundred callers on real sockets at once, against a limit of each scope: so many are let in, not one more, and
+// each of the others is told why.
+
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import { closedGate } from '../support/closed-gate.ts'
+import type { Harness } from '../support/gateway.ts'
+import { hello, startHarness, until } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { post, rawRequest } from '../support/raw.ts'
+
+const CALLERS = 500
+const MODEL = 'gpt-4o-mini'
+const WITHIN_MS = 20_000
+const MS_MAX = 60_000
+
+const body = JSON.stringify({ model: `openai/${MODEL}`, messages: hello, max_tokens: 50 })
+/** What one such call is taken to use. */
+const TOKENS = Math.ceil(body.length / 4) + 50
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHarness({ env: { LOG_LEVEL: 'error' } })
+})
+afterAll(() => harness.stop())
+
+const operator = () => harness.gateway.operator
+
+afterEach(async () => {
+  await harness.idle()
+  const { limits } = await operator()['limits-list']!({})
+  for (const { id } of limits as { id: number }[]) await operator()['limits-remove']!({ id: String(id) })
+})
+
+function ask(key: string): Promise<RawAnswer> {
+  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+  return rawRequest(harness.url, post('/v1/chat/completions', headers, body), WITHIN_MS)
+}
+
+interface Scramble {
+  readonly keys: readonly string[]
+  readonly enough: number
+  readonly reason: string
+}
+
+async function everybodyAtOnce({ keys, enough, reason }: Scramble): Promise<void> {
+  const closed = closedGate()
+  harness.upstream.planModel(MODEL, closed.script)
+  const answers: RawAnswer[] = []
+  const asked = Array.from({ length: CALLERS }, async (_, at) => answers.push(await ask(keys[at % keys.length]!)))
+  await until(() => answers.length + closed.taken() >= CALLERS, 'all are decided', WITHIN_MS)
+  expect({ served: closed.taken(), refused: answers.length }).toEqual({ served: enough, refused: CALLERS - enough })
+  for (const answer of answers) {
+    expect(answer.status).toBe(429)
+    expect(answer.header('x-pipeline-ratelimit')).toContain(`reason=${reason}`)
+    expect(Number(answer.header('retry-after'))).toBeWithin(1, 61)
+  }
+  closed.open()
+  await Promise.all(asked)
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(enough)
+}
+
+const fresh = (count: number, tier = 'pro'): Promise<string[]> =>
+  Promise.all(Array.from({ length: count }, () => harness.key({ tier, qpm: 100_000 })))
+
+test('the key’s own calls a minute', async () => {
+  const key = await harness.key({ qpm: 1 })
+  await everybodyAtOnce({ keys: [key], enough: 1, reason: 'qpm_exceeded' })
+}, MS_MAX)
+
+test('a key', async () => {
+  const [key] = await fresh(1)
+  await operator()['limits-set']!({ resource: 'requests', amount: '37/day', per: 'key' })
+  await everybodyAtOnce({ keys: [key!], enough: 37, reason: 'qpm_exceeded' })
+}, MS_MAX)
+
+test('an account, whose keys share it', async () => {
+  const [key] = await fresh(1)
+  const { account } = (await operator()['keys-create']!({ credit: '100' })) as { account: string }
+  const both = await Promise.all([0, 1].map(() => operator()['keys-create']!({ account, qpm: '100000' })))
+  await operator()['limits-set']!({ resource: 'concurrency', amount: '23', account })
+  const keys = both.map(made => made.key as string)
+  await everybodyAtOnce({ keys, enough: 23, reason: 'concurrency_exceeded' })
+  expect((await ask(key!)).status).toBe(200)
+}, MS_MAX)
+
+test('a tier, whose keys share it', async () => {
+  const keys = await fresh(5, 'standard')
+  await operator()['limits-set']!({ resource: 'requests', amount: '41/day', tier: 'standard' })
+  await everybodyAtOnce({ keys, enough: 41, reason: 'qpm_exceeded' })
+  expect((await ask((await fresh(1))[0]!)).status).toBe(200)
+}, MS_MAX)
+
+test('a model, for all of its callers', async () => {
+  const keys = await fresh(4)
+  const enough = 29
+  const amount = `${enough * TOKENS + TOKENS - 1}/day`
+  await operator()['limits-set']!({ resource: 'tokens', amount, model: 'openai/gpt-4o*', per: 'model' })
+  await everybodyAtOnce({ keys, enough, reason: 'tpm_exceeded' })
+}, MS_MAX)
+
+test('each key with each model', async () => {
+  const keys = await fresh(5)
+  await operator()['limits-set']!({ resource: 'concurrency', amount: '7', per: 'key,model' })
+  await everybodyAtOnce({ keys, enough: 35, reason: 'concurrency_exceeded' })
+}, MS_MAX)
+
+test('several at once, of which the tightest holds', async () => {
+  const keys = await fresh(2)
+  await operator()['limits-set']!({ resource: 'concurrency', amount: '60' })
+  await operator()['limits-set']!({ resource: 'requests', amount: '31/day', per: 'key' })
+  await operator()['limits-set']!({ resource: 'requests', amount: '53/day' })
+  await everybodyAtOnce({ keys, enough: 53, reason: 'qpm_exceeded' })
+}, MS_MAX)

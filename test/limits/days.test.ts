@@ -1,0 +1,158 @@
+// Limits of a day outlive the process: what was given before a start is not given again, also where the calendar was
+// set in between.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
+import { spansMs } from '../../src/base/gcra.ts'
+import { DayNotes, rememberedDebts } from '../../src/limits/day-notes.ts'
+import { Limits } from '../../src/limits/limits.ts'
+import type { LimitDebt } from '../../src/store/limit-debts.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import { howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
+
+const TEN_MINUTES_MS = 600_000
+const DAY_S = 86_400
+
+describe('a start', () => {
+  const run = fc.record({
+    /** How far its calendar is off. */
+    offMs: fc.integer({ min: -TEN_MINUTES_MS / 2, max: TEN_MINUTES_MS / 2 }),
+    stoppedS: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 2_000 }), fc.integer({ min: 0, max: 90_000 })),
+    calls: fc.array(fc.record({ afterS: fc.nat(1_500), tries: fc.nat(30) }), { maxLength: 12 }),
+  })
+
+  test('lets in no more than B + r·W, whatever ran before it, with a calendar that is ten minutes off', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 400 }), fc.array(run, { minLength: 2, maxLength: 6 }), (amount, runs) => {
+        const written = new Map<string, LimitDebt>()
+        const admittedS: number[] = []
+        let trueS = 1_000_000
+        for (const { offMs, stoppedS, calls } of runs) {
+          trueS += stoppedS
+          const startS = trueS
+          const dateMs = (): number => trueS * 1_000 + offMs
+          const limits = new Limits(rememberedDebts([...written.values()], { nowMs: 0, dateMs: dateMs() }))
+          limits.setRules([row(1, { ...requests(amount, 'day'), per: ['key'] })])
+          for (const { afterS, tries } of calls) {
+            trueS += afterS
+            const nowMs = (trueS - startS) * 1_000
+            const count = howMany(limits, subject(), { nowMs, most: tries })
+            for (let call = 0; call < count; call++) admittedS.push(trueS)
+          }
+          const notes = limits.takeDayNotes((trueS - startS) * 1_000, dateMs())
+          for (const note of notes) written.set(note.name, note)
+        }
+        const over = admittedS.some((from, first) =>
+          admittedS.slice(first).some((to, count) => (count + 1) * DAY_S > amount * (DAY_S + to - from)),
+        )
+        expect(over).toBe(false)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  const left = (notedMs: number, dateMs: number): number => {
+    const debts = [{ name: '1 1', paidMs: notedMs + 30_000_000, notedMs }]
+    const limits = new Limits(rememberedDebts(debts, { nowMs: 7_000, dateMs }))
+    limits.setRules([row(1, { ...requests(86_400, 'day'), per: ['key'] })])
+    expect(limits.look(subject({ keyId: 2 }), 7_000)[1]).toMatchObject({ resetMs: 0 })
+    return limits.look(subject(), 7_000)[1]!.resetMs
+  }
+
+  test('leaves out of account at most ten minutes of those that have passed, and never owes more for it', () => {
+    expect(left(1e12, 1e12)).toBe(30_000_000)
+    expect(left(1e12, 1e12 + TEN_MINUTES_MS)).toBe(30_000_000)
+    expect(left(1e12, 1e12 + 2 * TEN_MINUTES_MS)).toBe(30_000_000 - TEN_MINUTES_MS)
+    expect(left(1e12, 1e12 + 30_000_000 + TEN_MINUTES_MS)).toBe(0)
+  })
+
+  test('with a calendar that is years off owes what was owed, or nothing', () => {
+    expect(left(1.8e12, 0)).toBe(30_000_000)
+    expect(left(1.8e12, 4e12)).toBe(0)
+  })
+})
+
+describe('what is written down', () => {
+  test('is each debt of a day of whoever called since, in the names of their own', () => {
+    const limits = new Limits()
+    limits.setRules([
+      row(1, { ...requests(10, 'day'), per: ['key'] }),
+      row(2, { ...tokens(1_000, 'day'), per: ['account', 'model'] }),
+      row(3, { ...requests(100, 'day'), tier: 'pro' }),
+      row(4, { ...requests(10), per: ['key'] }),
+      row(5, { ...requests(10, 'day'), per: ['key', 'model'] }),
+    ])
+    const lease = leaseOf(limits.admit(subject(), 0))
+    const names = (): readonly string[] => limits.takeDayNotes(0, 1_000).map(({ name }) => name).sort()
+    expect(names()).toEqual(['1 1', '2 a10/openai/gpt-x', '3 ', '5 1/openai/gpt-x'])
+    expect(names()).toEqual([])
+    lease.correct(0, 0)
+    expect(limits.takeDayNotes(0, 1_000)).toEqual([{ name: '2 a10/openai/gpt-x', paidMs: 1_000, notedMs: 1_000 }])
+  })
+
+  test('is written some at a time, and what could not be is written later, as it is then', async () => {
+    const batches: (readonly LimitDebt[])[] = []
+    let fails = false
+    const debt = (name: string, paidMs = 1): LimitDebt => ({ name, paidMs, notedMs: 0 })
+    let notes = Array.from({ length: 1_200 }, (_, at) => debt(`1 ${at}`))
+    const troubles: unknown[] = []
+    const kept = new DayNotes({
+      limits: { takeDayNotes: () => notes.splice(0) },
+      writer: {
+        run: (async (_name: string, { debts }: { debts: readonly LimitDebt[] }) => {
+          if (fails) throw new Error('not now')
+          batches.push(debts)
+        }) as never,
+      },
+      nowMs: () => 0,
+      dateMs: () => 0,
+      onTrouble: fault => troubles.push(fault),
+    })
+    await kept.write()
+    expect(batches.map(({ length }) => length)).toEqual([500, 500, 200])
+    fails = true
+    notes = [debt('a'), debt('b')]
+    await kept.write()
+    expect(troubles).toHaveLength(1)
+    fails = false
+    notes = [debt('b', 2)]
+    await kept.close()
+    expect(batches.at(-1)).toEqual([debt('a'), debt('b', 2)])
+  })
+})
+
+describe('a gateway', () => {
+  let folder: string
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'weir-days-'))
+  })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('that is started again remembers what a day’s limit has given', async () => {
+    const body = { model: 'openai/gpt-4o-mini', messages: hello }
+    let key = ''
+    const statusesAfter = async (offMs: number, calls: number): Promise<number[]> => {
+      const clock = { ...systemClock, dateMs: () => Date.now() + offMs }
+      const harness = await startHarness({ folder, world: { clock } })
+      try {
+        if (key === '') {
+          key = await harness.key()
+          await harness.gateway.operator['limits-set']!({ resource: 'requests', amount: '3/day', per: 'key' })
+        }
+        const statuses: number[] = []
+        for (let call = 0; call < calls; call++) statuses.push((await chat(harness, key, body)).status)
+        return statuses
+      } finally {
+        await harness.stop()
+      }
+    }
+    expect(await statusesAfter(0, 2)).toEqual([200, 200])
+    expect(await statusesAfter(-TEN_MINUTES_MS, 2)).toEqual([200, 429])
+    expect(await statusesAfter(TEN_MINUTES_MS, 1)).toEqual([429])
+    expect(await statusesAfter(2 * spansMs.day, 4)).toEqual([200, 200, 200, 429])
+  })
+})

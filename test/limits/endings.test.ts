@@ -1,0 +1,82 @@
+// A hundred thousand calls that end in any way there is, told once, twice, late or never: no place is ever lost, and
+// none is had by more than may have it.
+
+import { expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
+import type { LimitLease, Subject } from '../../src/limits/limits.ts'
+import { Limits } from '../../src/limits/limits.ts'
+import { chanceOf } from '../support/chance.ts'
+import { concurrency, row, subject, tokens } from './rows.ts'
+
+const ENDINGS = 100_000
+
+const rules = [
+  row(1, { ...concurrency(5), per: ['key'] }),
+  row(2, { ...concurrency(8), per: ['account'] }),
+  row(3, { ...concurrency(20), model: 'openai/*' }),
+  row(4, { ...concurrency(3), per: ['key', 'model'] }),
+  row(5, concurrency(30)),
+  row(6, { ...tokens(1e10), per: ['key'] }),
+]
+const models = ['openai/a', 'openai/b', 'anthropic/c']
+
+interface Open {
+  readonly lease: LimitLease
+  readonly of: Subject
+  readonly sinceMs: number
+}
+
+const isOpenai = ({ model }: Subject): boolean => model!.startsWith('openai/')
+
+/** Whether each limit has a place, by counting those that have one. */
+function hasPlace(open: readonly Open[], of: Subject): boolean {
+  const others = (is: (one: Subject) => boolean): number => open.filter(one => is(one.of)).length
+  return (
+    others(({ keyId }) => keyId === of.keyId) < 5 &&
+    others(({ accountId }) => accountId === of.accountId) < 8 &&
+    (!isOpenai(of) || others(isOpenai) < 20) &&
+    others(({ keyId, model }) => keyId === of.keyId && model === of.model) < 3 &&
+    open.length < 30
+  )
+}
+
+test('none of a hundred thousand', () => {
+  const seed = Math.floor(Math.random() * 2 ** 31)
+  const chance = chanceOf(seed)
+  const pick = (count: number): number => Math.floor(chance() * count)
+  const limits = new Limits()
+  limits.setRules(rules)
+  let open: Open[] = []
+  let [ms, ended] = [0, 0]
+  while (ended < ENDINGS) {
+    ms += chance() < 0.001 ? bounds.leaseMsMax / 2 : pick(30)
+    const of = subject({ keyId: pick(9), accountId: 100 + pick(4), model: models[pick(3)]!, tokens: pick(500) })
+    const late = open.filter(({ sinceMs }) => ms - sinceMs >= bounds.leaseMsMax)
+    open = open.filter(one => !late.includes(one))
+    const admission = limits.admit(of, ms)
+    expect({ seed, ended, admitted: admission.admitted }).toEqual({ seed, ended, admitted: hasPlace(open, of) })
+    if (admission.admitted) open.push({ lease: admission.lease, of, sinceMs: ms })
+    const over = Array.from({ length: Math.min(pick(3), open.length) }, () => open.splice(pick(open.length), 1)[0]!)
+    // Of those that time has ended, some are never heard of again.
+    for (const { lease } of [...over, ...late.filter(() => chance() < 0.5)]) {
+      endSomehow(lease, { way: pick(6), tokens: pick(900), ms })
+      ended++
+    }
+  }
+  expect(limits.size.leases).toBe(open.length)
+  for (const { lease } of open) lease.release()
+  expect(limits.size.leases).toBe(0)
+  for (const model of models) {
+    const places = limits.look(subject({ keyId: 3, model }), ms).filter(({ resource }) => resource === 'concurrency')
+    for (const { limit, remaining } of places) expect({ seed, remaining }).toEqual({ seed, remaining: limit })
+  }
+}, 60_000)
+
+/** Told of its tokens or not, and of its end once or twice; and of more when it is over. */
+function endSomehow(lease: LimitLease, { way, tokens: used, ms }: { way: number; tokens: number; ms: number }): void {
+  if (way > 0) lease.correct(used, ms)
+  lease.release()
+  if (way === 2) lease.release()
+  if (way === 3) lease.correct(0, ms)
+  if (way === 4) lease.correct(used, ms + 5)
+}

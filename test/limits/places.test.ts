@@ -1,0 +1,133 @@
+// Whatever becomes of a call, its place among those at the same time is free afterwards, and of the tokens that were
+// taken for it only those stay taken that it used.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { textId } from '../../src/base/ids.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { errorMidStream, fail, garbage, resetAfterRequest, resetMidStream } from '../../src/fake-upstream/answers.ts'
+import { silence, streamed, truncatedStream } from '../../src/fake-upstream/answers.ts'
+import { modelOf, startDialects } from '../dialects/upstreams.ts'
+import { openCall } from '../forwarding/caller.ts'
+import { closedGate } from '../support/closed-gate.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, until } from '../support/gateway.ts'
+
+const MODEL = 'openai/gpt-4o-mini'
+const PLACES = 2
+/** More than any of these calls is taken to use, so that nothing but places is short. */
+const TOKENS = 1_000_000
+
+let harness: Harness
+let key: string
+
+beforeAll(async () => {
+  harness = await startDialects({
+    env: { WEIR_DRAIN_SECONDS: '0' },
+    world: { attemptTimes: { firstContentMs: 700, betweenChunksMs: 700 } },
+  })
+  const { operator } = harness.gateway
+  await operator['limits-set']!({ resource: 'concurrency', amount: String(PLACES), per: 'key' })
+  await operator['limits-set']!({ resource: 'tokens', amount: `${TOKENS}/day`, per: 'key' })
+})
+afterAll(() => harness.stop())
+beforeEach(async () => {
+  key = await harness.key({ qpm: 100_000 })
+})
+
+type Ends = () => Promise<unknown>
+
+const body = { model: MODEL, messages: hello }
+/** At a provider that nothing has gone wrong with. */
+const last = { model: modelOf('ark'), messages: hello, max_tokens: 1 }
+
+/** The call is made, and its answer read. */
+const asked = (more: object = {}, headers: Record<string, string> = {}): Ends => async () => {
+  const response = await chat(harness, key, { ...body, ...more }, headers)
+  await response.text()
+  return response.status
+}
+
+const planned = (script: Script, more: object = {}): Ends => async () => {
+  harness.upstream.plan(script)
+  return await asked(more)()
+}
+
+/** The caller leaves when its request is upstream. */
+const left = (script: Script, more: object = {}): Ends => async () => {
+  harness.upstream.plan(script)
+  const received = harness.upstream.nextRequest()
+  const caller = openCall(harness, key, more)
+  await received
+  caller.leave()
+  await harness.idle()
+}
+
+async function inBackground(): Promise<void> {
+  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+  const call = JSON.stringify({ model: MODEL, input: 'Hello river', background: true })
+  const made = await fetch(`${harness.url}/v1/responses`, { method: 'POST', headers, body: call })
+  expect(((await made.json()) as { status: string }).status).toBe('queued')
+  await harness.idle()
+}
+
+let times = 0
+async function repeated(): Promise<void> {
+  const name = { 'idempotency-key': `place-${times++}` }
+  expect(await asked({}, name)()).toBe(200)
+  expect(await asked({}, name)()).toBe(200)
+  expect(await asked({ max_tokens: 7 }, name)()).toBe(422)
+}
+
+const stream = { stream: true }
+const endings: Readonly<Record<string, Ends>> = {
+  'a plain answer': asked(),
+  'a stream': asked(stream),
+  'a failure upstream': planned(fail(500)),
+  'a refusal upstream': planned(fail(400)),
+  'a reset': planned(resetAfterRequest()),
+  'garbage': planned(garbage()),
+  'silence': planned(silence()),
+  'silence of a stream': planned(silence(), stream),
+  'a stream that is cut': planned(truncatedStream(), stream),
+  'a stream that is reset': planned(resetMidStream(), stream),
+  'an error in a stream': planned(errorMidStream(), stream),
+  'a caller that leaves before its answer': left(silence()),
+  'a caller that leaves its stream': left(streamed(['He', 'llo']), stream),
+  'a body that is none': async () => (await chat(harness, key, '{')).text(),
+  'a model that is not there': asked({ model: 'openai/none' }),
+  'a provider that is not there': asked({ model: 'none/none' }),
+  'more than its funds cover': async () => {
+    const poor = await harness.key({ credit: '0', qpm: 100_000 })
+    expect((await chat(harness, poor, body)).status).toBe(402)
+  },
+  'an answer that is given again': repeated,
+  'a call in the background': inBackground,
+}
+
+test.each(Object.entries(endings))('%s', async (_name, ends) => {
+  // One after the other, until no place would be left.
+  for (let round = 0; round < PLACES; round++) await ends()
+  await harness.idle()
+  const used = await tokensUsed()
+  const closed = closedGate()
+  harness.upstream.plan(...Array.from({ length: PLACES }, () => closed.script))
+  const first = Array.from({ length: PLACES }, () => chat(harness, key, last))
+  await until(() => closed.taken() === PLACES, 'every place is free')
+  const refused = await chat(harness, key, last)
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
+  // What the two take until they are over; and a second gives back so many.
+  const size = Math.ceil(JSON.stringify(last).length / 4) + 1
+  const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
+  const expected = TOKENS - PLACES * size - used
+  expect(remaining).toBeWithin(expected, expected + 100)
+  closed.open()
+  for (const answer of first) expect((await answer).status).toBe(200)
+}, 30_000)
+
+/** As the records have it. */
+async function tokensUsed(): Promise<number> {
+  const { key: id } = await harness.gateway.operator['keys-show']!({ key })
+  const own = harness.records().filter(({ key_id }) => textId('key', Number(key_id)) === id)
+  return own.reduce((sum, { input_tokens, output_tokens }) => sum + Number(input_tokens) + Number(output_tokens), 0)
+}
