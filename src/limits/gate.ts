@@ -34,6 +34,7 @@ export interface Visitor {
 
 const TICK_MS = 20
 const LOOK_MS = 250
+const LEDGER_PATIENCE = 4
 const RELIEVE_MS = 5_000
 const SWEEP_MS = 1_000
 const SWEPT_MAX = 1_000
@@ -121,6 +122,7 @@ export class Gate {
 
   /** Only by a lease, once. */
   leave(share: Share): void {
+    this.#pace.end()
     this.#underWay--
     if (--share.underWay === 0) this.#active--
   }
@@ -174,7 +176,8 @@ export class Gate {
     const nowMs = this.#parts.nowMs()
     const lateMs = Math.max(0, this.#parts.lateMs(this.#dueMs))
     this.#pressure.noteLate(lateMs, nowMs)
-    this.#pace.look(lateMs, nowMs)
+    // The ledger's queue is one, too; only, it is always there, and longer on a slow disk.
+    this.#pace.look(Math.max(lateMs, this.#parts.ledgerMs() / LEDGER_PATIENCE), nowMs)
     if (nowMs - this.#lookedMs >= LOOK_MS) this.#look(nowMs)
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs)
     const isIdle = this.#underWay === 0 && this.level === 0 && this.perSecond === undefined && this.#shares.size === 0

@@ -13,27 +13,35 @@ export interface Paced {
   had: number
 }
 
-/** A loop that is late by this much, more often than not for a second, has a queue, */
+/** A loop that is late by this much, more often than not for half a second, has a queue, */
 const BEGIN_LATE_MS = 50
 /** which is held at this. */
 const AIM_LATE_MS = 25
 const ADJUST_MS = 100
 const SLOWER = 0.9
+/** For a queue that is several times too long. */
+const MUCH_SLOWER = 0.7
 const FASTER = 1.03
-/** The first guess, of what was begun before. */
-const BEGIN_SHARE = 0.8
+/** While there is hardly any. */
+const MUCH_FASTER = 1.05
+/** The first guess is what came to its end lately, or this part of what was begun, where calls last longer. */
+const BEGIN_SHARE = 0.3
 /** With nobody refused for so long, it is over. */
 const OVER_MS = 2_000
 const PER_MS_MIN = 0.01
+/** Over how long what comes to its end is averaged. */
+const ENDED_MS = 1_000
 /** Refusals cost something, too: where they alone are too much, to begin less and less would only serve nobody. */
-const LEAST_SHARE = 0.5
+const LEAST_SHARE = 0.4
 /** What it begins at least sinks only slowly, each time: calls may have become dearer. */
 const LEAST_SLOWER = 0.998
 /** Room that nobody used is kept for so long. */
 const KEPT_MS = 100
 
 export class Pace {
-  readonly #late = new Percentile({ share: 0.5, windowMs: 1_000, samplesMin: 5 })
+  readonly #late = new Percentile({ share: 0.5, windowMs: 500, samplesMin: 3 })
+  /** Calls a millisecond that came to their end lately. */
+  #endedPerMs = 0
   /** Undefined: as many as come. */
   #perMs: number | undefined
   #leastPerMs = 0
@@ -44,6 +52,7 @@ export class Pace {
   #adjustedMs = 0
   #leastLateMs = Number.POSITIVE_INFINITY
   #begun = 0
+  #ended = 0
   #refused = 0
   #refusedMs = 0
 
@@ -77,6 +86,11 @@ export class Pace {
     return true
   }
 
+  /** A call that was begun is over. */
+  end(): void {
+    this.#ended++
+  }
+
   #hasRoom(paced: Paced, accounts: number): boolean {
     if (this.#room < 1) return false
     if (paced.moment !== this.#moment) [paced.moment, paced.had] = [this.#moment, 0]
@@ -88,24 +102,28 @@ export class Pace {
   }
 
   #adjust(nowMs: number): void {
-    const begunPerMs = this.#begun / (nowMs - this.#adjustedMs)
+    const passedMs = nowMs - this.#adjustedMs
+    const weight = Math.min(1, passedMs / ENDED_MS)
+    this.#endedPerMs += weight * (this.#ended / passedMs - this.#endedPerMs)
     if (this.#refused > 0) this.#refusedMs = nowMs
     if (this.#perMs === undefined) {
-      if (this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(begunPerMs, nowMs)
+      if (this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(this.#begun / passedMs, nowMs)
     } else if (this.#leastLateMs > AIM_LATE_MS) {
       this.#leastPerMs = Math.max(PER_MS_MIN, this.#leastPerMs * LEAST_SLOWER)
-      this.#perMs = Math.max(this.#leastPerMs, this.#perMs * SLOWER)
-    } else if (this.#refused > 0) this.#perMs *= FASTER
+      const slower = this.#leastLateMs > 4 * AIM_LATE_MS ? MUCH_SLOWER : SLOWER
+      this.#perMs = Math.max(this.#leastPerMs, this.#perMs * slower)
+    } else if (this.#refused > 0) this.#perMs *= this.#leastLateMs < AIM_LATE_MS / 4 ? MUCH_FASTER : FASTER
     else if (nowMs - this.#refusedMs > OVER_MS) this.#perMs = undefined
     this.#adjustedMs = nowMs
     this.#leastLateMs = Number.POSITIVE_INFINITY
     this.#begun = 0
+    this.#ended = 0
     this.#refused = 0
   }
 
   #begin(begunPerMs: number, nowMs: number): void {
-    this.#perMs = Math.max(PER_MS_MIN, begunPerMs * BEGIN_SHARE)
-    this.#leastPerMs = this.#perMs * LEAST_SHARE
+    this.#perMs = Math.max(PER_MS_MIN, this.#endedPerMs, begunPerMs * BEGIN_SHARE)
+    this.#leastPerMs = Math.max(PER_MS_MIN, this.#endedPerMs * LEAST_SHARE)
     this.#room = 0
     this.#refusedMs = nowMs
   }

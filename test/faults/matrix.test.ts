@@ -35,13 +35,13 @@ test('each fault has a verdict, and each verdict a fault', () => {
 })
 
 test('each fault meets each dialect on both sides, in both forms', () => {
+  const upstreamsOf = (own: readonly Cell[]): number => new Set(own.map(({ upstream }) => upstream)).size
   for (const [name, own] of forms) {
-    const upstreams = new Set(own.map(({ upstream }) => upstream))
     const inward = new Set(own.map(({ caller }) => (caller === 'gemini-array' ? 'gemini' : caller)))
-    // A fault that not every dialect can commit is met by as many callers.
-    expect([name, inward.size]).toEqual([name, upstreams.size === dialects.length ? dialects.length : inward.size])
-    expect([name, inward.size >= upstreams.size]).toEqual([name, true])
+    // A fault that not every dialect can commit is met by as many callers as there are upstreams.
+    expect([name, inward.size >= upstreamsOf(own)]).toEqual([name, true])
   }
+  expect([...forms.values()].filter(own => upstreamsOf(own) === dialects.length).length).toBeGreaterThan(200)
 })
 
 let gateway: FaultGateway
