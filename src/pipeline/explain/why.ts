@@ -56,6 +56,9 @@ export function whyText({ chosen, permit }: Exchange): string | null {
 
 /** What is left of the tightest of its limits. */
 function limitsText({ quotas }: NonNullable<Exchange['permit']>): string {
-  const told = quotas.map(({ resource, span, remaining, limit }) => `["${resource}","${span}",${remaining},${limit}]`)
-  return `"limits":[${told.join()}]`
+  let told = ''
+  for (const { resource, span, remaining, limit } of quotas) {
+    told += `${told === '' ? '' : ','}["${resource}","${span ?? ''}",${remaining},${limit}]`
+  }
+  return told === '' ? '' : `"limits":[${told}]`
 }
