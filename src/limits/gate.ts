@@ -40,7 +40,7 @@ const SWEEP_MS = 1_000
 const SWEPT_MAX = 1_000
 /** An account is remembered for a while: to come and go costs more than to stay. */
 const IDLE_SECONDS = 10
-/** However many accounts there are, one may have this many calls under way. */
+/** However many accounts there are, and however slow the pace, one may have this many calls under way. */
 const SHARE_MIN = 8
 /** The last eighth is for accounts that have less than others, and not for the free tier. */
 const LAST_PART = 7 / 8
@@ -145,7 +145,9 @@ export class Gate {
       const equal = Math.min(callsMax / (accounts + 1), this.#pressedCalls / accounts)
       if (share.underWay >= Math.max(SHARE_MIN, Math.floor(equal))) return 'share'
     }
-    return this.#pace.begins(share, Math.max(this.#asking, this.#askedBefore)) ? undefined : 'pace'
+    const begins = this.#pace.begins(share, Math.max(this.#asking, this.#askedBefore))
+    // With hardly anything under way there is no queue, whatever there was a moment ago.
+    return begins || this.#underWay < SHARE_MIN ? undefined : 'pace'
   }
 
   #shareOf(accountId: number): Share {
