@@ -14,7 +14,7 @@ function exchangeOf(callId: number): Exchange {
   return {
     ...{ callId, requestId: `req_${callId}`, startedMs: 0, attempts: [], mayHold: true },
     ...{ meter: freshMeter(), timings: new Timings(() => 0), protocol: { name: 'x' } },
-    permit: { caller: { keyId: 1, accountId: 2 }, lease: noLease },
+    permit: { caller: { keyId: 1, accountId: 2 }, quotas: [], lease: noLease },
   } as unknown as Exchange
 }
 
