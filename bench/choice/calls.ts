@@ -1,5 +1,5 @@
-// Limits and routing alone: what it costs to let a call in, to find its channel, and to note how it went there. A process
-// of its own, so that its processor time is theirs. Prints one line of JSON.
+// Limits and routing alone: what it costs to let a call in, to find its channel, and to note how it went there. A
+// process of its own, so that its processor time is theirs. Prints one line of JSON.
 //
 // calls.ts <calls> <limits | routing | both>
 
@@ -23,20 +23,20 @@ const CONVERSATIONS = 20_000
 
 /** Each key meets all ten, and has each of them to itself or shares it with the other key of its account. */
 function tenRows(): readonly LimitRow[] {
-  const any = { keyId: null, accountId: null, tier: null, model: null } as const
+  const whichever = { keyId: null, accountId: null, tier: null, model: null } as const
   const [requests, tokens] = [{ resource: 'requests' }, { resource: 'tokens' }] as const
   const [minute, day] = [{ span: 'minute' }, { span: 'day' }] as const
   const rows: readonly Omit<LimitRow, 'id'>[] = [
-    { ...any, ...requests, ...day, amount: 100_000, per: ['key'] },
-    { ...any, ...tokens, ...minute, amount: 1_000_000, per: ['key'] },
-    { ...any, ...tokens, ...day, amount: 1_000_000_000, per: ['key'] },
-    { ...any, resource: 'concurrency', span: null, amount: 100, per: ['key'] },
-    { ...any, ...requests, ...minute, amount: 10_000, model: 'pool/*', per: ['key'] },
-    { ...any, ...tokens, ...minute, amount: 10_000_000, tier: 'pro', per: ['key'] },
-    { ...any, ...requests, ...minute, amount: 20_000, per: ['account'] },
-    { ...any, ...tokens, ...day, amount: 2_000_000_000, per: ['account'] },
-    { ...any, ...requests, ...minute, amount: 5_000, per: ['key', 'model'] },
-    { ...any, resource: 'concurrency', span: null, amount: 10_000, model: '*large*', per: ['model'] },
+    { ...whichever, ...requests, ...day, amount: 100_000, per: ['key'] },
+    { ...whichever, ...tokens, ...minute, amount: 1_000_000, per: ['key'] },
+    { ...whichever, ...tokens, ...day, amount: 1_000_000_000, per: ['key'] },
+    { ...whichever, resource: 'concurrency', span: null, amount: 100, per: ['key'] },
+    { ...whichever, ...requests, ...minute, amount: 10_000, model: 'pool/*', per: ['key'] },
+    { ...whichever, ...tokens, ...minute, amount: 10_000_000, tier: 'pro', per: ['key'] },
+    { ...whichever, ...requests, ...minute, amount: 20_000, per: ['account'] },
+    { ...whichever, ...tokens, ...day, amount: 2_000_000_000, per: ['account'] },
+    { ...whichever, ...requests, ...minute, amount: 5_000, per: ['key', 'model'] },
+    { ...whichever, resource: 'concurrency', span: null, amount: 10_000, model: '*large*', per: ['model'] },
   ]
   return rows.map((row, at) => ({ ...row, id: at + 1 }))
 }
