@@ -131,14 +131,16 @@ export class Limits {
     const notedMs = Math.ceil(dateMs)
     const owners = this.#unnoted
     this.#unnoted = []
-    return owners.flatMap(owner => {
+    const notes: LimitDebt[] = []
+    for (const owner of owners) {
       owner.isNoted = true
       owner.pay(clockMs)
-      return owner.rules.flatMap((rule, at) => {
-        const paidMs = notedMs + resetMsOf(rule, owner.numbers[2 * at]!)
-        return rule.isOfDay ? [{ name: owner.noteName(rule), paidMs, notedMs }] : []
-      })
-    })
+      for (const [at, rule] of owner.rules.entries()) {
+        if (!rule.isOfDay) continue
+        notes.push({ name: owner.noteName(rule), paidMs: notedMs + resetMsOf(rule, owner.numbers[2 * at]!), notedMs })
+      }
+    }
+    return notes
   }
 
   /** Owners that are remembered, and leases that are open. */

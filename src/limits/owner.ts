@@ -136,10 +136,10 @@ export class KeyOwner extends Owner {
 
   /** Forgets models that have not been called for a while. */
   forgetModels(ms: number): void {
-    if (this.#ofModels.length === 0) return
-    const rest = this.#ofModels.filter(owner => !owner.isIdleSince(ms))
-    if (rest.length === this.#ofModels.length) return
-    this.#ofModels = rest
+    let idle = 0
+    for (const owner of this.#ofModels) if (owner.isIdleSince(ms)) idle++
+    if (idle === 0) return
+    this.#ofModels = this.#ofModels.filter(owner => !owner.isIdleSince(ms))
     this.plan = undefined
   }
 }

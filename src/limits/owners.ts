@@ -11,8 +11,8 @@ import { isPlanFor } from './plan.ts'
 import type { Kind, Rule } from './rule.ts'
 import { kinds, LimitBook } from './rule.ts'
 
-/** More than one call can add. */
-const SWEEP_PER_CALL = 4
+/** For each one that is new, so many are looked at: more go than come. */
+const SWEPT_FOR_NEW = 3
 /** To come and go costs more than to stay. */
 const IDLE_MS = 10_000
 /** Far more than rules give rise to; beyond that they are found again. */
@@ -32,6 +32,8 @@ export class Owners {
   /** Until when debts of days take to be paid that were written down before this start. */
   readonly #remembered: Map<string, number>
   #sweeper: Iterator<Owner> | undefined
+  /** To be looked at with the next call. */
+  #sweeps = 1
 
   constructor(remembered: ReadonlyMap<string, number>) {
     this.#remembered = new Map(remembered)
@@ -74,15 +76,13 @@ export class Owners {
   }
 
   sweep(nowMs: number): void {
-    for (let step = 0; step < SWEEP_PER_CALL; step++) {
+    for (; this.#sweeps > 0; this.#sweeps--) {
       this.#sweeper ??= this.#owners.values()
       const { value: owner, done } = this.#sweeper.next()
-      if (done) {
-        this.#sweeper = undefined
-        return
-      }
-      this.#lookAt(owner, nowMs - IDLE_MS)
+      if (done) this.#sweeper = undefined
+      else this.#lookAt(owner, nowMs - IDLE_MS)
     }
+    this.#sweeps = 1
   }
 
   #lookAt(owner: Owner, ms: number): void {
@@ -148,6 +148,7 @@ export class Owners {
       throw new Refusal('overloaded', 'too many limits to remember', { retryAfterMs: IDLE_MS })
     }
     this.#owners.set(owner.name, owner)
+    this.#sweeps += SWEPT_FOR_NEW
   }
 
   #follow(owner: Owner, who: Who, nowMs: number): void {
