@@ -34,7 +34,7 @@ export interface Visitor {
 
 const TICK_MS = 20
 const LOOK_MS = 250
-const LEDGER_PATIENCE = 4
+const LEDGER_PATIENCE = 3
 const RELIEVE_MS = 5_000
 const SWEEP_MS = 1_000
 const SWEPT_MAX = 1_000
