@@ -2,7 +2,6 @@
 // an owner has two numbers, and nothing else: there are many owners, and every call looks at all their numbers.
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
-import type { Plan } from './plan.ts'
 import type { Kind, Rule, LimitBook } from './rule.ts'
 
 /** Of a key its number. */
@@ -99,6 +98,25 @@ export class Owner {
     return `${row.id} ${this.name}`
   }
 }
+
+/** What the calls of one key for one model meet: worked out once for many calls that are alike. */
+export interface Plan {
+  /** Undefined where no rule asks for it; null where no model is called. */
+  readonly model: string | null | undefined
+  readonly owners: readonly Owner[]
+  readonly shape: Shape
+}
+
+/** Most keys have the same. */
+export interface Shape {
+  /** For each of the owners, which of its rules the call meets. */
+  readonly fits: readonly (readonly number[])[]
+  /** There is something to correct or to let go of when a call is over. */
+  readonly isLeased: boolean
+}
+
+export const isPlanFor = (plan: Plan, model: string | null): boolean =>
+  plan.model === model || (plan.model === undefined && model !== null)
 
 /** A key. Those of its models that have limits of their own are with it. */
 export class KeyOwner extends Owner {

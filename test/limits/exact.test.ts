@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { LimitLease } from '../../src/limits/limits.ts'
+import type { LimitLease } from '../../src/limits/leases.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import type { LimitRow, LimitScope } from '../../src/store/rules.ts'
 import type { SlowSubject } from './slow-limits.ts'
