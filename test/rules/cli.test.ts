@@ -15,8 +15,10 @@ const env = { OPENAI_API_KEY: 'sk-one,sk-two', ANTHROPIC_API_KEY: 'sk-three' }
 const [one, two] = [channelId('openai', 'sk-one'), channelId('openai', 'sk-two')]
 
 /** What a page of the documentation says to type, block by block. */
-const blocksOf = (page: string): readonly string[] =>
-  [...readFileSync(join(ROOT, 'docs', page), 'utf8').matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block!.trim())
+function blocksOf(page: string): readonly string[] {
+  const text = readFileSync(join(ROOT, 'docs', page), 'utf8')
+  return [...text.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block!.trim())
+}
 
 const examples = blocksOf('rules.md').flatMap(block => block.split('\n'))
 
