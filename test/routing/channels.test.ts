@@ -130,19 +130,6 @@ describe('a credential', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(most).toBe(2)
   })
-
-  test('that is broken is tried by one call at a time, however many come in the same instant', async () => {
-    const key = await start('bad,good')
-    const isBad = ({ headers }: { headers: ReadonlyMap<string, string> }): boolean => headers.get('authorization') === 'Bearer bad'
-    harness.upstream.planModel('gpt-4o-mini', scripted(request =>
-      (isBad(request) ? fail(500) : answer('Hello')).steps(request)))
-    for (let call = 0; call < 30; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
-    await Bun.sleep(1_300) // until its breaker lets one try
-    const before = harness.upstream.requests.length
-    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => asks(key, `at once ${at}`)))
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
-    expect(harness.upstream.requests.slice(before).filter(isBad).length).toBeLessThanOrEqual(1)
-  })
 })
 
 describe('the only channel', () => {
