@@ -40,23 +40,21 @@ export function buildForward(parts: ForwardParts): Forward {
       attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
     }
     const end = (fate: Fate): void => {
-      turn.end({ ...fate, told: heard.told }, timings.nowMs())
+      turn.end(fate, timings.nowMs())
       picking.freed()
     }
     try {
       const opened = await attempt(parts, { hold: used, exchange, channel: seat.channel, heard })
       note('answered')
       exchange.firstMs = timings.nowMs()
-      turn.answered(exchange.firstMs - sinceMs, exchange.firstMs)
+      turn.answered({ firstMs: exchange.firstMs - sinceMs, told: heard.told }, exchange.firstMs)
       exchange.turn = { end } // when the call is over, for then it is known what it used
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
-      const verdict = failed?.verdict ?? 'broken'
       const retryAfterMs = failed?.refusal.extras.retryAfterMs
-      note(verdict, { retryAfterMs, again: failed?.wasNothing ?? false })
-      const isCut = exchange.stop.reason !== undefined
-      end({ verdict: isCut ? 'left' : verdict, retryAfterMs, overloaded: failed?.overloaded ?? false })
+      note(failed?.verdict ?? 'broken', { retryAfterMs, again: failed?.wasNothing ?? false })
+      end({ ...fateOf(exchange, failed), told: heard.told })
       throw fault
     }
   }
@@ -78,20 +76,32 @@ export function buildForward(parts: ForwardParts): Forward {
         releaseSaid(exchange)
         return opened
       } catch (fault) {
+        const failed = fault instanceof AttemptFailed ? fault : undefined
+        if (failed?.wasNothing) exchange.meter = freshMeter()
         exchange.stop.throwIfStopped() // cut and not failed: what it gave still counts
         exchange.meter = freshMeter()
-        if (!(fault instanceof AttemptFailed)) throw fault
-        parts.onAttemptFailed(picked.seat.id, fault.message)
-        if (fault.verdict === 'caller_at_fault') throw fault.refusal
-        last = fault
+        if (failed === undefined) throw fault
+        parts.onAttemptFailed(picked.seat.id, failed.message)
+        if (failed.verdict === 'caller_at_fault') throw failed.refusal
+        last = failed
       }
     }
   }
 }
 
+/** What the end of an attempt without an answer says of its channel: nothing, where it was cut or never sent by us. */
+function fateOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): Fate {
+  const isOurs = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
+  const tokens = meter.forwarded ? {} : { tokens: 0 }
+  if (isOurs || stop.reason !== undefined) return { verdict: 'left', ...tokens }
+  const { verdict, refusal, overloaded } = failed
+  return { verdict, retryAfterMs: refusal.extras.retryAfterMs, overloaded, ...tokens }
+}
+
 /** The hold as it is on one of its ways. */
 export function onHeldWay(hold: Hold, way: Picked['way']): Hold {
   if (way === hold.route.ways[0]) return hold
-  const at = hold.route.ways.indexOf(way)
-  return { ...hold, route: onWay(hold.route, way), size: hold.sizes[at]! }
+  const size = hold.sizes[hold.route.ways.indexOf(way)]!
+  const cap = hold.cap === undefined ? {} : { cap: Math.min(hold.cap, size.outputTokensMax) }
+  return { ...hold, ...cap, route: onWay(hold.route, way), size }
 }

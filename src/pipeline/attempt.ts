@@ -55,6 +55,7 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   const { meter } = exchange
   const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
+  exchange.wentHash = exchange.translation = exchange.vectors = undefined // of the attempt before
   const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
   exchange.vectors = vectors

@@ -99,11 +99,16 @@ export class Beginning {
     try {
       return await this.#beginAllowed({ request, call, claim, permit })
     } catch (fault) {
-      permit.lease.correct(0, this.#parts.nowMs())
+      this.#giveBack(permit)
       throw fault
     } finally {
       permit.lease.release()
     }
+  }
+
+  /** It uses no tokens. */
+  #giveBack({ lease }: Permit): void {
+    lease.correct(0, this.#parts.nowMs())
   }
 
   async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
@@ -129,6 +134,7 @@ export class Beginning {
     try {
       const before = await this.#reserve(wanted)
       if (before === undefined) return await this.#beginHeld(task, wanted)
+      this.#giveBack(wanted.route.permit)
       await this.#abandon(task, { outcome: 'replayed', status: 200 })
       return Buffer.from(JSON.stringify({ id: before.id }))
     } catch (fault) {
