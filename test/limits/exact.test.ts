@@ -90,3 +90,22 @@ test('admits what slow limits admit, to the call, and keeps every window', () =>
     { numRuns: 400 },
   )
 })
+
+test('of what calls at the same time did not use, all is there again, in whatever order they end', () => {
+  const order = fc.uniqueArray(fc.nat(11), { minLength: 12, maxLength: 12 })
+  fc.assert(
+    fc.property(order, fc.array(fc.nat(100), { minLength: 12, maxLength: 12 }), (ended, used) => {
+      const limits = new Limits()
+      const row = { resource: 'tokens', span: 'day', amount: 100_000, keyId: null, accountId: null } as const
+      limits.setRules([{ id: 1, ...row, tier: null, model: null, per: ['key'] }])
+      const subject = { ...callers[1]!, model: models[0]!, tokens: 100 }
+      const leases = ended.map(() => limits.admit(subject, 1_000))
+      for (const at of ended) {
+        const admission = leases[at]!
+        if (admission.admitted) admission.lease.correct(used[at]!, 1_000)
+      }
+      const left = limits.look(subject, 1_000).find(({ resource }) => resource === 'tokens')
+      expect(left?.remaining).toBe(100_000 - used.reduce((sum, one) => sum + one, 0))
+    }),
+  )
+})
