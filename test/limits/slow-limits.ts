@@ -1,6 +1,6 @@
 // Limits that are plainly right: every rule is tried on every call, nothing is ever forgotten, and all numbers are
-// bigints. What is owed is a queue, paid from its front. Who gave back something of what was taken later, and who of what
-// was taken before, is not remembered: as much as there was before is taken to have been given by those.
+// bigints. What is owed is a queue, paid from its front. Of what is given back it is not remembered where it stood: as
+// much as there was before a call is taken to have stood there.
 
 import { bounds } from '../../src/base/bounds.ts'
 import type { Subject } from '../../src/limits/limits.ts'

@@ -57,12 +57,12 @@ function whims(upstream: FakeUpstream, chance: () => number): { asked: number } 
   })
   const refusing = [fail(500), fail(503), fail(429, { retryAfter: '0' }), fail(400), fail(404), fail(529)]
   const broken = [resetAfterRequest(), garbage(), silence(), truncatedStream(), resetMidStream(), errorMidStream()]
-  const any: readonly Script[] = [...good, ...good, ...good, late, late, late, ...refusing, ...broken]
+  const all: readonly Script[] = [...good, ...good, ...good, late, late, late, ...refusing, ...broken]
   upstream.decideBy(at => {
     if (at === 'accept') return chance() < 0.01 ? startingAt('accept', script(close)) : undefined
     if (at !== 'request') return undefined
     seen.asked++
-    return any[Math.floor(chance() * any.length)]
+    return all[Math.floor(chance() * all.length)]
   })
   return seen
 }
@@ -241,7 +241,8 @@ async function booksWrong(shores: Shores, { keys, records, seconds }: Books): Pr
     const sum = (name: string): number => own.reduce((all, row) => all + Number(row[name]), 0)
     const { balance, held } = await shores.balance(key)
     const spent = CREDIT_NANOS - Math.round(Number(balance) * 1e9)
-    if (spent !== sum('cost') || Number(held) !== 0) wrongs.push(`${id}: spent ${spent}, held ${held}, cost ${sum('cost')}`)
+    const cost = sum('cost')
+    if (spent !== cost || Number(held) !== 0) wrongs.push(`${id}: spent ${spent}, held ${held}, cost ${cost}`)
     const used = sum('input_tokens') + sum('output_tokens')
     const taken = TOKENS_A_DAY - (await remainingOf(shores, key))
     // What time has paid of one call, another may not get back.
