@@ -5,6 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { measureChoice } from './measures/choice.ts'
 import { measureIdle } from './measures/idle.ts'
 import { measureLedger } from './measures/ledger.ts'
 import type { Measure, Section } from './measures/measure.ts'
@@ -30,6 +31,7 @@ const measures: Readonly<Record<string, Measure>> = {
   slow: measureSlow,
   'translated-slow': measureTranslatedSlow,
   start: measureStart,
+  choice: measureChoice,
   ledger: measureLedger,
   idle: measureIdle,
 }

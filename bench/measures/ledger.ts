@@ -1,36 +1,26 @@
 // The ledger alone: what hold, settle and record cost a call, in an empty database and in one of millions, and how
 // quickly its records are found there.
 
-import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { openReader } from '../../src/store/database.ts'
 import { findRecords } from '../../src/store/record-search.ts'
-import { root, SUBJECT_CORE } from '../system/workbench.ts'
+import { runProgram } from '../system/program.ts'
 import { figure, median } from './figures.ts'
 import type { Measure, Measuring } from './measure.ts'
 
 const ROUNDS = 3
 const IN_FLIGHT = 64
-const FILL_MS_MAX = 900_000
 
 interface LedgerRound {
   readonly callsPerSecond: number
   readonly cpuMicros: number
 }
 
-function runProgram(name: string, args: readonly (string | number)[]): string {
-  const command = ['-c', String(SUBJECT_CORE), join(root, 'bin/weir-bun'), join(root, 'bench/ledger', name)]
-  const options = { encoding: 'utf8', cwd: root, timeout: FILL_MS_MAX } as const
-  const { status, stdout, stderr } = spawnSync('taskset', [...command, ...args.map(String)], options)
-  if (status !== 0) throw new Error(`${name}: ${stderr}`)
-  return stdout.trim()
-}
-
 function runCalls(path: string, { quick }: Measuring, inFlight = IN_FLIGHT): LedgerRound {
   const calls = (quick ? 5_000 : 50_000) / (inFlight === 1 ? 10 : 1)
   const rounds = Array.from({ length: ROUNDS }, () =>
-    JSON.parse(runProgram('calls.ts', [path, calls, inFlight, 100])) as LedgerRound)
+    JSON.parse(runProgram('ledger/calls.ts', [path, calls, inFlight, 100])) as LedgerRound)
   return {
     callsPerSecond: median(rounds.map(round => round.callsPerSecond)),
     cpuMicros: median(rounds.map(round => round.cpuMicros)),
@@ -64,7 +54,7 @@ export const measureLedger: Measure = async measuring => {
   const alone = runCalls(empty, measuring, 1)
   say(`  in an empty database: ${figure(fresh.cpuMicros)} µs of CPU a call`)
   say(`  writing ${size} records …`)
-  runProgram('fill.ts', [full, records])
+  runProgram('ledger/fill.ts', [full, records])
   const found = searchMs(full)
   const among = runCalls(full, measuring)
   say(`  among ${size} records: ${figure(among.cpuMicros)} µs of CPU a call`)

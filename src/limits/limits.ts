@@ -6,29 +6,13 @@
 import { leftOf, resetMsOf, waitMsFor } from '../base/gcra.ts'
 import type { LimitDebt } from '../store/limit-debts.ts'
 import type { LimitRow } from '../store/rules.ts'
+import type { LimitLease } from './leases.ts'
 import { Leases, noLease } from './leases.ts'
-import type { Owner } from './owner.ts'
+import type { Owner, Plan } from './owner.ts'
 import { Owners } from './owners.ts'
-import type { Plan } from './plan.ts'
 import type { Rule } from './rule.ts'
 import { LimitBook } from './rule.ts'
-
-/** Who calls, as far as limits care. */
-export interface Who {
-  readonly keyId: number
-  readonly accountId: number
-  readonly tier: string
-  /** The key's own calls a minute, or its tier's. */
-  readonly qpm: number
-}
-
-/** What is limited: a call, as far as limits care. */
-export interface Subject extends Who {
-  /** As callers name it. Null where none is called: then only the key's own calls a minute count. */
-  readonly model: string | null
-  /** What it is taken to use until that is known. */
-  readonly tokens: number
-}
+import type { Subject, Who } from './subject.ts'
 
 /** What is left of one limit. */
 export interface Quota {
@@ -53,14 +37,6 @@ export interface Refused {
   readonly by: Quota
   /** Until none of them refuses it any more, as far as can be known. */
   readonly retryAfterMs: number
-}
-
-/** What an admitted call has taken. Both may be told more than once; the first counts. */
-export interface LimitLease {
-  /** What it used in the end: the difference to what was taken is given back, or owed. */
-  correct(tokens: number, nowMs: number): void
-  /** It is over, and its place is free. */
-  release(): void
 }
 
 /** Nobody knows when one of the calls under way ends. */
@@ -100,11 +76,16 @@ export class Limits {
   /** What would refuse any call of the key at this moment, whatever it asks for. Counts nothing. */
   exhausted(who: Who, nowMs: number): Refused | undefined {
     const clockMs = this.#advance(nowMs)
-    const owners = this.#owners.plainOwners(who, clockMs)
-    const isMet = ({ row, looksAtModel }: Rule): boolean =>
-      row.resource === 'requests' && !looksAtModel && (row.tier === null || row.tier === who.tier)
-    const fits = owners.map(({ rules }) => rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
-    return this.#refusal({ model: undefined, owners, shape: { fits, isLeased: false } }, 0, clockMs)
+    const plan = this.#owners.plainPlan(who, clockMs)
+    const counts = (owner: Owner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
+    const fits = plan.shape.fits.map((some, index) => some.filter(at => counts(plan.owners[index]!, at)))
+    return this.#refusal({ ...plan, shape: { fits, isLeased: false } }, 0, clockMs)
+  }
+
+  /** Each limit of a key that holds whichever model it calls, and what is left of it. Counts nothing. */
+  ofKey(who: Who, nowMs: number): readonly Quota[] {
+    const clockMs = this.#advance(nowMs)
+    return quotasOf(this.#owners.plainPlan(who, clockMs), clockMs)
   }
 
   /** What would refuse this one. Counts nothing. */
@@ -118,11 +99,7 @@ export class Limits {
   look(subject: Subject, nowMs: number): readonly Quota[] {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.planFor(subject, clockMs)
-    if ('tooMany' in plan) return []
-    return plan.owners.flatMap((owner, index) => {
-      owner.pay(clockMs)
-      return plan.shape.fits[index]!.map(at => quotaAt(owner, at))
-    })
+    return 'tooMany' in plan ? [] : quotasOf(plan, clockMs)
   }
 
   /** What is owed of days, and when it will be paid by the calendar; of all in whom it has changed since last asked. */
@@ -131,14 +108,16 @@ export class Limits {
     const notedMs = Math.ceil(dateMs)
     const owners = this.#unnoted
     this.#unnoted = []
-    return owners.flatMap(owner => {
+    const notes: LimitDebt[] = []
+    for (const owner of owners) {
       owner.isNoted = true
       owner.pay(clockMs)
-      return owner.rules.flatMap((rule, at) => {
-        const paidMs = notedMs + resetMsOf(rule, owner.numbers[2 * at]!)
-        return rule.isOfDay ? [{ name: owner.noteName(rule), paidMs, notedMs }] : []
-      })
-    })
+      for (const [at, rule] of owner.rules.entries()) {
+        if (!rule.isOfDay) continue
+        notes.push({ name: owner.noteName(rule), paidMs: notedMs + resetMsOf(rule, owner.numbers[2 * at]!), notedMs })
+      }
+    }
+    return notes
   }
 
   /** Owners that are remembered, and leases that are open. */
@@ -188,6 +167,13 @@ export class Limits {
     owner.isNoted = false
     this.#unnoted.push(owner)
   }
+}
+
+function quotasOf({ owners, shape }: Plan, clockMs: number): readonly Quota[] {
+  return owners.flatMap((owner, index) => {
+    owner.pay(clockMs)
+    return shape.fits[index]!.map(at => quotaAt(owner, at))
+  })
 }
 
 function tooManyModels(rule: Rule): Refused {

@@ -2,7 +2,6 @@
 // an owner has two numbers, and nothing else: there are many owners, and every call looks at all their numbers.
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
-import type { Plan } from './plan.ts'
 import type { Kind, Rule, LimitBook } from './rule.ts'
 
 /** Of a key its number. */
@@ -100,6 +99,25 @@ export class Owner {
   }
 }
 
+/** What the calls of one key for one model meet: worked out once for many calls that are alike. */
+export interface Plan {
+  /** Undefined where no rule asks for it; null where no model is called. */
+  readonly model: string | null | undefined
+  readonly owners: readonly Owner[]
+  readonly shape: Shape
+}
+
+/** Most keys have the same. */
+export interface Shape {
+  /** For each of the owners, which of its rules the call meets. */
+  readonly fits: readonly (readonly number[])[]
+  /** There is something to correct or to let go of when a call is over. */
+  readonly isLeased: boolean
+}
+
+export const isPlanFor = (plan: Plan, model: string | null): boolean =>
+  plan.model === model || (plan.model === undefined && model !== null)
+
 /** A key. Those of its models that have limits of their own are with it. */
 export class KeyOwner extends Owner {
   accountId = 0
@@ -136,10 +154,10 @@ export class KeyOwner extends Owner {
 
   /** Forgets models that have not been called for a while. */
   forgetModels(ms: number): void {
-    if (this.#ofModels.length === 0) return
-    const rest = this.#ofModels.filter(owner => !owner.isIdleSince(ms))
-    if (rest.length === this.#ofModels.length) return
-    this.#ofModels = rest
+    let idle = 0
+    for (const owner of this.#ofModels) if (owner.isIdleSince(ms)) idle++
+    if (idle === 0) return
+    this.#ofModels = this.#ofModels.filter(owner => !owner.isIdleSince(ms))
     this.plan = undefined
   }
 }

@@ -3,16 +3,14 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Subject, Who } from './limits.ts'
-import type { OwnerName } from './owner.ts'
-import { KeyOwner, ModelOwner, Owner } from './owner.ts'
-import type { Plan, Shape } from './plan.ts'
-import { isPlanFor } from './plan.ts'
+import type { OwnerName, Plan, Shape } from './owner.ts'
+import { isPlanFor, KeyOwner, ModelOwner, Owner } from './owner.ts'
 import type { Kind, Rule } from './rule.ts'
 import { kinds, LimitBook } from './rule.ts'
+import type { Subject, Who } from './subject.ts'
 
-/** More than one call can add. */
-const SWEEP_PER_CALL = 4
+/** For each one that is new, so many are looked at: more go than come. */
+const SWEPT_FOR_NEW = 3
 /** To come and go costs more than to stay. */
 const IDLE_MS = 10_000
 /** Far more than rules give rise to; beyond that they are found again. */
@@ -32,6 +30,8 @@ export class Owners {
   /** Until when debts of days take to be paid that were written down before this start. */
   readonly #remembered: Map<string, number>
   #sweeper: Iterator<Owner> | undefined
+  /** To be looked at with the next call. */
+  #sweeps = 1
 
   constructor(remembered: ReadonlyMap<string, number>) {
     this.#remembered = new Map(remembered)
@@ -66,23 +66,29 @@ export class Owners {
     return key
   }
 
-  /** What has been taken of limits that are for any model, of those who have been heard of. */
-  plainOwners(who: Who, nowMs: number): readonly Owner[] {
-    const others = kinds.filter(({ sharing, perModel }) => sharing !== 'key' && !perModel)
-    const found = others.map(kind => this.#owners.get(nameOf(kind, { ...who, model: null, tokens: 0 })))
-    return [this.keyOf(who, nowMs), ...found.filter(owner => owner?.book === this.book)] as Owner[]
+  /** What a key meets whichever model it calls. */
+  plainPlan(who: Who, nowMs: number): Plan {
+    const key = this.keyOf(who, nowMs)
+    const owners: Owner[] = []
+    const fits: number[][] = []
+    for (const kind of kinds) {
+      if (kind.perModel || this.book.rulesOf(kind, who).length === 0) continue
+      const owner = kind === keyKind ? key : this.#ownerOf(kind, { ...who, model: '', tokens: 0 }, { key, nowMs })!
+      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who.tier, '')
+      owners.push(owner)
+      fits.push(owner.rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
+    }
+    return { model: undefined, owners, shape: { fits, isLeased: false } }
   }
 
   sweep(nowMs: number): void {
-    for (let step = 0; step < SWEEP_PER_CALL; step++) {
+    for (; this.#sweeps > 0; this.#sweeps--) {
       this.#sweeper ??= this.#owners.values()
       const { value: owner, done } = this.#sweeper.next()
-      if (done) {
-        this.#sweeper = undefined
-        return
-      }
-      this.#lookAt(owner, nowMs - IDLE_MS)
+      if (done) this.#sweeper = undefined
+      else this.#lookAt(owner, nowMs - IDLE_MS)
     }
+    this.#sweeps = 1
   }
 
   #lookAt(owner: Owner, ms: number): void {
@@ -148,6 +154,7 @@ export class Owners {
       throw new Refusal('overloaded', 'too many limits to remember', { retryAfterMs: IDLE_MS })
     }
     this.#owners.set(owner.name, owner)
+    this.#sweeps += SWEPT_FOR_NEW
   }
 
   #follow(owner: Owner, who: Who, nowMs: number): void {

@@ -7,7 +7,7 @@ import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
 import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Permit, Route, Way } from './exchange.ts'
-import type { Berth, Lane, Lanes } from './lanes.ts'
+import type { ChannelSeat, Lane, Lanes } from './lanes.ts'
 
 export interface RouteParts {
   readonly lanes: Pick<Lanes, 'find'>
@@ -112,7 +112,7 @@ export function fitting<From, To>(
 
 /** The upstream that keeps what a call follows need only be told its name. */
 function atKeeper(route: Route, { channel, upstreamId }: KeptAt, protocol: Protocol): Route | undefined {
-  const isKept = ({ provider, spoken }: Way, { id }: Berth): boolean =>
+  const isKept = ({ provider, spoken }: Way, { id }: ChannelSeat): boolean =>
     provider.can.keepsResponses && spoken === protocol && id === channel
   const kept = narrowed(route, isKept)
   if (kept === undefined) return undefined
@@ -121,7 +121,7 @@ function atKeeper(route: Route, { channel, upstreamId }: KeptAt, protocol: Proto
 }
 
 /** By those channels alone; undefined where none is left. */
-export function narrowed(route: Route, keeps: (way: Way, seat: Berth) => boolean): Route | undefined {
+export function narrowed(route: Route, keeps: (way: Way, seat: ChannelSeat) => boolean): Route | undefined {
   const ways: Way[] = []
   for (const way of route.ways) {
     const seats = way.seats.filter(seat => keeps(way, seat))

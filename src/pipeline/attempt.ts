@@ -4,7 +4,7 @@ import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
-import type { ToldLimit } from '../routing/health.ts'
+import type { ToldLimit } from '../routing/told-limits.ts'
 import { readToldLimits } from '../routing/told-limits.ts'
 import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
@@ -67,7 +67,7 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     const sent = parts.send({ ...request, onSend }, watch.stop)
     noteBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
-    heard.told = readToldLimits(name => incoming.header(name))
+    if (incoming.mentions('ratelimit')) heard.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)

@@ -11,7 +11,7 @@ import type { KeyRights } from '../identity/key-rights.ts'
 import { mayUseChannel } from '../identity/key-rights.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Caps } from '../routing/health.ts'
+import type { Caps } from '../routing/allowance.ts'
 import { Health } from '../routing/health.ts'
 import type { ModelName } from '../routing/model-name.ts'
 import { parseModelName } from '../routing/model-name.ts'
@@ -23,7 +23,7 @@ import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
 
 /** A channel where it may be picked. */
-export interface Berth extends Seat {
+export interface ChannelSeat extends Seat {
   readonly channel: Channel
   /** What may be said of data that goes there. */
   readonly tags: readonly string[]
@@ -35,7 +35,7 @@ export interface Lane {
   readonly model: Model
   /** The dialect in which the upstream is spoken to. */
   readonly spoken: Protocol
-  readonly seats: readonly Berth[]
+  readonly seats: readonly ChannelSeat[]
   /** The same as routing sees it. */
   readonly option: Option
 }
@@ -54,7 +54,7 @@ export interface ExplainedLane {
   readonly model: string
   /** Why nothing can serve it. */
   readonly refused?: ErrorCode
-  readonly channels: readonly Pick<Berth, 'id' | 'tags'>[]
+  readonly channels: readonly Pick<ChannelSeat, 'id' | 'tags'>[]
 }
 
 export interface LanesParts {
@@ -76,7 +76,7 @@ export class Lanes {
   readonly #parts: LanesParts
   readonly #healths = new Map<string, Health>()
   #groups = new Map<string, LaneGroup>()
-  #seats = new Map<string, readonly Berth[]>()
+  #seats = new Map<string, readonly ChannelSeat[]>()
   #names: Names = compileRoutes([])
 
   constructor(parts: LanesParts) {
@@ -161,10 +161,10 @@ export class Lanes {
   }
 
   /** The same for all its models. */
-  #seatsOf(provider: Provider): readonly Berth[] {
+  #seatsOf(provider: Provider): readonly ChannelSeat[] {
     const known = this.#seats.get(provider.id)
     if (known !== undefined) return known
-    const seats: Berth[] = []
+    const seats: ChannelSeat[] = []
     const { catalogue } = this.#parts
     for (const channel of catalogue.channelsOf(provider.id)) {
       const row = catalogue.ruleOf(channel.id)

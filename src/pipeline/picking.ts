@@ -17,11 +17,11 @@ import { aboutCall } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
-import type { Berth } from './lanes.ts'
+import type { ChannelSeat } from './lanes.ts'
 
 export interface Picked {
   readonly way: Way
-  readonly seat: Berth
+  readonly seat: ChannelSeat
   readonly why: Extract<Choice, { kind: 'try' }>['why']
 }
 
@@ -174,7 +174,7 @@ const mayPass = ({ verdict, again }: Attempt): boolean =>
 
 const picked = ({ ways, options }: Route, { option, seat, why }: Extract<Choice, { kind: 'try' }>): Picked => ({
   way: ways[options.indexOf(option)]!,
-  seat: seat as Berth,
+  seat: seat as ChannelSeat,
   why,
 })
 

@@ -4,9 +4,16 @@
 import { bounds } from '../base/bounds.ts'
 import type { Taken } from '../base/gcra.ts'
 import { Debt, rateOf, spansMs } from '../base/gcra.ts'
-import type { Caps, ToldLimit } from './health.ts'
 import { ToldBucket } from './told-bucket.ts'
+import type { ToldLimit } from './told-limits.ts'
 import { Until } from './until.ts'
+
+/** What an operator says that a credential may be asked for; what is absent is not capped. */
+export interface Caps {
+  readonly requestsPerMinute?: number
+  readonly tokensPerMinute?: number
+  readonly concurrency?: number
+}
 
 export class Allowance {
   #requests: Debt | undefined

@@ -8,27 +8,14 @@ import type { Taken } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
 import { AdaptiveLimit } from './adaptive-limit.ts'
-import type { Verdict } from './attempts.ts'
+import type { Caps } from './allowance.ts'
 import { Allowance } from './allowance.ts'
+import type { Verdict } from './attempts.ts'
 import { Closing } from './closing.ts'
 import { FirstTimes } from './first-times.ts'
 import { Recent } from './recent.ts'
+import type { ToldLimit } from './told-limits.ts'
 import { Until } from './until.ts'
-
-/** What an operator says that a credential may be asked for; what is absent is not capped. */
-export interface Caps {
-  readonly requestsPerMinute?: number
-  readonly tokensPerMinute?: number
-  readonly concurrency?: number
-}
-
-/** What an upstream's own headers say of its limits. */
-export interface ToldLimit {
-  readonly resource: 'requests' | 'tokens'
-  readonly limit?: number
-  readonly remaining?: number
-  readonly resetMs?: number
-}
 
 /** How an attempt ended. */
 export interface Fate {

@@ -3,7 +3,7 @@
 // much as there was before a call is taken to have stood there.
 
 import { bounds } from '../../src/base/bounds.ts'
-import type { Subject } from '../../src/limits/limits.ts'
+import type { Subject } from '../../src/limits/subject.ts'
 import type { LimitRow } from '../../src/store/rules.ts'
 
 export type SlowSubject = Subject & { readonly model: string }

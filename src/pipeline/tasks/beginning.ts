@@ -99,16 +99,11 @@ export class Beginning {
     try {
       return await this.#beginAllowed({ request, call, claim, permit })
     } catch (fault) {
-      this.#giveBack(permit)
+      permit.lease.correct(0, this.#parts.nowMs())
       throw fault
     } finally {
       permit.lease.release()
     }
-  }
-
-  /** It uses no tokens. */
-  #giveBack({ lease }: Permit): void {
-    lease.correct(0, this.#parts.nowMs())
   }
 
   async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
@@ -134,7 +129,7 @@ export class Beginning {
     try {
       const before = await this.#reserve(wanted)
       if (before === undefined) return await this.#beginHeld(task, wanted)
-      this.#giveBack(wanted.route.permit)
+      wanted.route.permit.lease.correct(0, this.#parts.nowMs()) // it was begun before
       await this.#abandon(task, { outcome: 'replayed', status: 200 })
       return Buffer.from(JSON.stringify({ id: before.id }))
     } catch (fault) {

@@ -1,0 +1,112 @@
+// Limits and routing alone: what it costs to let a call in, to find its channel, and to note how it went there. A
+// process of its own, so that its processor time is theirs. Prints one line of JSON.
+//
+// calls.ts <calls> <limits | routing | both>
+
+import { heapStats } from 'bun:jsc'
+import { Limits } from '../../src/limits/limits.ts'
+import type { Subject } from '../../src/limits/subject.ts'
+import { noLease } from '../../src/limits/leases.ts'
+import { Affinity } from '../../src/routing/affinity.ts'
+import { choose } from '../../src/routing/choose.ts'
+import { Health } from '../../src/routing/health.ts'
+import type { Option, Seat } from '../../src/routing/option.ts'
+import { RetryBudget } from '../../src/routing/retry-budget.ts'
+import type { LimitRow } from '../../src/store/rules.ts'
+
+const [calls = '200000', which = 'both'] = process.argv.slice(2)
+
+const KEYS = 10_000
+const CHANNELS = 1_000
+const PER_SECOND = 5_000
+const CONVERSATIONS = 20_000
+
+/** Each key meets all ten, and has each of them to itself or shares it with the other key of its account. */
+function tenRows(): readonly LimitRow[] {
+  const whichever = { keyId: null, accountId: null, tier: null, model: null } as const
+  const [requests, tokens] = [{ resource: 'requests' }, { resource: 'tokens' }] as const
+  const [minute, day] = [{ span: 'minute' }, { span: 'day' }] as const
+  const rows: readonly Omit<LimitRow, 'id'>[] = [
+    { ...whichever, ...requests, ...day, amount: 100_000, per: ['key'] },
+    { ...whichever, ...tokens, ...minute, amount: 1_000_000, per: ['key'] },
+    { ...whichever, ...tokens, ...day, amount: 1_000_000_000, per: ['key'] },
+    { ...whichever, resource: 'concurrency', span: null, amount: 100, per: ['key'] },
+    { ...whichever, ...requests, ...minute, amount: 10_000, model: 'pool/*', per: ['key'] },
+    { ...whichever, ...tokens, ...minute, amount: 10_000_000, tier: 'pro', per: ['key'] },
+    { ...whichever, ...requests, ...minute, amount: 20_000, per: ['account'] },
+    { ...whichever, ...tokens, ...day, amount: 2_000_000_000, per: ['account'] },
+    { ...whichever, ...requests, ...minute, amount: 5_000, per: ['key', 'model'] },
+    { ...whichever, resource: 'concurrency', span: null, amount: 10_000, model: '*large*', per: ['model'] },
+  ]
+  return rows.map((row, at) => ({ ...row, id: at + 1 }))
+}
+
+function twoOptions(): readonly Option[] {
+  const seats = Array.from({ length: CHANNELS }, (_, at): Seat => ({
+    ...{ id: `pool#${at}`, priority: 0, weight: 1 + (at % 3) },
+    health: new Health({ caps: { requestsPerMinute: 600_000, tokensPerMinute: 1e9 }, chance: Math.random }),
+  }))
+  const half = CHANNELS / 2
+  const both = { priority: 0, weight: 1, translates: false }
+  return [
+    { ...both, name: 'pool/large', price: 3, seats: seats.slice(0, half) },
+    { ...both, name: 'lake/large', price: 2, seats: seats.slice(half) },
+  ]
+}
+
+const limits = new Limits()
+limits.setRules(tenRows())
+const subjects = Array.from({ length: KEYS }, (_, at): Subject => ({
+  ...{ keyId: 1_000_000 + at, accountId: 2_000_000 + (at >> 1), tier: 'pro', qpm: 100_000, tokens: 900 },
+  model: 'pool/large',
+}))
+const options = twoOptions()
+const [affinity, retries] = [new Affinity(), new RetryBudget()]
+const conversations = Array.from({ length: CONVERSATIONS }, (_, at) => `conversation ${at}`)
+
+let nowMs = 1_000
+
+function admitted(subject: Subject) {
+  const admission = limits.admit(subject, nowMs)
+  if (!admission.admitted) throw new Error(`refused: ${JSON.stringify(admission.by)}`)
+  return admission.lease
+}
+
+function route(name: string, tokens: number): void {
+  const retry = retries.begin('large', nowMs)
+  const kept = affinity.recall(name, nowMs)
+  const [keptOn, keptModel, chance] = [kept?.channelId, kept?.model, Math.random]
+  const choice = choose({ options, policy: 'balanced', tried: [], keptOn, keptModel, tokens, nowMs, chance })
+  if (choice.kind !== 'try') throw new Error(choice.kind)
+  const { seat, option } = choice
+  const turn = seat.health.begin(tokens, nowMs)
+  turn.answered({ firstMs: 400 }, nowMs)
+  affinity.keep(name, { channelId: seat.id, model: option.name }, { ttlMs: undefined, nowMs })
+  turn.end({ verdict: 'answered', firstMs: 400 }, nowMs)
+  retry.end()
+}
+
+/** What is written down every ten seconds beside the calls is counted, too. */
+function call(at: number): void {
+  nowMs += 1_000 / PER_SECOND
+  const subject = { ...subjects[(at * 7_919) % KEYS]!, tokens: 800 + (at % 512) }
+  const lease = which === 'routing' ? noLease : admitted(subject)
+  if (which !== 'limits') route(conversations[(at * 104_729) % CONVERSATIONS]!, subject.tokens)
+  lease.correct(600 + (at % 512), nowMs)
+  lease.release()
+  if (at % (10 * PER_SECOND) === 0) limits.takeDayNotes(nowMs, nowMs)
+}
+
+const heapBytes = (): number => {
+  Bun.gc(true)
+  return heapStats().heapSize
+}
+
+const before = heapBytes()
+if (which !== 'routing') for (const subject of subjects) admitted(subject).release()
+const bytesPerKey = (heapBytes() - before) / KEYS
+for (let at = 0; at < Number(calls); at++) call(at)
+const since = process.cpuUsage()
+for (let at = 0; at < Number(calls); at++) call(at)
+const { user, system } = process.cpuUsage(since)
+process.stdout.write(`${JSON.stringify({ cpuMicros: (user + system) / Number(calls), bytesPerKey })}\n`)
