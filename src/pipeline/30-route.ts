@@ -131,6 +131,12 @@ export function narrowed(route: Route, keeps: (way: Way, seat: ChannelSeat) => b
   return { ...onWay(route, ways[0]!), ways, options: ways.map(({ option }) => option) } as Route
 }
 
+/** By all other ways, each as it was; undefined where there is none. */
+export function withoutWay(route: Route, unfit: Way): Route | undefined {
+  const ways = route.ways.filter(way => way !== unfit)
+  return ways.length === 0 ? undefined : ({ ...route, ways, options: ways.map(({ option }) => option) } as Route)
+}
+
 /** With another of its ways in use. */
 export const onWay = (route: Route, way: Way): Route => ({ ...route, ...bare, ...way }) as Route
 

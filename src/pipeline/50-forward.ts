@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/call.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import type { Fate } from '../routing/health.ts'
-import { onWay } from './30-route.ts'
+import { onWay, withoutWay } from './30-route.ts'
 import type { AttemptParts, Heard } from './attempt.ts'
 import { attempt } from './attempt.ts'
 import type { Attempt, Exchange, Hold } from './exchange.ts'
@@ -52,41 +52,53 @@ export function buildForward(parts: ForwardParts): Forward {
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
-      const retryAfterMs = failed?.refusal.extras.retryAfterMs
-      note(failed?.verdict ?? 'broken', { retryAfterMs, again: failed?.wasNothing ?? false })
-      end({ ...fateOf(exchange, failed), told: heard.told })
+      const fate = fateOf(exchange, failed)
+      note(failed?.verdict ?? 'broken', { retryAfterMs: fate.retryAfterMs, again: failed?.wasNothing ?? false })
+      end({ ...fate, told: heard.told })
       throw fault
     }
   }
 
   return async function forward(hold, exchange) {
-    const { timings } = exchange
     parts.onForward(exchange)
     picking.begin(hold.route, exchange)
+    let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
-      const picked = await picking.next(hold.route, exchange)
-      if (picked === undefined) throw last?.refusal ?? new Refusal('no_channel', hold.route.asked)
-      if ('refusal' in picked) throw last?.refusal ?? picked.refusal
+      const picked = await picking.next(route, exchange)
+      if (picked === undefined || 'refusal' in picked) {
+        throw (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked)
+      }
       try {
         const opened = await tryOn(picked, hold, exchange)
-        if (picked.way !== hold.route.ways[0]) timings.rename('Route', routeNote(picked.way))
+        if (picked.way !== hold.route.ways[0]) exchange.timings.rename('Route', routeNote(picked.way))
         picking.answered(exchange, picked)
         releaseBody(hold.call)
         releaseSaid(exchange)
         return opened
       } catch (fault) {
         const failed = fault instanceof AttemptFailed ? fault : undefined
-        if (failed?.wasNothing) exchange.meter = freshMeter()
-        exchange.stop.throwIfStopped() // cut and not failed: what it gave still counts
-        exchange.meter = freshMeter()
+        const isSent = exchange.meter.forwarded
+        forget(exchange, failed)
         if (failed === undefined) throw fault
         parts.onAttemptFailed(picked.seat.id, failed.message)
-        if (failed.verdict === 'caller_at_fault') throw failed.refusal
-        last = failed
+        const isFinal = failed.verdict === 'caller_at_fault'
+        if (isFinal && isSent) throw failed.refusal
+        if (!isFinal || last === undefined) last = failed
+        // What cannot be put into the dialect of one way may well be what another speaks.
+        const others = isFinal ? withoutWay(route, picked.way) : route
+        if (others === undefined) throw last.refusal
+        route = others
       }
     }
   }
+}
+
+/** What a failed attempt gave counts for nothing. Of one that was cut it still counts, unless it was refused. */
+function forget(exchange: Exchange, failed: AttemptFailed | undefined): void {
+  if (failed?.wasNothing) exchange.meter = freshMeter()
+  exchange.stop.throwIfStopped()
+  exchange.meter = freshMeter()
 }
 
 /** What the end of an attempt without an answer says of its channel: nothing, where it was cut or never sent by us. */

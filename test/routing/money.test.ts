@@ -8,6 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { answer, fail, pausedStream } from '../../src/fake-upstream/answers.ts'
 import { anthropicWire } from '../../src/fake-upstream/anthropic-messages/wire.ts'
+import type { Caller } from '../forwarding/caller.ts'
+import { openCall } from '../forwarding/caller.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import type { Shores, ShoresOptions } from './shores.ts'
 import { chatPath, startShores } from './shores.ts'
@@ -88,7 +90,7 @@ describe('what is written down', () => {
     const headers = { authorization: `Bearer ${key}`, ...json }
     const body = JSON.stringify({ model: 'smart', messages: [{ role: 'user', content: 'Hi' }], logit_bias: { 50: 1 } })
     const url = `${shores.url}/v1/chat/completions`
-    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(400)
+    expect((await fetch(url, { method: 'POST', headers, body })).status).toBe(502) // near may serve it again
     expect([shores.near.requests.length, shores.far.requests.length]).toEqual([1, 0])
     expect(await lastRecord()).toMatchObject({ provider: 'far', went_hash: null, cost: 0 })
   })
@@ -118,6 +120,37 @@ async function startOnCopy(): Promise<{ record: Record<string, unknown> }> {
     rmSync(folder, { recursive: true })
   }
 }
+
+describe('a call that pauses before it is tried again', () => {
+  const begun = async (): Promise<Caller> => {
+    const pausing = Promise.withResolvers<void>()
+    const pause = (): Promise<void> => {
+      pausing.resolve()
+      return new Promise(() => {})
+    }
+    await start({ world: { pause } })
+    shores.near.planModel('echo', fail(500))
+    const caller = openCall(shores, await shores.key(), { model: 'near/echo' })
+    await pausing.promise
+    return caller
+  }
+
+  test('is over at once when its caller leaves, and costs nothing', async () => {
+    const caller = await begun()
+    caller.leave()
+    expect(await lastRecord()).toMatchObject({ outcome: 'client_left', cost: 0, attempts: 1, provider: 'near' })
+    expect(shores.openHolds()).toBe(0)
+  })
+
+  test('is over at once when the gateway stops, and is told so', async () => {
+    const caller = await begun()
+    const drained = shores.gateway.drain()
+    expect((await caller.whole()).status).toBe(503)
+    await drained
+    expect(shores.records().at(-1)).toMatchObject({ outcome: 'drained', cost: 0, attempts: 1 })
+    expect(shores.openHolds()).toBe(0)
+  })
+})
 
 test('a call that was never sent says nothing of its channel', async () => {
   await start({ env: { WEIR_ATTEMPTS: '1' } })
