@@ -212,7 +212,7 @@ test('no place leaks over 100,000 random endings, and none is given twice', () =
     while (open.length > 25) {
       const [turn] = open.splice(Math.floor(chance() * open.length), 1)
       if (chance() < 0.001) continue // nobody tells its end
-      if (chance() < 0.5) turn!.answered(chance() * 1_000, nowMs)
+      if (chance() < 0.5) turn!.answered({ firstMs: chance() * 1_000 }, nowMs)
       const verdict = verdicts[Math.floor(chance() * verdicts.length)]!
       for (let end = chance() < 0.1 ? 2 : 1; end > 0; end--) turn!.end({ verdict, tokens: 50 }, nowMs)
     }
