@@ -60,6 +60,7 @@ export const bounds = {
   longCallMsMax: 3_600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
+  waitingLinesOfAccountMax: 16,
   waitingMsMax: 5_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
@@ -179,6 +180,9 @@ export const bounds = {
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
   turnMsMax: 3_660_000,
+  /** Of one channel: models that are watched one by one, and accounts for which alone it is closed. */
+  channelModelsMax: 64,
+  ownBreakersMax: 16,
   /** Conversations of which it is remembered which channel has them, and for how long at most. */
   conversationsKeptMax: 100_000,
   conversationKeptMsMax: 3_600_000,

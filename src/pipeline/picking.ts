@@ -12,6 +12,7 @@ import type { Tried, Verdict } from '../routing/attempts.ts'
 import { backoffMs } from '../routing/backoff.ts'
 import type { Choice, ExplainedSeat } from '../routing/choose.ts'
 import { choose, explainSeats } from '../routing/choose.ts'
+import type { Turn } from '../routing/health.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { aboutCall } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
@@ -22,7 +23,8 @@ import type { Berth } from './lanes.ts'
 export interface Picked {
   readonly way: Way
   readonly seat: Berth
-  readonly why: Extract<Choice, { kind: 'try' }>['why']
+  /** Begun when it was chosen: between the two no other call may take the same place. */
+  readonly turn: Turn
 }
 
 export interface PickingParts {
@@ -57,11 +59,12 @@ export class Picking {
     const { affinity, nowMs: now, chance } = this.#parts
     const nowMs = now()
     const { options, policy } = route
+    const { accountId } = route.permit.caller
     const conversation = conversationOf(route, exchange)?.name
     const kept = conversation === undefined ? undefined : affinity.look(conversation, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const waitMs = bounds.waitingMsMax
-    const choosing = { options, policy, tried: [], keptOn, keptModel, tokens, waitMs, nowMs, chance }
+    const choosing = { options, policy, tried: [], keptOn, keptModel, accountId, tokens, waitMs, nowMs, chance }
     return { conversation, keptOn, choice: choose(choosing), seats: explainSeats(choosing) }
   }
 
@@ -77,7 +80,7 @@ export class Picking {
       // Whoever comes later stands behind.
       const isBehind = !again && attempts.length === 0 && lines.isWaitedIn(route.asked)
       const choice = isBehind ? inLine : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
-      if (choice.kind === 'try') return picked(route, choice)
+      if (choice.kind === 'try') return this.#take(route, exchange, choice)
       if (choice.kind === 'none') {
         if (again) lines.serve(route.asked)
         return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#sameAgain(route, exchange)
@@ -93,16 +96,23 @@ export class Picking {
     }
   }
 
-  #choose({ options, policy }: Route, exchange: Exchange, { tried, waitMs }: Trying): Choice {
+  #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: Trying): Choice {
     const { affinity, nowMs: now, chance } = this.#parts
     const { conversation } = exchange
+    const { accountId } = permit.caller
     const nowMs = now()
     const kept = conversation && affinity.recall(conversation.name, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
-    const choosing = { options, policy, tried, keptOn, keptModel, tokens, waitMs, nowMs, chance }
+    const choosing = { options, policy, tried, keptOn, keptModel, accountId, tokens, waitMs, nowMs, chance }
     const choice = choose(choosing)
     if (choice.kind === 'try') exchange.chosen ??= chosenFrom(choosing, choice, conversation !== undefined)
     return choice
+  }
+
+  #take(route: Route, exchange: Exchange, { option, seat }: Extract<Choice, { kind: 'try' }>): Picked {
+    const asking = { accountId: route.permit.caller.accountId, model: option.name }
+    const turn = seat.health.begin(this.tokensOf(exchange), this.#parts.nowMs(), asking)
+    return { way: route.ways[route.options.indexOf(option)]!, seat: seat as Berth, turn }
   }
 
   /** There is no other channel left: one of those that failed, after a while. */
@@ -116,7 +126,7 @@ export class Picking {
     await stop.during(pause(waitMs))
     const useless = attempts.filter(tried => !mayPass(tried))
     const choice = this.#choose(route, exchange, { tried: useless, waitMs: 0 })
-    return choice.kind === 'try' ? picked(route, choice) : undefined
+    return choice.kind === 'try' ? this.#take(route, exchange, choice) : undefined
   }
 
   /** It has answered, so its conversation stays there. */
@@ -171,12 +181,6 @@ const inLine: Choice = { kind: 'wait' }
 /** What may be otherwise a moment later, and costs nothing twice. */
 const mayPass = ({ verdict, again }: Attempt): boolean =>
   again === true && (verdict === 'broken' || verdict === 'rate_limited')
-
-const picked = ({ ways, options }: Route, { option, seat, why }: Extract<Choice, { kind: 'try' }>): Picked => ({
-  way: ways[options.indexOf(option)]!,
-  seat: seat as Berth,
-  why,
-})
 
 const noChannel = ({ asked }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
   refusal: new Refusal('no_channel', asked, { retryAfterMs }),
