@@ -24,8 +24,10 @@ export interface Who {
 
 /** What is limited: a call, as far as limits care. */
 export interface Subject extends Who {
-  /** As callers name it. Null where none is called: then only the key's own calls a minute count. */
+  /** By which each model has its own. Null where none is called: then only the key's own calls a minute count. */
   readonly model: string | null
+  /** All names that it goes by, the one that was asked for first; its own alone if not given. */
+  readonly names?: readonly string[] | undefined
   /** What it is taken to use until that is known. */
   readonly tokens: number
 }
@@ -104,7 +106,7 @@ export class Limits {
     const isMet = ({ row, looksAtModel }: Rule): boolean =>
       row.resource === 'requests' && !looksAtModel && (row.tier === null || row.tier === who.tier)
     const fits = owners.map(({ rules }) => rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
-    return this.#refusal({ model: undefined, owners, shape: { fits, isLeased: false } }, 0, clockMs)
+    return this.#refusal({ model: undefined, asked: undefined, owners, shape: { fits, isLeased: false } }, 0, clockMs)
   }
 
   /** What would refuse this one. Counts nothing. */

@@ -1,10 +1,13 @@
 // What the calls of one key for one model meet: worked out once for many calls that are alike.
 
+import type { Subject } from './limits.ts'
 import type { Owner } from './owner.ts'
 
 export interface Plan {
   /** Undefined where no rule asks for it; null where no model is called. */
   readonly model: string | null | undefined
+  /** The name that was asked for, where it may be another. */
+  readonly asked: string | undefined
   readonly owners: readonly Owner[]
   readonly shape: Shape
 }
@@ -17,5 +20,7 @@ export interface Shape {
   readonly isLeased: boolean
 }
 
-export const isPlanFor = (plan: Plan, model: string | null): boolean =>
-  plan.model === model || (plan.model === undefined && model !== null)
+export function isPlanFor({ model, asked }: Plan, subject: Pick<Subject, 'model' | 'names'>): boolean {
+  if (model === undefined) return subject.model !== null
+  return model === subject.model && asked === subject.names?.[0]
+}

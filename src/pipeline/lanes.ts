@@ -54,6 +54,14 @@ export interface LaneGroup {
   readonly options: readonly Option[]
 }
 
+/** What a call goes by, as far as limits care. */
+export interface Named {
+  /** The first model that the name stands for. */
+  readonly model: string
+  /** The name that was asked for, and each model that it stands for, but for those to fall back to. */
+  readonly names: readonly string[]
+}
+
 export interface ExplainedLane {
   /** `<provider>/<model>`. */
   readonly model: string
@@ -106,8 +114,16 @@ export class Lanes {
   }
 
   /** Throws for what is no name of a model. That there is such a model is another matter. */
-  check(asked: string): void {
-    if (this.#names.resolve(asked) === undefined) parseModelName(asked)
+  named(asked: string): Named {
+    const resolved = this.#names.resolve(asked)
+    const first = resolved?.members[0]
+    if (first === undefined) {
+      if (resolved === undefined) parseModelName(asked)
+      return { model: asked, names: [asked] }
+    }
+    const { members } = resolved!
+    const own = members.flatMap(({ model, priority }) => (priority === first.priority ? [model] : []))
+    return { model: first.model, names: [asked, ...own] }
   }
 
   /** By channels alone that have all the tags that are required. Throws where nothing can serve it. */

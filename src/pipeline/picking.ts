@@ -14,7 +14,7 @@ import type { Choice, ExplainedSeat } from '../routing/choose.ts'
 import { choose, explainSeats } from '../routing/choose.ts'
 import type { Turn } from '../routing/health.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
-import { aboutCall } from './20-limit-rate.ts'
+import { tokensOf } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
@@ -144,7 +144,7 @@ export class Picking {
 
   /** What the call is taken to use until that is known. */
   tokensOf({ call }: Exchange): number {
-    return call === undefined ? 0 : aboutCall(call).tokens
+    return call === undefined ? 0 : tokensOf(call)
   }
 
   /** The call is over. */
