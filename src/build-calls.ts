@@ -77,7 +77,7 @@ export function buildCalls(parts: CallParts) {
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
-  const { limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
+  const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const { lanes, picking } = buildChoice(parts)
@@ -135,7 +135,7 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { dayNotes, limitRate, settling, counter, authenticate, runCall, countCall, responses, tasks, files }
+  return { limits, dayNotes, limitRate, settling, counter, authenticate, runCall, countCall, responses, tasks, files }
 }
 
 /** How much may be called. */
@@ -148,6 +148,7 @@ function buildLimits({ store, world, log }: CallParts) {
   const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
   const parts = { limits, nowMs }
   return {
+    limits,
     dayNotes,
     limitRate: buildLimitRate(parts),
     refuseUnread: buildRefuseUnread(parts),

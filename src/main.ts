@@ -134,11 +134,11 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const attemptsMax = config.attempts
   const served = { catalogue, prices, upstreams, ledger: counted, store }
   const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax }
-  const { settling, counter, countCall, responses, tasks, files, dayNotes, ...calls } = buildCalls(parts)
+  const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
-  const reportKey = buildKeyReport({ accounts: store.reader.accounts, dateMs: world.clock.dateMs })
+  const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({

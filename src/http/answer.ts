@@ -60,6 +60,10 @@ export class Answer implements Incoming, ConnectionUser {
     return this.#parser.head!.header(name)
   }
 
+  mentions(words: string): boolean {
+    return this.#parser.head!.mentions(words)
+  }
+
   read(): Promise<Piece> {
     const value = this.#pieces.shift()
     if (value !== undefined) {

@@ -30,6 +30,8 @@ export interface Piece {
 export interface Incoming {
   readonly status: number
   header(name: string): string | null
+  /** Whether these words, in lower case, stand anywhere in its head. */
+  mentions(words: string): boolean
   /** The next bytes; none at the end. Rejects when the connection breaks or is given up. */
   read(): Promise<Piece>
   /** Everything, or undefined when there is more than that. */

@@ -27,6 +27,11 @@ export class ResponseHead {
     return WELL_FORMED.test(text) ? new ResponseHead(text) : undefined
   }
 
+  /** Whether anything in it, in lower case, holds these words: what need not be looked for further. */
+  mentions(words: string): boolean {
+    return this.#lower.includes(words)
+  }
+
   /** All values of that name, joined by commas; null when there is none. */
   header(name: string): string | null {
     const wanted = `\n${name.toLowerCase()}:`

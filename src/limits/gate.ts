@@ -34,13 +34,15 @@ export interface Visitor {
 
 const TICK_MS = 20
 const LOOK_MS = 250
-const LEDGER_PATIENCE = 4
+const LEDGER_PATIENCE = 3
 const RELIEVE_MS = 5_000
 const SWEEP_MS = 1_000
 const SWEPT_MAX = 1_000
 /** An account is remembered for a while: to come and go costs more than to stay. */
 const IDLE_SECONDS = 10
-/** However many accounts there are, and however slow the pace, one may have this many calls under way. */
+/** So many calls are served in some tens of milliseconds: whoever comes then had better wait. */
+const UNPACED_CALLS = 128
+/** However many accounts there are, one may have this many calls under way. */
 const SHARE_MIN = 8
 /** The last eighth is for accounts that have less than others, and not for the free tier. */
 const LAST_PART = 7 / 8
@@ -146,8 +148,8 @@ export class Gate {
       if (share.underWay >= Math.max(SHARE_MIN, Math.floor(equal))) return 'share'
     }
     const begins = this.#pace.begins(share, Math.max(this.#asking, this.#askedBefore))
-    // With hardly anything under way there is no queue, whatever there was a moment ago.
-    return begins || this.#underWay < SHARE_MIN ? undefined : 'pace'
+    // With no more than these under way there is no queue of ours, however late the machine lets us be.
+    return begins || this.#underWay < UNPACED_CALLS ? undefined : 'pace'
   }
 
   #shareOf(accountId: number): Share {

@@ -102,11 +102,16 @@ export class Limits {
   /** What would refuse any call of the key at this moment, whatever it asks for. Counts nothing. */
   exhausted(who: Who, nowMs: number): Refused | undefined {
     const clockMs = this.#advance(nowMs)
-    const owners = this.#owners.plainOwners(who, clockMs)
-    const isMet = ({ row, looksAtModel }: Rule): boolean =>
-      row.resource === 'requests' && !looksAtModel && (row.tier === null || row.tier === who.tier)
-    const fits = owners.map(({ rules }) => rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
-    return this.#refusal({ model: undefined, asked: undefined, owners, shape: { fits, isLeased: false } }, 0, clockMs)
+    const plan = this.#owners.plainPlan(who, clockMs)
+    const counts = (owner: Owner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
+    const fits = plan.shape.fits.map((some, index) => some.filter(at => counts(plan.owners[index]!, at)))
+    return this.#refusal({ ...plan, shape: { fits, isLeased: false } }, 0, clockMs)
+  }
+
+  /** Each limit of a key that holds whichever model it calls, and what is left of it. Counts nothing. */
+  ofKey(who: Who, nowMs: number): readonly Quota[] {
+    const clockMs = this.#advance(nowMs)
+    return quotasOf(this.#owners.plainPlan(who, clockMs), clockMs)
   }
 
   /** What would refuse this one. Counts nothing. */
@@ -120,11 +125,7 @@ export class Limits {
   look(subject: Subject, nowMs: number): readonly Quota[] {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.planFor(subject, clockMs)
-    if ('tooMany' in plan) return []
-    return plan.owners.flatMap((owner, index) => {
-      owner.pay(clockMs)
-      return plan.shape.fits[index]!.map(at => quotaAt(owner, at))
-    })
+    return 'tooMany' in plan ? [] : quotasOf(plan, clockMs)
   }
 
   /** What is owed of days, and when it will be paid by the calendar; of all in whom it has changed since last asked. */
@@ -192,6 +193,13 @@ export class Limits {
     owner.isNoted = false
     this.#unnoted.push(owner)
   }
+}
+
+function quotasOf({ owners, shape }: Plan, clockMs: number): readonly Quota[] {
+  return owners.flatMap((owner, index) => {
+    owner.pay(clockMs)
+    return shape.fits[index]!.map(at => quotaAt(owner, at))
+  })
 }
 
 function tooManyModels(rule: Rule): Refused {

@@ -68,11 +68,19 @@ export class Owners {
     return key
   }
 
-  /** What has been taken of limits that are for any model, of those who have been heard of. */
-  plainOwners(who: Who, nowMs: number): readonly Owner[] {
-    const others = kinds.filter(({ sharing, perModel }) => sharing !== 'key' && !perModel)
-    const found = others.map(kind => this.#owners.get(nameOf(kind, { ...who, model: null, tokens: 0 })))
-    return [this.keyOf(who, nowMs), ...found.filter(owner => owner?.book === this.book)] as Owner[]
+  /** What a key meets whichever model it calls. */
+  plainPlan(who: Who, nowMs: number): Plan {
+    const key = this.keyOf(who, nowMs)
+    const owners: Owner[] = []
+    const fits: number[][] = []
+    for (const kind of kinds) {
+      if (kind.perModel || this.book.rulesOf(kind, who).length === 0) continue
+      const owner = kind === keyKind ? key : this.#ownerOf(kind, { ...who, model: '', tokens: 0 }, { key, nowMs })!
+      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who.tier, [])
+      owners.push(owner)
+      fits.push(owner.rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
+    }
+    return { model: undefined, asked: undefined, owners, shape: { fits, isLeased: false } }
   }
 
   sweep(nowMs: number): void {

@@ -14,9 +14,11 @@ export interface Paced {
 }
 
 /** A loop that is late by this much, more often than not for half a second, has a queue, */
-const BEGIN_LATE_MS = 50
-/** which is held at this. */
-const AIM_LATE_MS = 25
+const BEGIN_LATE_MS = 100
+/** and one that is twice in a row as late as this, too; */
+const AT_ONCE_LATE_MS = 200
+/** it is held at this. */
+const AIM_LATE_MS = 60
 const ADJUST_MS = 100
 const SLOWER = 0.9
 /** For a queue that is several times too long. */
@@ -51,6 +53,7 @@ export class Pace {
   #momentMs = 0
   #adjustedMs = 0
   #leastLateMs = Number.POSITIVE_INFINITY
+  #lastLateMs = 0
   #begun = 0
   #ended = 0
   #refused = 0
@@ -65,7 +68,9 @@ export class Pace {
   look(lateMs: number, nowMs: number): void {
     this.#late.note(lateMs, nowMs)
     this.#leastLateMs = Math.min(this.#leastLateMs, lateMs)
-    if (nowMs - this.#adjustedMs >= ADJUST_MS) this.#adjust(nowMs)
+    const isVeryLate = Math.min(lateMs, this.#lastLateMs) > AT_ONCE_LATE_MS
+    this.#lastLateMs = lateMs
+    if (nowMs - this.#adjustedMs >= ADJUST_MS) this.#adjust(nowMs, isVeryLate)
     const perMs = this.#perMs
     if (perMs !== undefined) {
       const most = Math.max(1, perMs * KEPT_MS)
@@ -101,16 +106,16 @@ export class Pace {
     return true
   }
 
-  #adjust(nowMs: number): void {
+  #adjust(nowMs: number, isVeryLate: boolean): void {
     const passedMs = nowMs - this.#adjustedMs
     const weight = Math.min(1, passedMs / ENDED_MS)
     this.#endedPerMs += weight * (this.#ended / passedMs - this.#endedPerMs)
     if (this.#refused > 0) this.#refusedMs = nowMs
     if (this.#perMs === undefined) {
-      if (this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(this.#begun / passedMs, nowMs)
+      if (isVeryLate || this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(this.#begun / passedMs, nowMs)
     } else if (this.#leastLateMs > AIM_LATE_MS) {
       this.#leastPerMs = Math.max(PER_MS_MIN, this.#leastPerMs * LEAST_SLOWER)
-      const slower = this.#leastLateMs > 4 * AIM_LATE_MS ? MUCH_SLOWER : SLOWER
+      const slower = this.#leastLateMs > 3 * AIM_LATE_MS ? MUCH_SLOWER : SLOWER
       this.#perMs = Math.max(this.#leastPerMs, this.#perMs * slower)
     } else if (this.#refused > 0) this.#perMs *= this.#leastLateMs < AIM_LATE_MS / 4 ? MUCH_FASTER : FASTER
     else if (nowMs - this.#refusedMs > OVER_MS) this.#perMs = undefined

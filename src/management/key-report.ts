@@ -3,10 +3,12 @@
 import { textId } from '../base/ids.ts'
 import { formatUsd, nanos } from '../base/money.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
+import type { Limits, Quota } from '../limits/limits.ts'
 import type { AccountReader, AccountRow, BudgetRow } from '../store/account-reader.ts'
 
 export interface ReportedKey extends KeyRights {
   readonly keyId: number
+  readonly accountId: number
   readonly tier: string
   readonly qpm: number
   readonly clamps: boolean
@@ -14,31 +16,33 @@ export interface ReportedKey extends KeyRights {
 
 export interface KeyReportParts {
   readonly accounts: Pick<AccountReader, 'ofKey'>
+  readonly limits: Pick<Limits, 'ofKey'>
+  nowMs(): number
   dateMs(): number
 }
 
 export type ReportKey = (key: ReportedKey) => string | undefined
 
-export function buildKeyReport({ accounts, dateMs }: KeyReportParts): ReportKey {
+export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportParts): ReportKey {
   return function reportKey(key) {
-    const nowMs = dateMs()
-    const row = accounts.ofKey(key.keyId, nowMs)
-    return row && JSON.stringify(keyReport(key, row, nowMs))
+    const atMs = dateMs()
+    const row = accounts.ofKey(key.keyId, atMs)
+    return row && JSON.stringify(keyReport(key, row, { atMs, quotas: limits.ofKey(key, nowMs()) }))
   }
 }
 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
-function keyReport(key: ReportedKey, row: AccountRow, nowMs: number): object {
-  const { keyId, tier, qpm, clamps, allows, denies, requires } = key
+function keyReport(key: ReportedKey, row: AccountRow, { atMs, quotas }: Now): object {
+  const { keyId, tier, clamps, allows, denies, requires } = key
   const { balance, held, creditLimit, kind } = row
   return {
     object: 'key',
     id: textId('key', keyId),
     name: row.keyName,
     tier,
-    limits: { requests_per_minute: qpm },
+    limits: limitsReport(quotas),
     models: { allowed: allows, denied: denies, required_tags: requires },
     clamps,
     keeps_bodies: row.keepsBodies,
@@ -51,8 +55,21 @@ function keyReport(key: ReportedKey, row: AccountRow, nowMs: number): object {
       // Nothing stops an account that is billed afterwards, but its budgets.
       available: kind === 'postpaid' ? null : usd(balance + creditLimit - held),
     },
-    budgets: row.budgets.map(budget => budgetReport(budget, nowMs)),
+    budgets: row.budgets.map(budget => budgetReport(budget, atMs)),
   }
+}
+
+interface Now {
+  readonly atMs: number
+  readonly quotas: readonly Quota[]
+}
+
+/** Those that hold whichever model it calls; the first is its own. */
+function limitsReport([own, ...others]: readonly Quota[]): object {
+  const told = others.map(({ resource, span, limit, remaining, resetMs, whose }) => {
+    return { of: whose, resource, span, limit, remaining, resets_in_ms: resetMs }
+  })
+  return { requests_per_minute: own!.limit, remaining: own!.remaining, others: told }
 }
 
 function budgetReport({ scope, span, cap, spent, held }: BudgetRow, nowMs: number): object {

@@ -66,7 +66,7 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     const sent = parts.send({ ...request, onSend }, watch.stop)
     noteBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
-    heard.told = readToldLimits(name => incoming.header(name))
+    if (incoming.mentions('ratelimit')) heard.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)

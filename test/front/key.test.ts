@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { answer } from '../../src/fake-upstream/answers.ts'
 import { mintKey } from '../../src/identity/key-format.ts'
+import { Limits } from '../../src/limits/limits.ts'
 import { buildKeyReport } from '../../src/management/key-report.ts'
 import { Reader } from '../../src/store/reader.ts'
 import { after } from '../forwarding/wire.ts'
@@ -74,7 +75,7 @@ describe('a key is told', () => {
       id: body.id,
       name: 'mill',
       tier: 'standard',
-      limits: { requests_per_minute: 77 },
+      limits: { requests_per_minute: 77, remaining: 77, others: [] },
       models: { allowed: null, denied: null, required_tags: null },
       clamps: false,
       keeps_bodies: false,
@@ -142,9 +143,10 @@ describe('budgets', () => {
   test('begin anew with their period, and say when that is', () => {
     const reader = new Reader(join(harness.folder, 'weir.db'))
     const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
-    const reportKey = buildKeyReport({ accounts: reader.accounts, dateMs: () => newYearsEve })
+    const limited = { limits: new Limits(), nowMs: () => 0 }
+    const reportKey = buildKeyReport({ accounts: reader.accounts, ...limited, dateMs: () => newYearsEve })
     const { keyId } = harness.records().map(row => ({ keyId: row.key_id as number })).at(-1)!
-    const rights = { allows: ['a/*'], denies: null, requires: ['eu'] }
+    const rights = { allows: ['a/*'], denies: null, requires: ['eu'], accountId: 1 }
     const told = JSON.parse(reportKey({ keyId, tier: 'pro', qpm: 1, clamps: false, ...rights })!) as Report
     reader.close()
     expect(told).toMatchObject({ models: { allowed: ['a/*'], denied: null, required_tags: ['eu'] } })

@@ -207,6 +207,22 @@ describe('a large body', () => {
   })
 })
 
+test('a key is told of its limits that hold for any model, and nothing is counted by that', async () => {
+  await limit('tokens', '5000/day')
+  await limit('concurrency', '3', { per: 'account' })
+  await limit('requests', '9/day', { model: 'up-*' })
+  await (await ask()).text()
+  const report = () => fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${key}` } })
+  for (let look = 0; look < 3; look++) {
+    const { limits } = (await (await report()).json()) as { limits: Record<string, unknown> }
+    expect(limits).toMatchObject({ requests_per_minute: 1_000, remaining: 999 + (limits.remaining === 1_000 ? 1 : 0) })
+    expect(limits.others).toMatchObject([
+      { of: 'this key', resource: 'tokens', span: 'day', limit: 5_000 },
+      { of: 'this account', resource: 'concurrency', span: null, limit: 3, remaining: 3, resets_in_ms: 0 },
+    ])
+  }
+})
+
 describe('what is kept', () => {
   const looks: readonly (readonly [method: string, path: string])[] = [
     ['GET', '/v1/responses/resp_1'],
