@@ -106,6 +106,7 @@ export const bounds = {
   keptAnswerMsMax: 24 * 3_600_000,
   /** Calls that go on to their end after their caller left, so that it can be asked for again. */
   aloneCallsMax: 64,
+  aloneCallsOfAccountMax: 16,
   aloneMsMax: 30_000,
   /** Of a request or an answer that is kept for its key's owner. */
   keptBodyBytesMax: 1024 * 1024,
@@ -171,6 +172,9 @@ export const bounds = {
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
   mediaFetchesMax: 64,
+  /** Calls that wait for theirs, each for four at a time. */
+  mediaCallsMax: 64,
+  mediaCallsOfAccountMax: 8,
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,

@@ -214,11 +214,11 @@ interface Said {
 /** What the caller is told if nobody else answers: in the upstream's words only what is the caller's own matter. */
 function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }: Said): Refusal {
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-  if (verdict === 'caller_at_fault' || verdict === 'not_here') {
-    return new Refusal('upstream_refused', detail, { upstream })
-  }
   if (verdict === 'rate_limited' || upstream.status === LIMITED) {
     return new Refusal('upstream_rate_limited', detail, wait)
+  }
+  if (verdict === 'caller_at_fault' || verdict === 'not_here') {
+    return new Refusal('upstream_refused', detail, { upstream })
   }
   return new Refusal(upstream.status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable', detail, wait)
 }

@@ -50,7 +50,7 @@ export class Picking {
   /** A call is to be forwarded. */
   begin(route: Route, exchange: Exchange): void {
     const { retries, nowMs } = this.#parts
-    exchange.retry = retries.begin(route.asked, nowMs())
+    exchange.retry = retries.begin(route.asked, nowMs(), route.permit.caller.accountId)
     exchange.conversation = conversationOf(route, exchange)
   }
 

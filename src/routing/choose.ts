@@ -82,9 +82,9 @@ export function droppedFor(entry: Entry, seat: Seat, choosing: Choosing): Droppe
 }
 
 /** Its breaker is closed, but too many others' are as well. One that is closed for an account alone spares nobody. */
-function isSpared({ pool }: Entry, { health }: Seat, nowMs: number): boolean {
+function isSpared({ whole }: Entry, { health }: Seat, nowMs: number): boolean {
   const brokenMs = health.brokenMs(nowMs)
-  return brokenMs !== undefined && nowMs + brokenMs <= pool.mercyUntilMs(nowMs)
+  return brokenMs !== undefined && nowMs + brokenMs <= whole.mercyUntilMs(nowMs)
 }
 
 /** A channel that failed with one model may do with another, unless it was its credential. */

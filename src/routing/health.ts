@@ -115,6 +115,7 @@ export class Health {
   readonly #models = new ModelHealths()
   readonly #allowance = new Allowance()
   readonly #firstTimes = new FirstTimes()
+  /** Of those who were answered. */
   readonly #others = new Others()
   #steps = 0
   #refusedInRow = 0
@@ -231,7 +232,7 @@ export class Health {
     limit.well(underWay)
     this.#breaker.noteWell(nowMs)
     this.#own.of(accountId)?.noteWell(nowMs)
-    this.#others.noteAnswered(accountId, nowMs)
+    this.#others.note(accountId, nowMs)
     this.#refusedInRow = 0
     this.#noteThere(turn)
     at.rate.well(step)
@@ -275,7 +276,7 @@ export class Health {
   }
 
   #noteBroken(turn: OneTurn, isProbe: boolean, nowMs: number): void {
-    const answersOthers = (accountId: number): boolean => this.#others.areAnswered(accountId, nowMs)
+    const answersOthers = (accountId: number): boolean => this.#others.areThere(accountId, nowMs)
     const failure: Failure = { isProbe, steps: this.#steps, spread: this.#spread(), answersOthers }
     if (this.#own.noteFailed(turn, failure, nowMs)) return
     const culprit = this.#breaker.noteFailed(turn, failure, nowMs)
@@ -288,7 +289,7 @@ export class Health {
     this.#refusedOf = this.#refusedInRow === 0 || this.#refusedOf === accountId ? accountId : undefined
     this.#refusedInRow++
     if (verdict === 'forbidden' && this.#refusedInRow < FORBIDDEN_IN_A_ROW) return
-    if (this.#refusedOf !== undefined && this.#others.areAnswered(accountId, nowMs)) return
+    if (this.#refusedOf !== undefined && this.#others.areThere(accountId, nowMs)) return
     const isNew = !this.#credential.isClosed
     if (!isNew && !this.#credential.isBefore(step)) return
     this.#credential.close(nowMs, { step: this.#steps, spread: this.#spread() })

@@ -1,4 +1,4 @@
-// Whether a channel answers others than one account: the last two that it has answered tell it.
+// Whether others than one account are there, too: the last two that were seen tell it.
 
 /** What was longer ago proves nothing. */
 const LATELY_MS = 10_000
@@ -9,13 +9,13 @@ export class Others {
   /** Of the last other than that. */
   #beforeMs = -Infinity
 
-  noteAnswered(accountId: number, nowMs: number): void {
+  note(accountId: number, nowMs: number): void {
     if (accountId !== this.#last) this.#beforeMs = this.#lastMs
     this.#last = accountId
     this.#lastMs = nowMs
   }
 
-  areAnswered(accountId: number, nowMs: number): boolean {
+  areThere(accountId: number, nowMs: number): boolean {
     return nowMs - (accountId === this.#last ? this.#beforeMs : this.#lastMs) < LATELY_MS
   }
 }

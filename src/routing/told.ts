@@ -39,10 +39,11 @@ export class Told {
    * how fast it comes back. Rounded to seconds that is only true once much is used, and only then does it matter.
    */
   #heard(bucket: ToldBucket | undefined, told: ToldLimit, nowMs: number): ToldBucket | undefined {
-    const { limit, remaining, resetMs } = told
-    if (remaining === undefined || resetMs === undefined) return bucket
+    const { limit, remaining } = told
+    if (remaining === undefined || told.resetMs === undefined) return bucket
+    const resetMs = Math.min(told.resetMs, bounds.channelClosedMsMax)
     if (limit === undefined || limit <= 0) {
-      if (remaining <= 0) this.#nothing.extend(Math.min(resetMs, bounds.channelClosedMsMax), nowMs)
+      if (remaining <= 0) this.#nothing.extend(resetMs, nowMs)
       return undefined
     }
     if (remaining * 2 > limit || resetMs <= 0) return undefined
