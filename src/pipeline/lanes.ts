@@ -182,8 +182,20 @@ export class Lanes {
   #seatsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly Berth[] {
     const all = this.#seatsOf(provider)
     if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const seats = requires === null ? all : all.filter(({ tags }) => mayUseChannel({ requires }, tags))
+    const seats = requires === null ? all : this.#tagged(provider, all, requires)
     if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: UNTAGGED })
+    return seats
+  }
+
+  /** One list for all its models, of which there may be any number: much is made ready for each list. */
+  #tagged({ id }: Provider, all: readonly Berth[], requires: readonly string[]): readonly Berth[] {
+    const key = `${id} ${requires.join()}`
+    let seats = this.#seats.get(key)
+    if (seats === undefined) {
+      seats = all.filter(({ tags }) => mayUseChannel({ requires }, tags))
+      if (this.#seats.size >= bounds.laneGroupsMax) this.#seats.clear()
+      this.#seats.set(key, seats)
+    }
     return seats
   }
 

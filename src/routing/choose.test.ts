@@ -293,6 +293,15 @@ describe('when none is open', () => {
   })
 })
 
+test('a broken model is passed over where another of the same name is well, though it has but one channel', () => {
+  const [first, next] = [seatOf('first'), seatOf('next')]
+  const options = [optionOf('p/m', [first]), optionOf('q/m', [next], { priority: 1 })]
+  fail(first)
+  expect(idOf(ask(options))).toBe('next')
+  fail(next)
+  expect(idOf(ask(options))).toBe('first')
+})
+
 const asked = (options: readonly Option[]): Choosing => {
   return { options, policy: 'balanced', tried: [], tokens: 1, nowMs: 0, chance: chanceOf(5) }
 }
