@@ -56,7 +56,7 @@ const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
   ['credential_bad', ['invalidsignature*', 'missingauthentication*']],
 ]
 
-/** More in one call than the credential may have in a minute: it is refused whatever else there is, and others are not. */
+/** More in one call than the credential may have in a minute: it is always refused, and others are not. */
 const TOO_LARGE = 'request too large for '
 
 /** The same of sentences. Only how they begin counts: further on they may repeat what the caller wrote. */

@@ -25,7 +25,6 @@ const ask = (options: readonly Option[], asking: Partial<Choosing> = {}): Choice
 
 const idOf = (choice: Choice): string => (choice.kind === 'try' ? choice.seat.id : choice.kind)
 
-/** By the same account. */
 const askingFor = (model: string): Asking => ({ accountId: 0, model })
 const usual = askingFor('p/m')
 

@@ -61,7 +61,7 @@ function makePlan(options: readonly Option[]): Plan {
   const idle = options
     .filter(({ weight }) => !(weight > 0))
     .toSorted(byRank)
-    .map(option => groupOf([option], whole, pool => (pool.spare === undefined ? pool.tiers : [...pool.tiers, pool.spare])))
+    .map(option => groupOf([option], whole, ({ tiers, spare }) => (spare === undefined ? tiers : [...tiers, spare])))
   return { groups: [...usual, ...spare, ...idle].filter(({ entries }) => entries.length > 0) }
 }
 
