@@ -69,5 +69,7 @@ test.each([RIVER, PASSWORD, basic])('%s is in no answer, no log and no file', se
   for (const text of said) expect(text).not.toContain(secret)
   expect(tenants.logs.join()).not.toContain(secret)
   const paths = readdirSync(tenants.folder).map(name => join(tenants.folder, name))
-  for (const path of paths.filter(one => statSync(one).isFile())) expect([path, readFileSync(path).includes(secret)]).toEqual([path, false])
+  for (const path of paths.filter(one => statSync(one).isFile())) {
+    expect([path, readFileSync(path).includes(secret)]).toEqual([path, false])
+  }
 })
