@@ -145,8 +145,9 @@ whose own times are. Without \`--host\` nobody but this machine can reach it.
 
 - **Before content** an attempt may be replaced, and nothing of it is charged: on another channel at once; on the same
   one after a pause, if there is no other, the fault may pass, and nothing can have been made of the request (none of it
-  has left, or an error status came back). Three attempts at most; of the calls of a name one in five is tried again,
-  and three at least. What a row says that a caller sees is what it sees when all of its attempts came to the same.
+  has left, or an error status came back). Three attempts at most; of the calls of a name at most
+  one in five is tried again, but for the first few ([routing.md](routing.md)). What a row says that a caller sees is
+  what it sees when all of its attempts came to the same.
 - **After content** nothing is tried again. The caller gets an error event of its own dialect and the legal end of its
   stream, never a connection that is simply cut, and pays for what was delivered only if the provider itself told what
   it came to.

@@ -4,8 +4,8 @@
 // calls.ts <calls> <limits | routing | both>
 
 import { heapStats } from 'bun:jsc'
-import type { Subject } from '../../src/limits/limits.ts'
 import { Limits } from '../../src/limits/limits.ts'
+import type { Subject } from '../../src/limits/subject.ts'
 import { noLease } from '../../src/limits/leases.ts'
 import { Affinity } from '../../src/routing/affinity.ts'
 import { choose } from '../../src/routing/choose.ts'

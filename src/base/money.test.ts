@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Nanos, NanosPerMillion } from './money.ts'
-import { bill, formatUsd, nanos, noMoney, parseUsd, pricePerMillion } from './money.ts'
+import { bill, formatUsd, nanos, noMoney, parseUsd } from './money.ts'
 
 const amounts = fc.bigInt({ min: 0n, max: 999_999_999n * 1_000_000_000n + 999_999_999n })
 const price = (value: bigint): NanosPerMillion => value as NanosPerMillion
@@ -56,12 +56,6 @@ test('an amount beyond 64 bits is our own mistake', () => {
 test('a bill beyond a billion dollars stops there, so that the books can still refuse it', () => {
   expect(bill([lineOf(1e12, 2n ** 62n)])).toBe(10n ** 18n as Nanos)
   expect(bill([lineOf(1e9, 10n ** 15n), lineOf(1, 1n)])).toBe(10n ** 18n as Nanos)
-})
-
-test('a price for a million tokens is the bill of a million tokens', () => {
-  expect(pricePerMillion('0.15')).toBe(price(150_000_000n))
-  expect(pricePerMillion('free')).toBeUndefined()
-  expect(bill([{ count: 1_000_000, rate: pricePerMillion('0.15')! }])).toBe(parseUsd('0.15')!)
 })
 
 test('a bill is the exact sum, rounded up once', () => {

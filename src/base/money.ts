@@ -30,11 +30,6 @@ export function formatUsd(amount: Nanos | NanosPerMillion): string {
   return `${amount < 0n ? '-' : ''}${digits.slice(0, -9)}.${fraction}`
 }
 
-/** A price in USD for a million tokens is the same integer in nano-USD for a million tokens. */
-export function pricePerMillion(usd: string): NanosPerMillion | undefined {
-  return parseUsd(usd) as bigint as NanosPerMillion | undefined
-}
-
 /** What one request or one search costs, as the rate of a million of them. */
 export function eachAsRate(amount: Nanos): NanosPerMillion {
   return (amount * 1_000_000n) as NanosPerMillion

@@ -32,7 +32,7 @@ export interface AnswerOptions {
 /** How the last part of a stream goes. */
 export type Ending = readonly Step[]
 
-export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'transfer-encoding': 'chunked' }
+const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'transfer-encoding': 'chunked' }
 export const streamHead: Step = head(200, streamHeaders)
 
 const wireFor = (request: ReceivedRequest, options: AnswerOptions): Dialect => options.dialect ?? dialectOf(request)

@@ -206,7 +206,7 @@ const statusOfType: Readonly<Record<string, number>> = {
 /** For dialects that tell the status in the body, or name their errors by it. */
 export const statusOf = (error: SaidError): number => error.status ?? statusOfType[error.type ?? ''] ?? 500
 
-export const numberJson = (value: number | RawJson): string => (typeof value === 'number' ? String(value) : value.json)
+const numberJson = (value: number | RawJson): string => (typeof value === 'number' ? String(value) : value.json)
 
 /** An object whose counts may be no JSON numbers. What is undefined is left out. */
 export function countsJson(fields: Readonly<Record<string, number | RawJson | undefined>>): string {
@@ -221,7 +221,7 @@ export function withRaw(object: object, name: string, json: string | undefined):
 }
 
 /** A tool call counts as its name and its arguments. */
-export const wordsOfCall = 2
+const wordsOfCall = 2
 
 /** Counts where words begin; a list of all of them would be long for a long text. */
 export function countWords(text: string): number {

@@ -12,7 +12,7 @@ import type { ReceivedRequest } from './request.ts'
 /** The five families. */
 export const dialects: readonly Dialect[] = [chatWire, responsesWire, anthropicWire, geminiWire, arkWire]
 
-export const isArk = (path: string): boolean => /\/api\/v3(\/|$)/.test(path)
+const isArk = (path: string): boolean => /\/api\/v3(\/|$)/.test(path)
 
 /** By its path, and where a path is shared by how it carries its key or version. Chat where nothing tells. */
 export function dialectOf(request: ReceivedRequest): Dialect {

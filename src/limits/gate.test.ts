@@ -5,7 +5,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Refusal } from '../base/errors.ts'
 import type { GateParts } from './gate.ts'
-import { Gate, Lease } from './gate.ts'
+import { Gate, GateLease } from './gate.ts'
 import { Pace } from './pace.ts'
 import { Percentile } from './percentile.ts'
 import type { Level, Pressed } from './pressure.ts'
@@ -21,8 +21,8 @@ function openGate(parts: Partial<GateParts> = {}): Gate {
 }
 
 /** So many calls of an account that are let in, of as many as ask. */
-function crowd(gate: Gate, accountId: number, { calls = 200, tier = 'pro' } = {}): readonly Lease[] {
-  return Array.from({ length: calls }, () => gate.enter({ accountId, tier })).filter(one => one instanceof Lease)
+function crowd(gate: Gate, accountId: number, { calls = 200, tier = 'pro' } = {}): readonly GateLease[] {
+  return Array.from({ length: calls }, () => gate.enter({ accountId, tier })).filter(one => one instanceof GateLease)
 }
 
 describe('shares', () => {
@@ -91,10 +91,10 @@ describe('leases', () => {
     fc.assert(
       fc.property(moves, steps => {
         const gate = openGate({ callsMax: 40 })
-        const had: { accountId: number; lease: Lease; isOver: boolean }[] = []
+        const had: { accountId: number; lease: GateLease; isOver: boolean }[] = []
         for (const [accountId, comes, at] of steps) {
           const entered = comes ? gate.enter({ accountId, tier: 'pro' }) : undefined
-          if (entered instanceof Lease) had.push({ accountId, lease: entered, isOver: false })
+          if (entered instanceof GateLease) had.push({ accountId, lease: entered, isOver: false })
           const ending = comes ? undefined : had[at % Math.max(1, had.length)]
           ending?.lease.release()
           if (ending !== undefined) ending.isOver = true
@@ -185,8 +185,8 @@ describe('levels', () => {
     }
     const welcome = (accountId: number, tier = 'pro'): boolean => {
       const entered = gate.enter({ accountId, tier })
-      if (entered instanceof Lease) entered.release()
-      return entered instanceof Lease
+      if (entered instanceof GateLease) entered.release()
+      return entered instanceof GateLease
     }
     await pressed(0.8, 1)
     expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut, relieved]).toEqual([true, true, true, false, 1])

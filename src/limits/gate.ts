@@ -106,14 +106,14 @@ export class Gate {
   }
 
   /** A place for one call, or why there is none. */
-  enter({ accountId, tier }: Visitor): Lease | Refusal {
+  enter({ accountId, tier }: Visitor): GateLease | Refusal {
     if (this.#timer === undefined) this.#wake()
     const share = this.#shareOf(accountId)
     const reason = this.#reasonAgainst(share, tier)
     if (reason !== undefined) return this.refuse(reason)
     if (share.underWay++ === 0) this.#active++
     this.#underWay++
-    return new Lease(this, share)
+    return new GateLease(this, share)
   }
 
   refuse(reason: TurnedAway): Refusal {
@@ -230,7 +230,7 @@ interface Share extends Paced {
 }
 
 /** One call's place. Given back once, however often that is said. */
-export class Lease {
+export class GateLease {
   readonly #gate: Gate
   #share: Share | undefined
 

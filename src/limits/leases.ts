@@ -6,10 +6,16 @@ import type { InLine } from '../base/gcra.ts'
 import { givenBack, givenWith } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
-import type { LimitLease } from './limits.ts'
-import type { Owner } from './owner.ts'
-import type { Plan } from './plan.ts'
+import type { Owner, Plan } from './owner.ts'
 import type { Rule } from './rule.ts'
+
+/** What an admitted call has taken. Both may be told more than once; the first counts. */
+export interface LimitLease {
+  /** What it used in the end: the difference to what was taken is given back, or owed. */
+  correct(tokens: number, nowMs: number): void
+  /** It is over, and its place is free. */
+  release(): void
+}
 
 /** Of a call that has nothing to correct and nothing to let go of. */
 export const noLease: LimitLease = { correct: () => {}, release: () => {} }

@@ -6,31 +6,13 @@
 import { leftOf, resetMsOf, waitMsFor } from '../base/gcra.ts'
 import type { LimitDebt } from '../store/limit-debts.ts'
 import type { LimitRow } from '../store/rules.ts'
+import type { LimitLease } from './leases.ts'
 import { Leases, noLease } from './leases.ts'
-import type { Owner } from './owner.ts'
+import type { Owner, Plan } from './owner.ts'
 import { Owners } from './owners.ts'
-import type { Plan } from './plan.ts'
 import type { Rule } from './rule.ts'
 import { LimitBook } from './rule.ts'
-
-/** Who calls, as far as limits care. */
-export interface Who {
-  readonly keyId: number
-  readonly accountId: number
-  readonly tier: string
-  /** The key's own calls a minute, or its tier's. */
-  readonly qpm: number
-}
-
-/** What is limited: a call, as far as limits care. */
-export interface Subject extends Who {
-  /** By which each model has its own. Null where none is called: then only the key's own calls a minute count. */
-  readonly model: string | null
-  /** All names that it goes by, the one that was asked for first; its own alone if not given. */
-  readonly names?: readonly string[] | undefined
-  /** What it is taken to use until that is known. */
-  readonly tokens: number
-}
+import type { Subject, Who } from './subject.ts'
 
 /** What is left of one limit. */
 export interface Quota {
@@ -55,14 +37,6 @@ export interface Refused {
   readonly by: Quota
   /** Until none of them refuses it any more, as far as can be known. */
   readonly retryAfterMs: number
-}
-
-/** What an admitted call has taken. Both may be told more than once; the first counts. */
-export interface LimitLease {
-  /** What it used in the end: the difference to what was taken is given back, or owed. */
-  correct(tokens: number, nowMs: number): void
-  /** It is over, and its place is free. */
-  release(): void
 }
 
 /** Nobody knows when one of the calls under way ends. */

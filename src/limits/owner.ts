@@ -2,8 +2,8 @@
 // an owner has two numbers, and nothing else: there are many owners, and every call looks at all their numbers.
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
-import type { Plan } from './plan.ts'
 import type { Kind, Rule, LimitBook } from './rule.ts'
+import type { Subject } from './subject.ts'
 
 /** Of a key its number. */
 export type OwnerName = number | string
@@ -98,6 +98,29 @@ export class Owner {
   noteName({ row }: Rule): string {
     return `${row.id} ${this.name}`
   }
+}
+
+/** What the calls of one key for one model meet: worked out once for many calls that are alike. */
+export interface Plan {
+  /** Undefined where no rule asks for it; null where no model is called. */
+  readonly model: string | null | undefined
+  /** The name that was asked for, where it may be another. */
+  readonly asked: string | undefined
+  readonly owners: readonly Owner[]
+  readonly shape: Shape
+}
+
+/** Most keys have the same. */
+export interface Shape {
+  /** For each of the owners, which of its rules the call meets. */
+  readonly fits: readonly (readonly number[])[]
+  /** There is something to correct or to let go of when a call is over. */
+  readonly isLeased: boolean
+}
+
+export function isPlanFor({ model, asked }: Plan, subject: Pick<Subject, 'model' | 'names'>): boolean {
+  if (model === undefined) return subject.model !== null
+  return model === subject.model && asked === subject.names?.[0]
 }
 
 /** A key. Those of its models that have limits of their own are with it. */

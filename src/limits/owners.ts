@@ -3,13 +3,11 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Subject, Who } from './limits.ts'
-import type { OwnerName } from './owner.ts'
-import { KeyOwner, ModelOwner, Owner } from './owner.ts'
-import type { Plan, Shape } from './plan.ts'
-import { isPlanFor } from './plan.ts'
+import type { OwnerName, Plan, Shape } from './owner.ts'
+import { isPlanFor, KeyOwner, ModelOwner, Owner } from './owner.ts'
 import type { Kind, Rule } from './rule.ts'
 import { kinds, LimitBook } from './rule.ts'
+import type { Subject, Who } from './subject.ts'
 
 /** For each one that is new, so many are looked at: more go than come. */
 const SWEPT_FOR_NEW = 3

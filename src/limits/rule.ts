@@ -4,7 +4,7 @@ import type { Rate } from '../base/gcra.ts'
 import { rateOf, spansMs } from '../base/gcra.ts'
 import { matchesGlob } from '../base/glob.ts'
 import type { LimitRow } from '../store/rules.ts'
-import type { Who } from './limits.ts'
+import type { Who } from './subject.ts'
 
 /** Who has it to themselves. A row for one key alone is that key's, and one for an account that account's. */
 export type Sharing = 'key' | 'account' | 'all'

@@ -8,7 +8,7 @@ import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Permit, Route, Way } from './exchange.ts'
 import { fitting } from './fitting.ts'
-import type { Berth, Lane, Lanes } from './lanes.ts'
+import type { ChannelSeat, Lane, Lanes } from './lanes.ts'
 
 export interface RouteParts {
   readonly lanes: Pick<Lanes, 'find'>
@@ -91,14 +91,14 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
 
 /** The upstream that keeps what a call follows need only be told its name. */
 function atKeeper(route: Route, { channel, upstreamId }: KeptAt, protocol: Protocol): Route | undefined {
-  const isKept = ({ provider, spoken }: Way, { id }: Berth): boolean =>
+  const isKept = ({ provider, spoken }: Way, { id }: ChannelSeat): boolean =>
     provider.can.keepsResponses && spoken === protocol && id === channel
   const kept = narrowed(route, isKept)
   return kept && ({ ...kept, follows: upstreamId, ways: [{ ...kept.ways[0]!, follows: upstreamId }] } as Route)
 }
 
 /** By those channels alone; undefined where none is left. */
-export function narrowed(route: Route, keeps: (way: Way, seat: Berth) => boolean): Route | undefined {
+export function narrowed(route: Route, keeps: (way: Way, seat: ChannelSeat) => boolean): Route | undefined {
   const ways: Way[] = []
   for (const way of route.ways) {
     const seats = way.seats.filter(seat => keeps(way, seat))

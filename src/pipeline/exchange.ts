@@ -11,8 +11,9 @@ import type { Stop } from '../base/stop.ts'
 import type { CallSize, PricedOrFree } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
-import type { Lease } from '../limits/gate.ts'
-import type { LimitLease, Quota } from '../limits/limits.ts'
+import type { GateLease } from '../limits/gate.ts'
+import type { LimitLease } from '../limits/leases.ts'
+import type { Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
@@ -183,7 +184,7 @@ export interface Exchange {
   /** What there was to choose from. */
   chosen?: Chosen
   /** Its place among the calls under way; given back when it is closed. */
-  lease?: Lease
+  lease?: GateLease
   permit?: Permit
   route?: Route
   hold?: Hold

@@ -11,7 +11,7 @@ import type { KeyRights } from '../identity/key-rights.ts'
 import { mayUseChannel } from '../identity/key-rights.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Caps } from '../routing/health.ts'
+import type { Caps } from '../routing/allowance.ts'
 import { Health } from '../routing/health.ts'
 import type { ModelName } from '../routing/model-name.ts'
 import { parseModelName } from '../routing/model-name.ts'
@@ -24,7 +24,7 @@ import type { Model, Provider } from '../upstreams/provider.ts'
 import { fitting } from './fitting.ts'
 
 /** A channel where it may be picked. */
-export interface Berth extends Seat {
+export interface ChannelSeat extends Seat {
   readonly channel: Channel
   /** What may be said of data that goes there. */
   readonly tags: readonly string[]
@@ -34,7 +34,7 @@ export interface Berth extends Seat {
 export interface Mouth {
   readonly provider: Provider
   readonly model: Model
-  readonly seats: readonly Berth[]
+  readonly seats: readonly ChannelSeat[]
 }
 
 /** The same, and how it is reached in one dialect. */
@@ -67,7 +67,7 @@ export interface ExplainedLane {
   readonly model: string
   /** Why nothing can serve it. */
   readonly refused?: ErrorCode
-  readonly channels: readonly Pick<Berth, 'id' | 'tags'>[]
+  readonly channels: readonly Pick<ChannelSeat, 'id' | 'tags'>[]
 }
 
 export interface LanesParts {
@@ -89,7 +89,7 @@ export class Lanes {
   readonly #parts: LanesParts
   readonly #healths = new Map<string, Health>()
   #groups = new Map<string, LaneGroup>()
-  #seats = new Map<string, readonly Berth[]>()
+  #seats = new Map<string, readonly ChannelSeat[]>()
   #names: Names = compileRoutes([])
 
   constructor(parts: LanesParts) {
@@ -179,7 +179,7 @@ export class Lanes {
     return { provider, model, seats: this.#seatsFor(name, provider, requires) }
   }
 
-  #seatsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly Berth[] {
+  #seatsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly ChannelSeat[] {
     const all = this.#seatsOf(provider)
     if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
     const seats = requires === null ? all : this.#tagged(provider, all, requires)
@@ -188,7 +188,7 @@ export class Lanes {
   }
 
   /** One list for all its models, of which there may be any number: much is made ready for each list. */
-  #tagged({ id }: Provider, all: readonly Berth[], requires: readonly string[]): readonly Berth[] {
+  #tagged({ id }: Provider, all: readonly ChannelSeat[], requires: readonly string[]): readonly ChannelSeat[] {
     const key = `${id} ${requires.join()}`
     let seats = this.#seats.get(key)
     if (seats === undefined) {
@@ -200,10 +200,10 @@ export class Lanes {
   }
 
   /** The same for all its models. */
-  #seatsOf(provider: Provider): readonly Berth[] {
+  #seatsOf(provider: Provider): readonly ChannelSeat[] {
     const known = this.#seats.get(provider.id)
     if (known !== undefined) return known
-    const seats: Berth[] = []
+    const seats: ChannelSeat[] = []
     const { catalogue } = this.#parts
     for (const channel of catalogue.channelsOf(provider.id)) {
       const row = catalogue.ruleOf(channel.id)

@@ -18,11 +18,11 @@ import { tokensOf } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
-import type { Berth } from './lanes.ts'
+import type { ChannelSeat } from './lanes.ts'
 
 export interface Picked {
   readonly way: Way
-  readonly seat: Berth
+  readonly seat: ChannelSeat
   /** Begun when it was chosen: between the two no other call may take the same place. */
   readonly turn: Turn
 }
@@ -112,7 +112,7 @@ export class Picking {
   #take(route: Route, exchange: Exchange, { option, seat }: Extract<Choice, { kind: 'try' }>): Picked {
     const asking = { accountId: route.permit.caller.accountId, model: option.name }
     const turn = seat.health.begin(this.tokensOf(exchange), this.#parts.nowMs(), asking)
-    return { way: route.ways[route.options.indexOf(option)]!, seat: seat as Berth, turn }
+    return { way: route.ways[route.options.indexOf(option)]!, seat: seat as ChannelSeat, turn }
   }
 
   /** There is no other channel left: one of those that failed, after a while. */

@@ -5,7 +5,7 @@ import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/body.ts'
 import type { Gate } from '../limits/gate.ts'
-import { Lease } from '../limits/gate.ts'
+import { GateLease } from '../limits/gate.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
@@ -196,9 +196,9 @@ function mayBeLarge(ingress: Ingress): boolean {
 }
 
 /** Before its body is read: what cannot be served should cost nothing. */
-function enter(gate: PipelineParts['gate'], caller: Caller, timings: Timings): Lease {
+function enter(gate: PipelineParts['gate'], caller: Caller, timings: Timings): GateLease {
   const entered = gate.enter(caller)
-  if (entered instanceof Lease) return entered
+  if (entered instanceof GateLease) return entered
   timings.enter('RateLimit')
   throw entered
 }

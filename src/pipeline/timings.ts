@@ -16,7 +16,7 @@ interface Going {
 
 export type TimedStage = 'Auth' | 'RateLimit' | 'Route' | 'Adapter'
 
-export const timedStages: readonly TimedStage[] = ['Auth', 'RateLimit', 'Route', 'Adapter']
+const timedStages: readonly TimedStage[] = ['Auth', 'RateLimit', 'Route', 'Adapter']
 
 export interface Breakdown {
   fwd: number

@@ -1,7 +1,8 @@
 // What a credential may be asked for, by its operator and by its upstream.
 
 import { describe, expect, test } from 'bun:test'
-import type { Caps, Fate, HealthParts } from './health.ts'
+import type { Caps } from './allowance.ts'
+import type { Fate, HealthParts } from './health.ts'
 import { Health } from './health.ts'
 
 const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, chance: () => 0.5, ...parts })

@@ -2,7 +2,13 @@
 
 import type { Taken } from '../base/gcra.ts'
 import { Debt, rateOf, spansMs } from '../base/gcra.ts'
-import type { Caps } from './health.ts'
+
+/** What an operator says that a credential may be asked for; what is absent is not capped. */
+export interface Caps {
+  readonly requestsPerMinute?: number
+  readonly tokensPerMinute?: number
+  readonly concurrency?: number
+}
 
 export class Allowance {
   #requests: Debt | undefined

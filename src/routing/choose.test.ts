@@ -7,7 +7,8 @@ import { policyNames as policies } from '../store/rules.ts'
 import type { Tried } from './attempts.ts'
 import type { Choice, Choosing } from './choose.ts'
 import { choose, explainSeats } from './choose.ts'
-import type { Asking, Caps, Fate } from './health.ts'
+import type { Caps } from './allowance.ts'
+import type { Asking, Fate } from './health.ts'
 import { Health } from './health.ts'
 import type { Option, Seat } from './option.ts'
 
@@ -25,15 +26,14 @@ const ask = (options: readonly Option[], asking: Partial<Choosing> = {}): Choice
 
 const idOf = (choice: Choice): string => (choice.kind === 'try' ? choice.seat.id : choice.kind)
 
-const askingFor = (model: string): Asking => ({ accountId: 0, model })
-const usual = askingFor('p/m')
+const usual: Asking = { accountId: 0, model: 'p/m' }
 
 function fail(seat: Seat, fate: Fate = { verdict: 'broken' }, times = 5): void {
   for (let time = 0; time < times; time++) seat.health.begin(1, 0, usual).end(fate, 0)
 }
 
 const shut = (seat: Seat, retryAfterMs: number, model = 'p/m'): void =>
-  seat.health.begin(1, 0, askingFor(model)).end({ verdict: 'rate_limited', retryAfterMs }, 0)
+  seat.health.begin(1, 0, { ...usual, model }).end({ verdict: 'rate_limited', retryAfterMs }, 0)
 
 /** How often each was chosen. */
 function shares(options: readonly Option[], times: number, asking: Partial<Choosing> = {}): Record<string, number> {

@@ -71,7 +71,7 @@ function tryOn({ entry, pooled }: Candidate, choosing: Choosing): Choice {
 const askingFor = ({ name: model }: Option, { accountId = 0 }: Choosing): Asking => ({ accountId, model })
 
 /** Why it cannot take the call, or undefined if it can. */
-export function droppedFor(entry: Entry, seat: Seat, choosing: Choosing): Dropped | undefined {
+function droppedFor(entry: Entry, seat: Seat, choosing: Choosing): Dropped | undefined {
   const { tried, tokens, nowMs } = choosing
   if (isTried(tried, seat.id, entry.option.name)) return 'tried'
   const { health } = seat
@@ -162,7 +162,7 @@ function openIn(entry: Entry, choosing: Choosing): readonly PooledSeat[] {
 }
 
 /** Less is better. */
-export function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
+function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
   const { health } = pooled.seat
   if (policy === 'fastest') return health.expectedMs(nowMs)
   if (policy === 'weighted') return 0

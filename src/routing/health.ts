@@ -7,8 +7,9 @@ import { bounds } from '../base/bounds.ts'
 import type { Taken } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
-import type { Verdict } from './attempts.ts'
+import type { Caps } from './allowance.ts'
 import { Allowance } from './allowance.ts'
+import type { Verdict } from './attempts.ts'
 import type { Failure } from './breaker.ts'
 import { Breaker } from './breaker.ts'
 import { Closing } from './closing.ts'
@@ -18,21 +19,7 @@ import type { ModelHealth } from './model-health.ts'
 import { ModelHealths } from './model-health.ts'
 import { Others } from './others.ts'
 import { OwnBreakers } from './own-breakers.ts'
-
-/** What an operator says that a credential may be asked for; what is absent is not capped. */
-export interface Caps {
-  readonly requestsPerMinute?: number
-  readonly tokensPerMinute?: number
-  readonly concurrency?: number
-}
-
-/** What an upstream's own headers say of its limits. */
-export interface ToldLimit {
-  readonly resource: 'requests' | 'tokens'
-  readonly limit?: number
-  readonly remaining?: number
-  readonly resetMs?: number
-}
+import type { ToldLimit } from './told-limits.ts'
 
 /** Whose call, and for which model of the channel's provider: some of what closes it is theirs alone. */
 export interface Asking {

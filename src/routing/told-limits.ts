@@ -1,8 +1,14 @@
 // What an upstream's own headers say of its limits.
 
-import type { ToldLimit } from './health.ts'
 import type { Header } from './retry-after.ts'
 import { readDate, readDuration, readNumber, upstreamNowMs } from './retry-after.ts'
+
+export interface ToldLimit {
+  readonly resource: 'requests' | 'tokens'
+  readonly limit?: number
+  readonly remaining?: number
+  readonly resetMs?: number
+}
 
 /** How headers are named; of several that speak of the same, the first that is there counts. */
 const FAMILIES: readonly (readonly [ToldLimit['resource'], (what: string) => string])[] = [

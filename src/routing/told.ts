@@ -1,8 +1,8 @@
 // What an upstream is believed to have left, by what its headers told last. It is taken for a warning.
 
 import { bounds } from '../base/bounds.ts'
-import type { ToldLimit } from './health.ts'
 import { ToldBucket } from './told-bucket.ts'
+import type { ToldLimit } from './told-limits.ts'
 import { Until } from './until.ts'
 
 export class Told {

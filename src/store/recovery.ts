@@ -15,7 +15,7 @@ interface OpenHold {
   readonly draft: string
 }
 
-export const crashOutcome = 'gateway_crash'
+const crashOutcome = 'gateway_crash'
 /** As the table of who pays names them. */
 export const crashRules = { delivered: 'crash_delivered', undelivered: 'crash_undelivered' } as const
 const CRASH_STATUS = 500

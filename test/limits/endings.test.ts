@@ -3,8 +3,9 @@
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import type { LimitLease, Subject } from '../../src/limits/limits.ts'
+import type { LimitLease } from '../../src/limits/leases.ts'
 import { Limits } from '../../src/limits/limits.ts'
+import type { Subject } from '../../src/limits/subject.ts'
 import { chanceOf } from '../support/chance.ts'
 import { concurrency, row, subject, tokens } from './rows.ts'
 

@@ -1,6 +1,8 @@
 // Rows of limits and callers for tests.
 
-import type { Admission, LimitLease, Limits, Subject } from '../../src/limits/limits.ts'
+import type { LimitLease } from '../../src/limits/leases.ts'
+import type { Admission, Limits } from '../../src/limits/limits.ts'
+import type { Subject } from '../../src/limits/subject.ts'
 import type { LimitRow } from '../../src/store/rules.ts'
 
 export function row(id: number, what: Pick<LimitRow, 'resource' | 'span' | 'amount'> & Partial<LimitRow>): LimitRow {

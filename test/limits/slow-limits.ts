@@ -2,7 +2,7 @@
 // and what is owed is a queue of what was taken, paid from its front.
 
 import { bounds } from '../../src/base/bounds.ts'
-import type { Subject } from '../../src/limits/limits.ts'
+import type { Subject } from '../../src/limits/subject.ts'
 import type { LimitRow } from '../../src/store/rules.ts'
 
 export type SlowSubject = Subject & { readonly model: string }

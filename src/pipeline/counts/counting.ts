@@ -15,7 +15,7 @@ import type { Channel } from '../../upstreams/catalogue.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
 import { looking } from '../20-limit-rate.ts'
 import { fitting } from '../fitting.ts'
-import type { Berth, Lanes } from '../lanes.ts'
+import type { ChannelSeat, Lanes } from '../lanes.ts'
 import { addQuotas } from '../answer-headers.ts'
 import type { Counting } from './request.ts'
 import { askForCount, countPath, countRequest } from './request.ts'
@@ -104,7 +104,7 @@ export function buildCounting(parts: CountingParts): CountCall {
 
 /** With the channels that may be asked. */
 interface CountedCall extends Counting {
-  readonly seats: readonly Berth[]
+  readonly seats: readonly ChannelSeat[]
 }
 
 interface OnChannel {

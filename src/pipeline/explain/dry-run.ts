@@ -21,7 +21,7 @@ import { errorHeaders, headersOf } from '../answer-headers.ts'
 import type { Answering } from '../answering.ts'
 import { logFault, refusalOf } from '../ending.ts'
 import type { Caller, Exchange, Permit, Route } from '../exchange.ts'
-import type { Berth, Lanes } from '../lanes.ts'
+import type { ChannelSeat, Lanes } from '../lanes.ts'
 import type { ResolveMedia } from '../media.ts'
 import { addressesIn } from '../media.ts'
 import type { OpenedPlain } from '../opening.ts'
@@ -142,7 +142,7 @@ function dryForward({ picking, reasoning }: DryRunParts, notes: Notes): Forward 
     const { choice } = notes.picking
     if (choice.kind === 'none') throw new Refusal('no_channel', route.asked, { retryAfterMs: choice.retryAfterMs })
     const way = choice.kind === 'try' ? route.ways[route.options.indexOf(choice.option)]! : route.ways[0]!
-    const { channel } = choice.kind === 'try' ? (choice.seat as Berth) : way.seats[0]!
+    const { channel } = choice.kind === 'try' ? (choice.seat as ChannelSeat) : way.seats[0]!
     const used = onHeldWay(hold, way)
     exchange.hold = used
     exchange.route = used.route

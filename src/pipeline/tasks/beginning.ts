@@ -129,6 +129,7 @@ export class Beginning {
     try {
       const before = await this.#reserve(wanted)
       if (before === undefined) return await this.#beginHeld(task, wanted)
+      wanted.route.permit.lease.correct(0, this.#parts.nowMs()) // it was begun before
       await this.#abandon(task, { outcome: 'replayed', status: 200 })
       return Buffer.from(JSON.stringify({ id: before.id }))
     } catch (fault) {

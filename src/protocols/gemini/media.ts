@@ -16,7 +16,7 @@ export function needsInline(source: Source): boolean {
   return source.at === 'url' && WEB.test(source.url) && !GOOGLE_FILE.test(source.url) && !FILM_URL.test(source.url)
 }
 
-export function kindOfMime(mime: string | undefined): MediaPart['kind'] {
+function kindOfMime(mime: string | undefined): MediaPart['kind'] {
   const family = mime?.split('/', 1)[0]?.toLowerCase()
   return family === 'image' || family === 'audio' || family === 'video' ? family : 'file'
 }

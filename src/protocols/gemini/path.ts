@@ -36,7 +36,7 @@ export function readPath(path: string): GeminiPath | undefined {
 }
 
 /** Without the collection that it stands in. Throws a Refusal for what no model is called. */
-export function modelName(named: string): string {
+function modelName(named: string): string {
   const name = named.replace(COLLECTION, '')
   const isOdd = name.length > PATH_CHARS_MAX || STRANGE.test(name)
   if (isOdd || name.split('/').some(segment => segment === '' || segment === '.' || segment.includes('..'))) {

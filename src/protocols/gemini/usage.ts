@@ -86,7 +86,7 @@ function readOutput(report: Report, usage: Buckets): void {
 }
 
 /** Each other query is billed. */
-export function countSearches(candidates: unknown): number {
+function countSearches(candidates: unknown): number {
   if (!Array.isArray(candidates)) return 0
   let searches = 0
   for (const candidate of candidates as readonly unknown[]) {

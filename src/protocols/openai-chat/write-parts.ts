@@ -14,7 +14,7 @@ export interface Writing {
 const breakpointTtls: Readonly<Record<string, string>> = { '5m': '30m', '30m': '30m', '1h': '12h', '12h': '12h' }
 
 /** The fields that mark a part; a loss where the upstream takes none. */
-export function writeMark(cache: CacheMark | undefined, { flavour, target }: Writing): object {
+function writeMark(cache: CacheMark | undefined, { flavour, target }: Writing): object {
   if (cache === undefined) return {}
   if (!flavour.isFull || target.traits.cacheMarks === false) {
     target.notes.losses.add('cache_control')

@@ -55,7 +55,7 @@ export function finishOf({ status, incomplete_details: details }: Json, kinds: r
   return kinds.includes('refusal') ? 'filtered' : 'stop'
 }
 
-export function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
+function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
   if (!isObject(item) || typeof item.type !== 'string') return []
   switch (item.type) {
     case 'message':
@@ -110,7 +110,7 @@ function readProb(prob: unknown): TokenProb | undefined {
 }
 
 /** A custom tool that was given as a function answers with its text as the one argument. */
-export function readOutputCall(item: Json, from: Source): Extract<AnswerPart, { kind: 'call' }> {
+function readOutputCall(item: Json, from: Source): Extract<AnswerPart, { kind: 'call' }> {
   const head = callHead(item, from)
   const isCustom = item.type === 'custom_tool_call'
   const given = wordsOf(isCustom ? item.input : item.arguments)

@@ -46,7 +46,7 @@ export function readFailure(error: unknown): UpstreamWords {
 const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
 
 /** What the model wrote: words, thoughts that are shown, and calls. */
-export function itemBytes(item: unknown): number {
+function itemBytes(item: unknown): number {
   if (!isObject(item)) return 0
   let bytes = 0
   if (item.type === 'function_call' || item.type === 'custom_tool_call') {

@@ -91,7 +91,7 @@ export function placeOfItem(id: unknown): { readonly response: string; readonly 
 export const deletedBody = (id: string): string => JSON.stringify({ id, object: 'response', deleted: true })
 
 /** One page of a list; items know their own names. */
-export function listBody(items: readonly Json[], hasMore: boolean): string {
+function listBody(items: readonly Json[], hasMore: boolean): string {
   return JSON.stringify({
     object: 'list',
     data: items,
@@ -144,10 +144,5 @@ export function compactionBody({ requestId, createdS, kept, content, usage }: Co
     output: [...kept, item],
     usage: writeUsage(usage),
   })
-}
-
-export interface Compacted {
-  readonly content: string
-  readonly rest: readonly Json[]
 }
 

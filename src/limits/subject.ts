@@ -1,0 +1,19 @@
+// Who calls and what, as far as limits care.
+
+export interface Who {
+  readonly keyId: number
+  readonly accountId: number
+  readonly tier: string
+  /** The key's own calls a minute, or its tier's. */
+  readonly qpm: number
+}
+
+/** What is limited: a call. */
+export interface Subject extends Who {
+  /** By which each model has its own. Null where none is called: then only the key's own calls a minute count. */
+  readonly model: string | null
+  /** All names that it goes by, the one that was asked for first; its own alone if not given. */
+  readonly names?: readonly string[] | undefined
+  /** What it is taken to use until that is known. */
+  readonly tokens: number
+}
