@@ -122,7 +122,7 @@ export function buildCalls(parts: CallParts) {
     countExplanation: buildExplanationLimit(nowMs),
   })
   const countCall = buildCounting({
-    ...{ catalogue, limitRate, countTokens: counter.count, send: upstreams.send },
+    ...{ lanes, limitRate, countTokens: counter.count, send: upstreams.send },
     ...{ factors: vault.factors, following, learning, dateMs },
     onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
   })

@@ -60,6 +60,7 @@ export const bounds = {
   longCallMsMax: 3_600_000,
   /** Calls that wait for a free channel, of one group of models. */
   waitingCallsMax: 100,
+  waitingLinesOfAccountMax: 16,
   waitingMsMax: 5_000,
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
@@ -105,6 +106,7 @@ export const bounds = {
   keptAnswerMsMax: 24 * 3_600_000,
   /** Calls that go on to their end after their caller left, so that it can be asked for again. */
   aloneCallsMax: 64,
+  aloneCallsOfAccountMax: 16,
   aloneMsMax: 30_000,
   /** Of a request or an answer that is kept for its key's owner. */
   keptBodyBytesMax: 1024 * 1024,
@@ -170,6 +172,9 @@ export const bounds = {
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
   mediaFetchesMax: 64,
+  /** Calls that wait for theirs, each for four at a time. */
+  mediaCallsMax: 64,
+  mediaCallsOfAccountMax: 8,
   /** Of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
@@ -179,6 +184,9 @@ export const bounds = {
   channelClosedMsMax: 3_600_000,
   /** An attempt whose end nobody told is over by then. */
   turnMsMax: 3_660_000,
+  /** Of one channel: models that are watched one by one, and accounts for which alone it is closed. */
+  channelModelsMax: 64,
+  ownBreakersMax: 16,
   /** Conversations of which it is remembered which channel has them, and for how long at most. */
   conversationsKeptMax: 100_000,
   conversationKeptMsMax: 3_600_000,

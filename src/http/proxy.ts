@@ -1,7 +1,7 @@
 // A proxy on the way to upstreams, as its operator wrote it: where it is, and what it is told of who we are.
 
 import { createHash } from 'node:crypto'
-import type { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secret.ts'
 import { kindOfHost } from './public-address.ts'
 import { BadAddress, hostOf, NeverReached, portOf } from './written-address.ts'
 
@@ -31,6 +31,15 @@ export class Proxy {
     this.digest = createHash('sha256').update(url.href).digest('hex')
   }
 
+  /** Takes out of a text what only the two of us know, which a proxy may repeat. */
+  static scrub(written: Secret, text: string): string {
+    const url = URL.parse(written.reveal().trim())
+    if (url === null || (url.username === '' && url.password === '')) return text
+    const pair = pairOf(url)
+    const secrets = [Buffer.from(pair).toString('base64'), pair, url.password, pair.slice(pair.indexOf(':') + 1)]
+    return secrets.reduce((clean, secret) => new Secret(secret).scrub(clean), text)
+  }
+
   /** What is said for a tunnel to a host, which then is spoken to as if nobody were between. */
   tunnelWords(authority: string): string {
     return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${this.#authorization}\r\n`
@@ -43,11 +52,13 @@ export class Proxy {
   }
 }
 
+const pairOf = ({ username, password }: Pick<URL, 'username' | 'password'>): string =>
+  `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+
 function authorizationOf({ username, password }: URL): string {
   if (username === '' && password === '') return ''
   try {
-    const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
-    return `Proxy-Authorization: Basic ${Buffer.from(pair).toString('base64')}\r\n`
+    return `Proxy-Authorization: Basic ${Buffer.from(pairOf({ username, password })).toString('base64')}\r\n`
   } catch {
     throw new BadAddress('must be a proxy whose name and password are percent-encoded')
   }

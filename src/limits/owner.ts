@@ -3,6 +3,7 @@
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
 import type { Kind, Rule, LimitBook } from './rule.ts'
+import type { Subject } from './subject.ts'
 
 /** Of a key its number. */
 export type OwnerName = number | string
@@ -103,6 +104,8 @@ export class Owner {
 export interface Plan {
   /** Undefined where no rule asks for it; null where no model is called. */
   readonly model: string | null | undefined
+  /** The name that was asked for, where it may be another. */
+  readonly asked: string | undefined
   readonly owners: readonly Owner[]
   readonly shape: Shape
 }
@@ -115,8 +118,10 @@ export interface Shape {
   readonly isLeased: boolean
 }
 
-export const isPlanFor = (plan: Plan, model: string | null): boolean =>
-  plan.model === model || (plan.model === undefined && model !== null)
+export function isPlanFor({ model, asked }: Plan, subject: Pick<Subject, 'model' | 'names'>): boolean {
+  if (model === undefined) return subject.model !== null
+  return model === subject.model && asked === subject.names?.[0]
+}
 
 /** A key. Those of its models that have limits of their own are with it. */
 export class KeyOwner extends Owner {

@@ -44,7 +44,7 @@ export class Owners {
   planFor(subject: Subject, nowMs: number): Plan | TooMany {
     const key = this.keyOf(subject, nowMs)
     const { plan } = key
-    if (plan !== undefined && isPlanFor(plan, subject.model)) return plan
+    if (plan !== undefined && isPlanFor(plan, subject)) return plan
     const made = this.#makePlan(key, subject, nowMs)
     if (!('tooMany' in made)) key.plan = made
     return made
@@ -74,11 +74,11 @@ export class Owners {
     for (const kind of kinds) {
       if (kind.perModel || this.book.rulesOf(kind, who).length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, { ...who, model: '', tokens: 0 }, { key, nowMs })!
-      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who.tier, '')
+      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who.tier, [])
       owners.push(owner)
       fits.push(owner.rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
     }
-    return { model: undefined, owners, shape: { fits, isLeased: false } }
+    return { model: undefined, asked: undefined, owners, shape: { fits, isLeased: false } }
   }
 
   sweep(nowMs: number): void {
@@ -104,22 +104,24 @@ export class Owners {
 
   #makePlan(key: KeyOwner, subject: Subject, nowMs: number): Plan | TooMany {
     const { tier, model } = subject
+    const { names = [model ?? ''] } = subject
+    const [asked] = subject.names ?? []
     // The key's own calls a minute are the first of its rules.
-    if (model === null) return { model, owners: [key], shape: this.#shapeOf([key], [[0]]) }
+    if (model === null) return { model, asked, owners: [key], shape: this.#shapeOf([key], [[0]]) }
     const owners: Owner[] = []
     const fits: number[][] = []
     let asksModel = false
     for (const kind of kinds) {
       const rules = kind === keyKind ? key.rules : this.book.rulesOf(kind, subject)
       asksModel ||= rules.some(rule => rule.looksAtModel)
-      const fitting = rules.flatMap((rule, at) => (rule.fits(tier, model) ? [at] : []))
+      const fitting = rules.flatMap((rule, at) => (rule.fits(tier, names) ? [at] : []))
       if (fitting.length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, subject, { key, nowMs })
       if (owner === undefined) return { tooMany: rules[fitting[0]!]! }
       owners.push(owner)
       fits.push(fitting)
     }
-    return { model: asksModel ? model : undefined, owners, shape: this.#shapeOf(owners, fits) }
+    return { model: asksModel ? model : undefined, asked, owners, shape: this.#shapeOf(owners, fits) }
   }
 
   #shapeOf(owners: readonly Owner[], fits: readonly (readonly number[])[]): Shape {

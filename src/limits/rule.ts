@@ -50,10 +50,11 @@ export class Rule implements Rate {
     return this.perModel || this.row.model !== null
   }
 
-  /** Whether it is for a call of this tier and model by the one whose it is. */
-  fits(tier: string, model: string): boolean {
+  /** Whether it is for a call of this tier, and of a model of one of these names, by the one whose it is. */
+  fits(tier: string, names: readonly string[]): boolean {
     const { row } = this
-    return (row.tier === null || row.tier === tier) && (row.model === null || matchesGlob(row.model, model))
+    if (row.tier !== null && row.tier !== tier) return false
+    return row.model === null || names.some(name => matchesGlob(row.model!, name))
   }
 
   /** What is owed under one of them is owed under the other. */

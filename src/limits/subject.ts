@@ -10,8 +10,10 @@ export interface Who {
 
 /** What is limited: a call. */
 export interface Subject extends Who {
-  /** As callers name it. Null where none is called: then only the key's own calls a minute count. */
+  /** By which each model has its own. Null where none is called: then only the key's own calls a minute count. */
   readonly model: string | null
+  /** All names that it goes by, the one that was asked for first; its own alone if not given. */
+  readonly names?: readonly string[] | undefined
   /** What it is taken to use until that is known. */
   readonly tokens: number
 }

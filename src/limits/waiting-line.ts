@@ -1,9 +1,9 @@
 // Where a call waits while every channel that could take it has all it may have under way. A line for each group of
 // models, short and not for long: whoever finds it full, or waits too long, is better told so.
 //
-// Accounts are served in turn, however many of their calls wait, and a full line makes room for an account that has
-// less in it than another. Nothing here grows with the number of lines or waits; only a full line is looked through,
-// and it is short.
+// Accounts are served in turn, however many of their calls wait and in however many lines, and a full line makes room
+// for an account that has less in it than another. A place that is free may be for any of the lines, so that all of
+// them are told; nobody can open more than a few.
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
@@ -21,6 +21,13 @@ export interface Waiting {
   readonly withinMs: number
   /** It had a turn and found no place: it stands before all others. */
   readonly again?: boolean
+}
+
+/** An account that waits in some line. */
+interface Standing {
+  lines: number
+  /** In which round it was the first to be told. */
+  round: number
 }
 
 interface Waiter {
@@ -48,6 +55,8 @@ interface Line {
 export class WaitingLines {
   readonly #deadlines: Deadlines
   readonly #lines = new Map<string, Line>()
+  readonly #standings = new Map<number, Standing>()
+  #round = 0
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines
@@ -66,9 +75,12 @@ export class WaitingLines {
   async join(group: string, accountId: number, { stop, withinMs, again = false }: Waiting): Promise<Waited> {
     stop.throwIfStopped()
     const line = this.#lines.get(group) ?? this.#open(group)
-    if (line.size >= bounds.waitingCallsMax && !again && !makeRoom(line, accountId)) return 'full'
+    if (!this.#hasRoom(line, accountId, again)) {
+      if (line.size === 0) this.#lines.delete(group)
+      return 'full'
+    }
     const { promise, resolve, reject } = Promise.withResolvers<Waited>()
-    const waiter = enter(line, accountId, { answer: resolve, again })
+    const waiter = this.#enter(line, accountId, { answer: resolve, again })
     const leave = (): void => {
       this.#remove(waiter)
       reject(stop.reason)
@@ -92,11 +104,37 @@ export class WaitingLines {
    */
   serve(group?: string): void {
     if (group === undefined) {
-      for (const line of this.#lines.values()) this.#serve(line)
+      this.#serveAll()
       return
     }
     const line = this.#lines.get(group)
     if (line !== undefined) this.#serve(line)
+  }
+
+  /** In each line one: first those of accounts that were not the first for longest. */
+  #serveAll(): void {
+    const [only] = this.#lines.values()
+    if (only === undefined) return
+    if (this.#lines.size === 1) return this.#serve(only)
+    const lines = [...this.#lines.values()].sort((one, other) => this.#roundOf(one) - this.#roundOf(other))
+    const [first] = lines as [Line]
+    const standing = this.#standings.get(first.order.first!.accountId)
+    if (standing !== undefined) standing.round = ++this.#round
+    this.#lines.delete(first.group)
+    this.#lines.set(first.group, first) // among equals another is the first the next time
+    for (const line of lines) this.#serve(line)
+  }
+
+  #roundOf({ order }: Line): number {
+    return this.#standings.get(order.first!.accountId)?.round ?? 0
+  }
+
+  #hasRoom(line: Line, accountId: number, again: boolean): boolean {
+    if (again) return true
+    const isIn = line.parties.has(accountId)
+    const lines = this.#standings.get(accountId)?.lines ?? 0
+    if (!isIn && lines >= bounds.waitingLinesOfAccountMax) return false
+    return line.size < bounds.waitingCallsMax || this.#makeRoom(line, accountId)
   }
 
   #serve({ order }: Line): void {
@@ -119,53 +157,58 @@ export class WaitingLines {
   #remove(waiter: Waiter): void {
     if (waiter.place === undefined) return
     const { line } = waiter.party
-    takeOut(waiter)
+    this.#takeOut(waiter)
     if (line.size === 0) this.#lines.delete(line.group)
+  }
+
+  #enter(line: Line, accountId: number, { answer, again }: Entering): Waiter {
+    let party = line.parties.get(accountId)
+    if (party === undefined) {
+      party = { accountId, line, waiters: new Ring(), place: undefined }
+      line.parties.set(accountId, party)
+      const standing = this.#standings.get(accountId)
+      if (standing === undefined) this.#standings.set(accountId, { lines: 1, round: 0 })
+      else standing.lines++
+    }
+    const waiter: Waiter = { party, answer, place: undefined }
+    waiter.place = again ? party.waiters.addFirst(waiter) : party.waiters.add(waiter)
+    if (party.place !== undefined && again) {
+      line.order.remove(party.place)
+      party.place = undefined
+    }
+    party.place ??= again ? line.order.addFirst(party) : line.order.add(party)
+    line.size++
+    return waiter
+  }
+
+  #takeOut(waiter: Waiter): void {
+    const { party, place } = waiter
+    if (place === undefined) return
+    waiter.place = undefined
+    party.waiters.remove(place)
+    party.line.size--
+    if (party.waiters.size > 0 || party.place === undefined) return
+    party.line.order.remove(party.place)
+    party.place = undefined
+    party.line.parties.delete(party.accountId)
+    const standing = this.#standings.get(party.accountId)!
+    if (--standing.lines === 0) this.#standings.delete(party.accountId)
+  }
+
+  /** The last to come of the account with most calls in the line goes, if that account still has no less than this. */
+  #makeRoom(line: Line, accountId: number): boolean {
+    let most: Party | undefined
+    for (const party of line.order) if (party.waiters.size > (most?.waiters.size ?? 0)) most = party
+    const mine = line.parties.get(accountId)?.waiters.size ?? 0
+    const last = most?.waiters.last
+    if (most === undefined || last === undefined || most.waiters.size <= mine + 1) return false
+    this.#takeOut(last)
+    last.answer('full')
+    return true
   }
 }
 
 interface Entering {
   readonly answer: Waiter['answer']
   readonly again: boolean
-}
-
-function enter(line: Line, accountId: number, { answer, again }: Entering): Waiter {
-  let party = line.parties.get(accountId)
-  if (party === undefined) {
-    party = { accountId, line, waiters: new Ring(), place: undefined }
-    line.parties.set(accountId, party)
-  }
-  const waiter: Waiter = { party, answer, place: undefined }
-  waiter.place = again ? party.waiters.addFirst(waiter) : party.waiters.add(waiter)
-  if (party.place !== undefined && again) {
-    line.order.remove(party.place)
-    party.place = undefined
-  }
-  party.place ??= again ? line.order.addFirst(party) : line.order.add(party)
-  line.size++
-  return waiter
-}
-
-function takeOut(waiter: Waiter): void {
-  const { party, place } = waiter
-  if (place === undefined) return
-  waiter.place = undefined
-  party.waiters.remove(place)
-  party.line.size--
-  if (party.waiters.size > 0 || party.place === undefined) return
-  party.line.order.remove(party.place)
-  party.place = undefined
-  party.line.parties.delete(party.accountId)
-}
-
-/** The last to come of the account with most calls in the line goes, if that account still has no less than this. */
-function makeRoom(line: Line, accountId: number): boolean {
-  let most: Party | undefined
-  for (const party of line.order) if (party.waiters.size > (most?.waiters.size ?? 0)) most = party
-  const mine = line.parties.get(accountId)?.waiters.size ?? 0
-  const last = most?.waiters.last
-  if (most === undefined || last === undefined || most.waiters.size <= mine + 1) return false
-  takeOut(last)
-  last.answer('full')
-  return true
 }

@@ -7,8 +7,10 @@ import { estimateTokens } from '../billing/price.ts'
 import { noLease } from '../limits/leases.ts'
 import type { Quota, Refused } from '../limits/limits.ts'
 import { Limits } from '../limits/limits.ts'
+import type { Subject } from '../limits/subject.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Caller, Permit } from './exchange.ts'
+import type { Named } from './lanes.ts'
 
 export interface LimitRateParts {
   readonly limits: Limits
@@ -16,8 +18,7 @@ export interface LimitRateParts {
 }
 
 /** What is called. */
-export interface About {
-  readonly model: string | null
+export interface About extends Pick<Subject, 'model' | 'names'> {
   readonly tokens: number
 }
 
@@ -29,15 +30,19 @@ export const looking: About = { model: null, tokens: 0 }
 /** For an answer whose length nobody knows yet. It is corrected when the call is over. */
 const OUTPUT_TOKENS_GUESS = 1_024
 
-export function aboutCall({ model, inputBytes, outputTokensMax, choices }: Call): About {
+/** What it is taken to use. */
+export function tokensOf({ inputBytes, outputTokensMax, choices }: Call): number {
   const output = Math.min(outputTokensMax ?? OUTPUT_TOKENS_GUESS, OUTPUT_TOKENS_GUESS)
-  return { model, tokens: estimateTokens(inputBytes) + output * choices }
+  return estimateTokens(inputBytes) + output * choices
 }
 
+/** By every name of what it calls: a limit of a model holds for its other names, too. */
+export const aboutCall = (call: Call, { model, names }: Named): About => ({ model, names, tokens: tokensOf(call) })
+
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
-  return function limitRate(caller, { model, tokens }) {
+  return function limitRate(caller, { model, names, tokens }) {
     const { keyId, accountId, tier, qpm } = caller
-    const admission = limits.admit({ keyId, accountId, tier, qpm, model, tokens }, nowMs())
+    const admission = limits.admit({ keyId, accountId, tier, qpm, model, names, tokens }, nowMs())
     if (!admission.admitted) throw refusalOf(admission, keyId)
     return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
   }
@@ -45,9 +50,9 @@ export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
 
 /** The same for a call that is only explained: every limit is told, and nothing is counted. */
 export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate {
-  return function lookAtLimits(caller, { model, tokens }) {
+  return function lookAtLimits(caller, { model, names, tokens }) {
     const { keyId, accountId, tier, qpm } = caller
-    const subject = { keyId, accountId, tier, qpm, model, tokens }
+    const subject = { keyId, accountId, tier, qpm, model, names, tokens }
     const quotas = limits.look(subject, nowMs())
     const refused = limits.refusalOf(subject, nowMs())
     if (refused !== undefined) throw refusalOf({ ...refused, quotas }, keyId)

@@ -7,6 +7,7 @@ import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
 import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Permit, Route, Way } from './exchange.ts'
+import { fitting } from './fitting.ts'
 import type { ChannelSeat, Lane, Lanes } from './lanes.ts'
 
 export interface RouteParts {
@@ -86,28 +87,6 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
     return asked.keptAt === undefined ? found : (atKeeper(found, asked.keptAt, asked.protocol) ?? found)
   }
-}
-
-/** One that is unfit is left out; if all are, the first says why. */
-export function fitting<From, To>(
-  all: readonly From[],
-  fit: (one: From) => To,
-  onUnfit?: (one: From, why: Refusal) => void,
-): readonly To[] {
-  if (all.length === 1) return [fit(all[0]!)]
-  const fits: To[] = []
-  let unfit: unknown
-  for (const one of all) {
-    try {
-      fits.push(fit(one))
-    } catch (fault) {
-      if (!(fault instanceof Refusal)) throw fault
-      unfit ??= fault
-      onUnfit?.(one, fault)
-    }
-  }
-  if (fits.length === 0) throw unfit
-  return fits
 }
 
 /** The upstream that keeps what a call follows need only be told its name. */

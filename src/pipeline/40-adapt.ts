@@ -51,7 +51,7 @@ async function adaptOther(parts: AdaptParts, meeting: Meeting, translation: Tran
   const { hold, exchange } = meeting
   exchange.said ??= translation.to.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
   const { said } = exchange
-  const media = await parts.resolveMedia(said, translation.from, exchange.stop)
+  const media = await parts.resolveMedia(said, translation.from, exchange)
   const body = Buffer.from(writeTranslated(translation, meeting, { said, media }))
   return { request: await requestTo(meeting, body), translation }
 }

@@ -21,6 +21,7 @@ import type { Option, Seat } from '../routing/option.ts'
 import type { ChannelRow, MemberRow, PolicyName, Rules } from '../store/rules.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
+import { fitting } from './fitting.ts'
 
 /** A channel where it may be picked. */
 export interface ChannelSeat extends Seat {
@@ -29,13 +30,17 @@ export interface ChannelSeat extends Seat {
   readonly tags: readonly string[]
 }
 
-/** A model at a provider, and how it is reached in one dialect. */
-export interface Lane {
+/** A model at a provider, and the channels to it. */
+export interface Mouth {
   readonly provider: Provider
   readonly model: Model
+  readonly seats: readonly ChannelSeat[]
+}
+
+/** The same, and how it is reached in one dialect. */
+export interface Lane extends Mouth {
   /** The dialect in which the upstream is spoken to. */
   readonly spoken: Protocol
-  readonly seats: readonly ChannelSeat[]
   /** The same as routing sees it. */
   readonly option: Option
 }
@@ -47,6 +52,14 @@ export interface LaneGroup {
   readonly lanes: readonly Lane[]
   /** Of each lane, in the same order. */
   readonly options: readonly Option[]
+}
+
+/** What a call goes by, as far as limits care. */
+export interface Named {
+  /** The first model that the name stands for. */
+  readonly model: string
+  /** The name that was asked for, and each model that it stands for, but for those to fall back to. */
+  readonly names: readonly string[]
 }
 
 export interface ExplainedLane {
@@ -101,8 +114,16 @@ export class Lanes {
   }
 
   /** Throws for what is no name of a model. That there is such a model is another matter. */
-  check(asked: string): void {
-    if (this.#names.resolve(asked) === undefined) parseModelName(asked)
+  named(asked: string): Named {
+    const resolved = this.#names.resolve(asked)
+    const first = resolved?.members[0]
+    if (first === undefined) {
+      if (resolved === undefined) parseModelName(asked)
+      return { model: asked, names: [asked] }
+    }
+    const { members } = resolved!
+    const own = members.flatMap(({ model, priority }) => (priority === first.priority ? [model] : []))
+    return { model: first.model, names: [asked, ...own] }
   }
 
   /** By channels alone that have all the tags that are required. Throws where nothing can serve it. */
@@ -114,6 +135,12 @@ export class Lanes {
     if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
+  }
+
+  /** What a name stands for, whatever is spoken there: with each model's own name. Throws where nothing can. */
+  mouthsOf(asked: string, requires: KeyRights['requires']): readonly (Mouth & { readonly name: string })[] {
+    const { members } = this.#names.resolve(asked) ?? itself(asked)
+    return fitting(members, ({ model }) => ({ ...this.#mouthOf(model, requires), name: model }))
   }
 
   /** The same for whoever wants to know why: each model with its channels, or why it is left out. */
@@ -132,17 +159,7 @@ export class Lanes {
 
   #make(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
     const resolved = this.#names.resolve(asked) ?? itself(asked)
-    const lanes: Lane[] = []
-    let unfit: unknown
-    for (const member of resolved.members) {
-      try {
-        lanes.push(this.#laneTo(member, protocol, requires))
-      } catch (fault) {
-        if (!(fault instanceof Refusal)) throw fault
-        unfit ??= fault
-      }
-    }
-    if (lanes.length === 0) throw unfit
+    const lanes = [...fitting(resolved.members, member => this.#laneTo(member, protocol, requires))]
     lanes.sort(({ option: one }, { option: other }) => one.priority - other.priority)
     return { asked, policy: resolved.policy, lanes, options: lanes.map(({ option }) => option) }
   }
@@ -151,13 +168,35 @@ export class Lanes {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
     const spoken = dialectFor(provider, model, protocol)
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
-    const all = this.#seatsOf(provider)
-    if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const seats = requires === null ? all : all.filter(({ tags }) => mayUseChannel({ requires }, tags))
-    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: UNTAGGED })
+    const seats = this.#seatsFor(name, provider, requires)
     const price = this.#parts.prices.current(name)?.price
     const option = { name, priority, weight, translates: spoken !== protocol, price: typicalCost(price), seats }
     return { provider, model, spoken, seats, option }
+  }
+
+  #mouthOf(name: string, requires: KeyRights['requires']): Mouth {
+    const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
+    return { provider, model, seats: this.#seatsFor(name, provider, requires) }
+  }
+
+  #seatsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly ChannelSeat[] {
+    const all = this.#seatsOf(provider)
+    if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
+    const seats = requires === null ? all : this.#tagged(provider, all, requires)
+    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: UNTAGGED })
+    return seats
+  }
+
+  /** One list for all its models, of which there may be any number: much is made ready for each list. */
+  #tagged({ id }: Provider, all: readonly ChannelSeat[], requires: readonly string[]): readonly ChannelSeat[] {
+    const key = `${id} ${requires.join()}`
+    let seats = this.#seats.get(key)
+    if (seats === undefined) {
+      seats = all.filter(({ tags }) => mayUseChannel({ requires }, tags))
+      if (this.#seats.size >= bounds.laneGroupsMax) this.#seats.clear()
+      this.#seats.set(key, seats)
+    }
+    return seats
   }
 
   /** The same for all its models. */

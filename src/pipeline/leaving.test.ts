@@ -14,14 +14,17 @@ interface How {
   readonly forwarded?: boolean
   /** What is known of the provider, and of the model. */
   readonly bills?: readonly [boolean, boolean?]
+  readonly accountId?: number
 }
 
-function callOf({ claimed, held, forwarded = true, bills = [false] }: How) {
+function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 1 }: How) {
+  const permit = { caller: { accountId } }
   const alone = new Stop<StopReason>()
   const claim = { key: { name: 'n', fingerprint: 'f' } }
   const stop = new Stop<StopReason>()
   const route = { provider: { can: { billsWhenLeft: bills[0] } }, model: { billsWhenLeft: bills[1] } }
-  const exchange = { stop, alone, meter: { forwarded }, route, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  const exchange = { stop, alone, meter: { forwarded }, route, ...state }
   return { alone, stop, exchange: exchange as unknown as Exchange }
 }
 
@@ -50,15 +53,28 @@ test('a call goes on only with an idempotency key or where it is billed anyway, 
 
 test('no more than so many at once, however often one is told to have left', () => {
   const one = leaving()
-  const calls = Array.from({ length: bounds.aloneCallsMax }, () => callOf({ claimed: true, held: true }))
+  const calls = Array.from({ length: bounds.aloneCallsMax }, (_, at) => {
+    return callOf({ claimed: true, held: true, accountId: at % 4 })
+  })
   for (const { exchange } of [...calls, ...calls]) one.left(exchange)
   expect(calls.filter(({ stop }) => stop.reason !== undefined)).toEqual([])
-  const late = callOf({ claimed: true, held: true })
+  const late = callOf({ claimed: true, held: true, accountId: 9 })
   one.left(late.exchange)
   expect(late.stop.reason).toBe(callerLeft)
   one.over(calls[0]!.exchange)
-  const next = callOf({ claimed: true, held: true })
+  const next = callOf({ claimed: true, held: true, accountId: 9 })
   one.left(next.exchange)
   expect(next.stop.reason).toBeUndefined()
   for (const { exchange } of [...calls, next]) one.over(exchange)
+})
+
+test('one account has no more than its portion of them, so that others have some', () => {
+  const one = leaving()
+  const calls = Array.from({ length: bounds.aloneCallsMax }, () => callOf({ claimed: true, held: true }))
+  for (const { exchange } of calls) one.left(exchange)
+  expect(calls.filter(({ stop }) => stop.reason === undefined)).toHaveLength(bounds.aloneCallsOfAccountMax)
+  const other = callOf({ claimed: true, held: true, accountId: 2 })
+  one.left(other.exchange)
+  expect(other.stop.reason).toBeUndefined()
+  for (const { exchange } of [...calls, other]) one.over(exchange)
 })

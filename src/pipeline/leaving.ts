@@ -4,12 +4,13 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
+import { Portions } from '../base/portions.ts'
 import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 
 export class Leaving {
   readonly #deadlines: Deadlines
-  #alone = 0
+  readonly #alone = new Portions({ all: bounds.aloneCallsMax, each: bounds.aloneCallsOfAccountMax })
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines
@@ -19,8 +20,7 @@ export class Leaving {
   left(exchange: Exchange): void {
     const { stop, alone } = exchange
     if (exchange.detached || exchange.untilAlone !== undefined) return
-    if (!mayGoOn(exchange) || this.#alone >= bounds.aloneCallsMax) return stop.stop(callerLeft)
-    this.#alone++
+    if (!mayGoOn(exchange) || !this.#alone.take(accountOf(exchange))) return stop.stop(callerLeft)
     exchange.untilAlone = this.#deadlines.after(bounds.aloneMsMax, () => stop.stop(callerLeft))
     alone.stop(callerLeft)
   }
@@ -31,9 +31,12 @@ export class Leaving {
     exchange.isOver = true
     if (exchange.untilAlone === undefined) return
     exchange.untilAlone.lift()
-    this.#alone--
+    this.#alone.giveBack(accountOf(exchange))
   }
 }
+
+/** What holds money has been let in for somebody. */
+const accountOf = ({ permit }: Exchange): number => permit!.caller.accountId
 
 /** Before its hold nothing has been sent upstream: there is nothing to bring to an end. */
 function mayGoOn({ isOver, hold, claim, meter, route }: Exchange): boolean {

@@ -2,15 +2,18 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import { Portions } from '../base/portions.ts'
 import { Stop } from '../base/stop.ts'
 import type { FetchMedia } from '../http/guarded-fetch.ts'
 import type { Conversation, Part } from '../protocols/conversation.ts'
 import type { Codec, ConversationTarget } from '../protocols/protocol.ts'
-import type { StopReason } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 
 type Media = ConversationTarget['media']
 
-export type ResolveMedia = (said: Conversation, codec: Codec, stop: Stop<StopReason>) => Promise<Media>
+export type ResolveMedia = (said: Conversation, codec: Codec, whose: MediaCall) => Promise<Media>
+
+export type MediaCall = Pick<Exchange, 'stop' | 'permit'>
 
 const none: Media = new Map()
 const over = new Error('the call is over')
@@ -19,6 +22,9 @@ const over = new Error('the call is over')
 const LANES = 4
 
 export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
+  // An address that never answers costs a place for seconds: nobody may have all of them.
+  const places = new Portions({ all: bounds.mediaCallsMax, each: bounds.mediaCallsOfAccountMax })
+
   /** Each that is fetched counts against what all may hold together. */
   async function fetchAll(urls: Set<string>, fetching: Stop<Error>): Promise<Media> {
     const found = new Map<string, { readonly mime: string; readonly base64: string }>()
@@ -36,16 +42,21 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     return found
   }
 
-  return async function resolveMedia(said, codec, stop) {
+  return async function resolveMedia(said, codec, { stop, permit }) {
     const urls = addressesIn(said, codec)
     if (urls.size === 0) return none
     if (urls.size > bounds.mediaPerCallMax) throw tooMuch(`there are more than ${bounds.mediaPerCallMax} addresses`)
+    const { accountId } = permit!.caller
+    if (!places.take(accountId)) {
+      throw new Refusal('overloaded', 'too many calls wait for media', { retryAfterMs: 1_000 })
+    }
     const fetching = new Stop<Error>()
     const end = (): void => fetching.stop(over)
     stop.onStop(end)
     try {
       return await stop.during(fetchAll(urls, fetching))
     } finally {
+      places.giveBack(accountId)
       stop.forget(end)
       end() // where one fails, nobody needs the others
     }

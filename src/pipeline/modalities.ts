@@ -6,7 +6,8 @@ import { modalities } from '../base/traits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation, Part } from '../protocols/conversation.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import { fitting, narrowed } from './30-route.ts'
+import { narrowed } from './30-route.ts'
+import { fitting } from './fitting.ts'
 import type { Route, Way } from './exchange.ts'
 
 /** The route by those models alone that read all of it. What is only text is not looked at. */

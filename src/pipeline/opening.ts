@@ -6,6 +6,7 @@ import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { SSE_TYPE } from '../http/event-stream.ts'
 import type { Incoming } from '../http/outgoing.ts'
+import { Proxy } from '../http/proxy.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { judgeRefusal, saysOverloaded } from '../routing/attempts.ts'
@@ -214,11 +215,11 @@ interface Said {
 /** What the caller is told if nobody else answers: in the upstream's words only what is the caller's own matter. */
 function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }: Said): Refusal {
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
-  if (verdict === 'caller_at_fault' || verdict === 'not_here') {
-    return new Refusal('upstream_refused', detail, { upstream })
-  }
   if (verdict === 'rate_limited' || upstream.status === LIMITED) {
     return new Refusal('upstream_rate_limited', detail, wait)
+  }
+  if (verdict === 'caller_at_fault' || verdict === 'not_here') {
+    return new Refusal('upstream_refused', detail, { upstream })
   }
   return new Refusal(upstream.status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable', detail, wait)
 }
@@ -236,9 +237,10 @@ export function wordsFor(exchange: Exchange, { status, message, ...names }: Upst
   return isSame ? { status, message, ...names } : { status, message }
 }
 
-/** What an upstream said, without our key, which some repeat, and at a length that a caller can use. */
-export function scrubbed(words: UpstreamWords, { key }: Channel): UpstreamWords {
-  const clean = (text: string): string => key.scrub(text).slice(0, 2_000)
+/** What an upstream said, without our secrets, which some repeat, and at a length that a caller can use. */
+export function scrubbed(words: UpstreamWords, { key, road: { proxy } }: Channel): UpstreamWords {
+  const unproxied = (text: string): string => (proxy === undefined ? text : Proxy.scrub(proxy, text))
+  const clean = (text: string): string => unproxied(key.scrub(text)).slice(0, 2_000)
   return {
     status: words.status,
     message: clean(words.message),

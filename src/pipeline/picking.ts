@@ -14,7 +14,7 @@ import type { Choice, ExplainedSeat } from '../routing/choose.ts'
 import { choose, explainSeats } from '../routing/choose.ts'
 import type { Turn } from '../routing/health.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
-import { aboutCall } from './20-limit-rate.ts'
+import { tokensOf } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
 import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
@@ -26,9 +26,9 @@ type Try = Extract<Choice, { kind: 'try' }>
 export interface Picked {
   readonly way: Way
   readonly seat: ChannelSeat
+  /** Begun when it was chosen: between the two no other call may take the same place. */
   readonly turn: Turn
   readonly sinceMs: number
-  readonly why: Try['why']
 }
 
 export interface PickingParts {
@@ -54,7 +54,7 @@ export class Picking {
   /** A call is to be forwarded. */
   begin(route: Route, exchange: Exchange): void {
     const { retries, nowMs } = this.#parts
-    exchange.retry = retries.begin(route.asked, nowMs())
+    exchange.retry = retries.begin(route.asked, nowMs(), route.permit.caller.accountId)
     exchange.conversation = conversationOf(route, exchange)
   }
 
@@ -63,11 +63,12 @@ export class Picking {
     const { affinity, nowMs: now, chance } = this.#parts
     const nowMs = now()
     const { options, policy } = route
+    const { accountId } = route.permit.caller
     const conversation = conversationOf(route, exchange)?.name
     const kept = conversation === undefined ? undefined : affinity.look(conversation, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const waitMs = bounds.waitingMsMax
-    const choosing = { options, policy, tried: [], keptOn, keptModel, tokens, waitMs, nowMs, chance }
+    const choosing = { options, policy, tried: [], keptOn, keptModel, accountId, tokens, waitMs, nowMs, chance }
     return { conversation, keptOn, choice: choose(choosing), seats: explainSeats(choosing) }
   }
 
@@ -83,7 +84,7 @@ export class Picking {
       // Whoever comes later stands behind.
       const isBehind = !again && attempts.length === 0 && lines.isWaitedIn(route.asked)
       const choice = isBehind ? inLine : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
-      if (choice.kind === 'try') return this.#begin(route, exchange, choice)
+      if (choice.kind === 'try') return this.#take(route, exchange, choice)
       if (choice.kind === 'none') {
         if (again) lines.serve(route.asked)
         return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#sameAgain(route, exchange)
@@ -99,22 +100,24 @@ export class Picking {
     }
   }
 
-  #choose({ options, policy }: Route, exchange: Exchange, { tried, waitMs }: Trying): Choice {
+  #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: Trying): Choice {
     const { affinity, nowMs: now, chance } = this.#parts
     const { conversation } = exchange
+    const { accountId } = permit.caller
     const nowMs = now()
     const kept = conversation && affinity.recall(conversation.name, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
-    const choosing = { options, policy, tried, keptOn, keptModel, tokens, waitMs, nowMs, chance }
+    const choosing = { options, policy, tried, keptOn, keptModel, accountId, tokens, waitMs, nowMs, chance }
     const choice = choose(choosing)
     if (choice.kind === 'try') exchange.chosen ??= chosenFrom(choosing, choice, conversation !== undefined)
     return choice
   }
 
-  #begin({ ways, options }: Route, exchange: Exchange, { option, seat, why }: Try): Picked {
+  #take({ ways, options, permit }: Route, exchange: Exchange, { option, seat }: Try): Picked {
     const sinceMs = this.#parts.nowMs()
-    const turn = seat.health.begin(this.tokensOf(exchange), sinceMs)
-    return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn, sinceMs, why }
+    const asking = { accountId: permit.caller.accountId, model: option.name }
+    const turn = seat.health.begin(this.tokensOf(exchange), sinceMs, asking)
+    return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn, sinceMs }
   }
 
   /** There is no other channel left: one of those that failed, after a while. */
@@ -128,7 +131,7 @@ export class Picking {
     await stop.during(pause(waitMs))
     const useless = attempts.filter(tried => !mayPass(tried))
     const choice = this.#choose(route, exchange, { tried: useless, waitMs: 0 })
-    return choice.kind === 'try' ? this.#begin(route, exchange, choice) : undefined
+    return choice.kind === 'try' ? this.#take(route, exchange, choice) : undefined
   }
 
   /** It has answered, so its conversation stays there. */
@@ -146,7 +149,7 @@ export class Picking {
 
   /** What the call is taken to use until that is known. */
   tokensOf({ call }: Exchange): number {
-    return call === undefined ? 0 : aboutCall(call).tokens
+    return call === undefined ? 0 : tokensOf(call)
   }
 
   /** The call is over. */

@@ -51,7 +51,7 @@ export interface Stages {
   readonly limitRate: LimitRate
   readonly refuseUnread: RefuseUnread
   readonly lookBack: LookBack
-  readonly lanes: Pick<Lanes, 'check'>
+  readonly lanes: Pick<Lanes, 'named'>
   readonly route: RouteCall
   readonly following: Following
   readonly files: Pick<FileService, 'near'>
@@ -114,10 +114,10 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)
       takeNotes(exchange, ingress, { call, caller, body, isPressed: gate.level > 0 })
-      stages.lanes.check(call.model)
+      const named = stages.lanes.named(call.model)
 
       timings.enter('RateLimit')
-      exchange.permit = stages.limitRate(caller, aboutCall(call))
+      exchange.permit = stages.limitRate(caller, aboutCall(call, named))
       timings.pass()
       if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
 

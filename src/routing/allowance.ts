@@ -1,12 +1,7 @@
-// What a credential may still be asked for: by its operator's caps, which hold, and by what its upstream tells of its
-// own limits, which is taken for a warning.
+// What a credential may still be asked for by its operator's caps.
 
-import { bounds } from '../base/bounds.ts'
 import type { Taken } from '../base/gcra.ts'
 import { Debt, rateOf, spansMs } from '../base/gcra.ts'
-import { ToldBucket } from './told-bucket.ts'
-import type { ToldLimit } from './told-limits.ts'
-import { Until } from './until.ts'
 
 /** What an operator says that a credential may be asked for; what is absent is not capped. */
 export interface Caps {
@@ -18,25 +13,17 @@ export interface Caps {
 export class Allowance {
   #requests: Debt | undefined
   #tokens: Debt | undefined
-  #toldRequests: ToldBucket | undefined
-  #toldTokens: ToldBucket | undefined
-  /** Nothing is left, and all that is known is when there will be. */
-  readonly #toldNothing = new Until()
 
   /** What it took of a cap of tokens, to be corrected. */
   take(caps: Caps, tokens: number, nowMs: number): Taken | undefined {
     this.#pay(caps, nowMs)
     this.#requests?.add(1)
-    this.#toldRequests?.add(1, nowMs)
-    this.#toldTokens?.add(tokens, nowMs)
     return this.#tokens?.take(wholeOf(tokens))
   }
 
   /** So many were used. */
   correct({ taken, tokens }: TakenTokens, used: number, nowMs: number): void {
-    if (used === tokens) return
-    this.#toldTokens?.add(used - tokens, nowMs)
-    if (taken === undefined || this.#tokens === undefined) return
+    if (used === tokens || taken === undefined || this.#tokens === undefined) return
     this.#tokens.pay(nowMs)
     this.#tokens.correct(taken, wholeOf(used))
   }
@@ -52,38 +39,6 @@ export class Allowance {
     this.#pay(caps, nowMs)
     const tokensMs = this.#tokens === undefined ? 0 : this.#tokens.waitMs(atMost(this.#tokens, tokens))
     return Math.max(this.#requests?.waitMs(1) ?? 0, tokensMs)
-  }
-
-  toldWaitMs(tokens: number, nowMs: number): number {
-    const requestsMs = this.#toldRequests?.waitMs(1, nowMs) ?? 0
-    const tokensMs = this.#toldTokens?.waitMs(tokens, nowMs) ?? 0
-    return Math.max(requestsMs, tokensMs, this.#toldNothing.leftMs(nowMs))
-  }
-
-  tell(told: readonly ToldLimit[], nowMs: number): void {
-    for (const row of told) {
-      if (row.resource === 'requests') this.#toldRequests = this.#heard(this.#toldRequests, row, nowMs)
-      else this.#toldTokens = this.#heard(this.#toldTokens, row, nowMs)
-    }
-  }
-
-  /**
-   * The reset that upstreams tell is when all will be there again, so that from it, the limit and what remains follows
-   * how fast it comes back. Rounded to seconds that is only true once much is used, and only then does it matter.
-   */
-  #heard(bucket: ToldBucket | undefined, told: ToldLimit, nowMs: number): ToldBucket | undefined {
-    const { limit, remaining, resetMs } = told
-    if (remaining === undefined || resetMs === undefined) return bucket
-    if (limit === undefined || limit <= 0) {
-      if (remaining <= 0) this.#toldNothing.extend(Math.min(resetMs, bounds.channelClosedMsMax), nowMs)
-      return undefined
-    }
-    if (remaining * 2 > limit || resetMs <= 0) return undefined
-    const periodMs = (resetMs * limit) / (limit - Math.max(0, remaining))
-    const heard = bucket ?? new ToldBucket(limit, periodMs)
-    heard.resize(limit, periodMs)
-    heard.atLeast(resetMs, nowMs)
-    return heard
   }
 
   /** As the caps are now: an operator may change them at any time. */

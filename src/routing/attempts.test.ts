@@ -82,6 +82,7 @@ describe('what an upstream says with its status', () => {
     ['forbidden', 403, { type: 'permission_error' }],
     ['forbidden', 403, { type: 'PERMISSION_DENIED', message: 'You do not have permission to access the File abc.' }],
     ['forbidden', 403, { message: 'Your chosen model requires moderation and your input was flagged.' }],
+    ['not_here', 429, { code: 'rate_limit_exceeded', message: 'Request too large for x on tokens per min' }],
     ['not_here', 403, { code: 'model_not_found', message: 'Project does not have access to model x' }],
     ['not_here', 404, { code: 'model_not_found', type: 'invalid_request_error' }],
     ['not_here', 404, { type: 'not_found_error', message: 'model: claude-x' }],

@@ -56,6 +56,9 @@ const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
   ['credential_bad', ['invalidsignature*', 'missingauthentication*']],
 ]
 
+/** More in one call than the credential may have in a minute: it is always refused, and others are not. */
+const TOO_LARGE = 'request too large for '
+
 /** The same of sentences. Only how they begin counts: further on they may repeat what the caller wrote. */
 const SENTENCES: readonly (readonly [Verdict, readonly string[]])[] = [
   ['quota_spent', ['your credit balance is too low', 'insufficient balance', 'insufficient credits']],
@@ -70,6 +73,7 @@ const SENTENCES: readonly (readonly [Verdict, readonly string[]])[] = [
 export function judgeRefusal({ status, code, type, message }: UpstreamWords, isSaid = true): Verdict {
   const byStatus = judgeStatus(status)
   if (byStatus === 'broken' || status === 401 || status === 407) return byStatus
+  if (status === 429 && message.toLowerCase().startsWith(TOO_LARGE)) return 'not_here'
   const said = byCode(code) ?? byCode(type) ?? bySentence(message)
   if (said === 'not_here' && status !== 403 && status !== 404 && status !== 400) return byStatus
   if (said !== undefined) return said

@@ -8,7 +8,7 @@ import type { Tried } from './attempts.ts'
 import type { Choice, Choosing } from './choose.ts'
 import { choose, explainSeats } from './choose.ts'
 import type { Caps } from './allowance.ts'
-import type { Fate } from './health.ts'
+import type { Asking, Fate } from './health.ts'
 import { Health } from './health.ts'
 import type { Option, Seat } from './option.ts'
 
@@ -26,11 +26,14 @@ const ask = (options: readonly Option[], asking: Partial<Choosing> = {}): Choice
 
 const idOf = (choice: Choice): string => (choice.kind === 'try' ? choice.seat.id : choice.kind)
 
+const usual: Asking = { accountId: 0, model: 'p/m' }
+
 function fail(seat: Seat, fate: Fate = { verdict: 'broken' }, times = 5): void {
-  for (let time = 0; time < times; time++) seat.health.begin(1, 0).end(fate, 0)
+  for (let time = 0; time < times; time++) seat.health.begin(1, 0, usual).end(fate, 0)
 }
 
-const shut = (seat: Seat, retryAfterMs: number): void => fail(seat, { verdict: 'rate_limited', retryAfterMs }, 1)
+const shut = (seat: Seat, retryAfterMs: number, model = 'p/m'): void =>
+  seat.health.begin(1, 0, { ...usual, model }).end({ verdict: 'rate_limited', retryAfterMs }, 0)
 
 /** How often each was chosen. */
 function shares(options: readonly Option[], times: number, asking: Partial<Choosing> = {}): Record<string, number> {
@@ -67,7 +70,7 @@ describe('the order', () => {
     const seen: string[] = []
     for (const seat of [b, c, a, d]) {
       seen.push(idOf(ask(options)))
-      fail(seat, { verdict: 'rate_limited', retryAfterMs: 9_000 }, 1)
+      fail(seat, { verdict: 'quota_spent', retryAfterMs: 9_000 }, 1)
     }
     expect(seen).toEqual(['b', 'c', 'a', 'd'])
   })
@@ -151,7 +154,7 @@ describe('policies', () => {
     for (const seat of seats.slice(4)) shut(seat, 60_000)
     const options = [optionOf('p/m', seats)]
     expect(Object.keys(shares(options, 100, { policy: 'weighted' })).length).toBe(4)
-    for (const { health } of seats.slice(4, 8)) health.begin(1, 1).end({ verdict: 'answered' }, 1)
+    for (const { health } of seats.slice(4, 8)) health.begin(1, 1, usual).end({ verdict: 'answered' }, 1)
     const counts = shares(options, 8_000, { policy: 'weighted', nowMs: 200 })
     for (const { id } of seats.slice(0, 8)) expect(counts[id]! / 1_000).toBeWithin(0.9, 1.1)
   })
@@ -185,7 +188,7 @@ describe('policies', () => {
       optionOf('p/middle', [middle], { price: 5 }),
     ]
     expect(shares(options, 100, { policy: 'cheapest' })).toEqual({ cheap: 100 })
-    shut(cheap, 60_000)
+    shut(cheap, 60_000, 'p/cheap')
     expect(shares(options, 100, { policy: 'cheapest' })).toEqual({ middle: 100 })
   })
 
@@ -221,7 +224,7 @@ describe('when none is open', () => {
     for (const [at, seat] of seats.entries()) shut(seat, 10_000 + ((at * 7) % 1_000))
     const options = [optionOf('p/m', seats)]
     expect(ask(options)).toMatchObject({ seat: { id: 's0' }, why: 'nearest' })
-    seats[500]!.health.begin(1, 10).end({ verdict: 'answered' }, 10)
+    seats[500]!.health.begin(1, 10, usual).end({ verdict: 'answered' }, 10)
     for (let nowMs = 11; nowMs < 500; nowMs += 20) {
       expect(ask(options, { nowMs })).toMatchObject({ seat: { id: 's500' }, why: 'policy' })
     }
@@ -249,8 +252,8 @@ describe('when none is open', () => {
 
   test('all at their bound is a wait; after that what was learned gives way and what was laid down does not', () => {
     const learned = seatOf('learned')
-    for (let call = 0; call < 4; call++) learned.health.begin(1, 0)
-    learned.health.begin(1, 0).end({ verdict: 'broken', overloaded: true }, 0)
+    for (let call = 0; call < 4; call++) learned.health.begin(1, 0, usual)
+    learned.health.begin(1, 0, usual).end({ verdict: 'broken', overloaded: true }, 0)
     expect(ask([optionOf('p/m', [learned])])).toEqual({ kind: 'wait' })
     expect(idOf(ask([optionOf('p/m', [learned])], { waitMs: 0 }))).toBe('learned')
     const capped = seatOf('capped', { caps: { concurrency: 1 } })
@@ -270,6 +273,15 @@ describe('when none is open', () => {
     expect(ask([optionOf('p/m', [quick])], { waitMs: 1_000 })).toEqual({ kind: 'wait', forMs: 500 })
     expect(ask([optionOf('p/m', [slow, quick])], { waitMs: 100 })).toEqual({ kind: 'none', retryAfterMs: 500 })
   })
+})
+
+test('a broken model is passed over where another of the same name is well, though it has but one channel', () => {
+  const [first, next] = [seatOf('first'), seatOf('next')]
+  const options = [optionOf('p/m', [first]), optionOf('q/m', [next], { priority: 1 })]
+  fail(first)
+  expect(idOf(ask(options))).toBe('next')
+  fail(next)
+  expect(idOf(ask(options))).toBe('first')
 })
 
 const asked = (options: readonly Option[]): Choosing => {

@@ -7,7 +7,7 @@
 
 import type { PolicyName } from '../store/rules.ts'
 import type { Tried } from './attempts.ts'
-import type { Closed, Full } from './health.ts'
+import type { Asking, Closed, Full } from './health.ts'
 import type { Option, Seat } from './option.ts'
 import type { Candidate, Entry, Group } from './plan.ts'
 import { planOf } from './plan.ts'
@@ -23,6 +23,8 @@ export interface Choosing {
   readonly keptOn?: string | undefined
   /** With which model, `<provider>/<model>`; whichever it has if not given. */
   readonly keptModel?: string | undefined
+  /** Whose call it is. */
+  readonly accountId?: number | undefined
   /** What the call is taken to use. */
   readonly tokens: number
   /** How long it may wait for a channel that is ready by then: 0 not at all, undefined only for a place. */
@@ -70,25 +72,29 @@ function pickFrom(groups: readonly Group[], choosing: Sparing): Choice | undefin
  */
 type Sparing = Choosing & { readonly spares?: boolean }
 
-function tryOn({ entry, pooled }: Candidate, { tokens, nowMs }: Choosing): Choice {
+function tryOn({ entry, pooled }: Candidate, choosing: Choosing): Choice {
   const { seat } = pooled
-  const isOpen = seat.health.closedBy(tokens, nowMs) === undefined
+  const isOpen = seat.health.closedBy(choosing.tokens, choosing.nowMs, askingFor(entry.option, choosing)) === undefined
   return { kind: 'try', option: entry.option, seat, why: isOpen ? 'policy' : 'nearest' }
 }
+
+const askingFor = ({ name: model }: Option, { accountId = 0 }: Choosing): Asking => ({ accountId, model })
 
 /** Why it cannot take the call, or undefined if it can. */
 function droppedFor(entry: Entry, seat: Seat, choosing: Sparing): Dropped | undefined {
   const { tried, tokens, nowMs, spares = false } = choosing
   if (isTried(tried, seat.id, entry.option.name)) return 'tried'
   const { health } = seat
-  const closed = health.closedBy(tokens, nowMs)
+  const asking = askingFor(entry.option, choosing)
+  const closed = health.closedBy(tokens, nowMs, asking)
   if (closed !== undefined && !(spares && closed === 'broken' && isSpared(entry, seat, nowMs))) return closed
-  return health.fullBy(tokens, nowMs)
+  return health.fullBy(tokens, nowMs, asking)
 }
 
-/** Its breaker is closed, but too many others' are as well. */
-function isSpared({ pool }: Entry, { health }: Seat, nowMs: number): boolean {
-  return nowMs + health.brokenMs(nowMs)! <= pool.mercyUntilMs(nowMs)
+/** Its breaker is closed, but too many others' are as well. One that is closed for an account alone spares nobody. */
+function isSpared({ whole }: Entry, { health }: Seat, nowMs: number): boolean {
+  const brokenMs = health.brokenMs(nowMs)
+  return brokenMs !== undefined && nowMs + brokenMs <= whole.mercyUntilMs(nowMs)
 }
 
 /** A channel that failed with one model may do with another, unless it was its credential. */
@@ -109,7 +115,7 @@ function keptSeat(groups: readonly Group[], choosing: Choosing): Choice | undefi
       const seat = keptModel === undefined || keptModel === option.name ? pool.seat(keptOn) : undefined
       if (seat === undefined || !(seat.weight > 0) || !(option.weight > 0)) continue
       if (isTried(tried, keptOn, option.name)) continue
-      const isOpen = seat.health.standing(tokens, nowMs) === 'open'
+      const isOpen = seat.health.standing(tokens, nowMs, askingFor(option, choosing)) === 'open'
       return isOpen ? { kind: 'try', option, seat, why: 'kept' } : undefined
     }
   }
@@ -209,7 +215,7 @@ function drawPooled(entry: Entry, tier: Tier, choosing: Sparing): PooledSeat | u
   const { seats } = tier
   const drawn = drawOpen(entry, tier, choosing)
   if (drawn !== undefined || seats.length === 1) return drawn
-  const openAt = tier.openAt(choosing.nowMs)
+  const openAt = tier.openAt(choosing.nowMs, entry.option.name)
   if (openAt !== undefined) {
     const seen = openAt.seats.length > 0 ? drawOpen(entry, openAt, choosing) : undefined
     if (seen !== undefined || openAt.seats.length === 0) return seen
@@ -263,9 +269,10 @@ function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): voi
   const dropped = droppedFor(entry, pooled.seat, choosing)
   if (dropped === undefined) return void (outlook.open ??= candidate)
   if (dropped === 'tried') return
-  const full = health.fullBy(tokens, nowMs)
+  const asking = askingFor(entry.option, choosing)
+  const full = health.fullBy(tokens, nowMs, asking)
   if (full === 'concurrency_capped') return void (outlook.isFull = true)
-  const opensInMs = health.opensInMs(tokens, nowMs)
+  const opensInMs = health.opensInMs(tokens, nowMs, asking)
   const isCapped = full !== undefined && full !== 'busy'
   const isTold = dropped !== 'busy' && dropped !== 'broken' && dropped !== 'credential_bad'
   if (isTold) outlook.readyMs = Math.min(outlook.readyMs, Math.max(opensInMs, health.cappedMs(tokens, nowMs)))
@@ -315,7 +322,7 @@ export function explainSeats(choosing: Choosing): readonly ExplainedSeat[] {
         model: entry.option.name,
         channel: seat.id,
         dropped: droppedFor(entry, seat, choosing) ?? null,
-        opensInMs: seat.health.opensInMs(tokens, nowMs),
+        opensInMs: seat.health.opensInMs(tokens, nowMs, askingFor(entry.option, choosing)),
         share: entry.share * pooled.share,
         score: scoreOf(group, candidate, choosing),
       }

@@ -7,15 +7,27 @@ import { bounds } from '../base/bounds.ts'
 import type { Taken } from '../base/gcra.ts'
 import type { Place } from '../base/ring.ts'
 import { Ring } from '../base/ring.ts'
-import { AdaptiveLimit } from './adaptive-limit.ts'
 import type { Caps } from './allowance.ts'
 import { Allowance } from './allowance.ts'
 import type { Verdict } from './attempts.ts'
+import type { Failure } from './breaker.ts'
+import { Breaker } from './breaker.ts'
 import { Closing } from './closing.ts'
 import { FirstTimes } from './first-times.ts'
-import { Recent } from './recent.ts'
+import { Limited } from './limited.ts'
+import type { ModelHealth } from './model-health.ts'
+import { ModelHealths } from './model-health.ts'
+import { Others } from './others.ts'
+import { OwnBreakers } from './own-breakers.ts'
 import type { ToldLimit } from './told-limits.ts'
-import { Until } from './until.ts'
+
+/** Whose call, and for which model of the channel's provider: some of what closes it is theirs alone. */
+export interface Asking {
+  readonly accountId: number
+  readonly model: string
+}
+
+const anybody: Asking = { accountId: 0, model: '' }
 
 /** How an attempt ended. */
 export interface Fate {
@@ -70,16 +82,10 @@ export interface HealthSnapshot {
   readonly lost: number
 }
 
-const BROKEN = { firstMs: 1_000, mostMs: 60_000 }
 const CREDENTIAL = { firstMs: 300_000, mostMs: 300_000 }
-const IN_A_ROW = 5
+const QUOTA = { firstMs: 60_000, mostMs: bounds.channelClosedMsMax }
 /** One may be provoked by what was asked for; with nothing good in between it is the credential. */
 const FORBIDDEN_IN_A_ROW = 5
-const OF_LAST = 20
-const PERCENT = 50
-const RATE_FIRST_MS = 1_000
-const RATE_MOST_MS = 60_000
-const QUOTA_FIRST_MS = 60_000
 /** Until a channel has shown how long it takes, and while the first call is on its way to find out. */
 const UNKNOWN_FIRST_MS = 1_000
 /** Fewer calls than these are not too many, however slow they are. */
@@ -89,22 +95,22 @@ export class Health {
   caps: Caps
   readonly #parts: HealthParts
   readonly #turns = new Ring<OneTurn>()
-  readonly #broken = new Closing<OneTurn>(BROKEN)
+  readonly #breaker = new Breaker<OneTurn>()
+  readonly #own = new OwnBreakers<OneTurn>()
   readonly #credential = new Closing<OneTurn>(CREDENTIAL)
-  readonly #limit = new AdaptiveLimit()
+  readonly #quota = new Limited(QUOTA)
+  readonly #models = new ModelHealths()
   readonly #allowance = new Allowance()
   readonly #firstTimes = new FirstTimes()
-  readonly #recent = new Recent()
+  /** Of those who were answered. */
+  readonly #others = new Others()
   #steps = 0
-  #failedInRow = 0
-  #forbiddenInRow = 0
+  #refusedInRow = 0
+  /** Of whom all in that row are; undefined when they are of several. */
+  #refusedOf: number | undefined
   /** Turns that have neither answered nor ended. */
   #unanswered = 0
   #lost = 0
-  readonly #limited = new Until()
-  #limitedSinceStep = 0
-  #limitedTimes = 0
-  #limitedBy: 'rate_limited' | 'quota_spent' = 'rate_limited'
   #lastFailure: { readonly verdict: Verdict; readonly atMs: number } | undefined
 
   constructor(parts: HealthParts) {
@@ -116,49 +122,58 @@ export class Health {
     return this.#turns.size
   }
 
-  begin(tokens: number, nowMs: number): Turn {
+  begin(tokens: number, nowMs: number, { accountId, model }: Asking = anybody): Turn {
     this.#reap(nowMs)
     const taken = this.#allowance.take(this.caps, tokens, nowMs)
-    const turn = new OneTurn(this, { step: ++this.#steps, tokens, taken, expiresMs: nowMs + bounds.turnMsMax })
+    const at = this.#models.of(model, nowMs)
+    at.told.take(tokens, nowMs)
+    at.underWay++
+    const row = { step: ++this.#steps, accountId, at, tokens, taken, expiresMs: nowMs + bounds.turnMsMax }
+    const turn = new OneTurn(this, row)
     turn.place = this.#turns.add(turn)
     this.#unanswered++
-    this.#broken.enter(turn, nowMs)
+    this.#breaker.enter(turn, nowMs)
+    this.#own.of(accountId)?.enter(turn, nowMs)
     this.#credential.enter(turn, nowMs)
     return turn
   }
 
-  standing(tokens: number, nowMs: number): Standing {
-    return this.closedBy(tokens, nowMs) ?? this.fullBy(tokens, nowMs) ?? 'open'
+  standing(tokens: number, nowMs: number, asking?: Asking): Standing {
+    return this.closedBy(tokens, nowMs, asking) ?? this.fullBy(tokens, nowMs, asking) ?? 'open'
   }
 
   /** `broken` comes last: when it is said, nothing else closes it. */
-  closedBy(tokens: number, nowMs: number): Closed | undefined {
+  closedBy(tokens: number, nowMs: number, { accountId, model }: Asking = anybody): Closed | undefined {
     if (!this.#credential.passes(nowMs)) return 'credential_bad'
-    if (this.#limited.leftMs(nowMs) > 0) return this.#limitedBy
-    if (this.#allowance.toldWaitMs(tokens, nowMs) > 0) return 'told_limit'
-    return this.#broken.passes(nowMs) ? undefined : 'broken'
+    if (this.#quota.leftMs(nowMs) > 0) return 'quota_spent'
+    const limited = this.#models.look(model).closedBy(tokens, nowMs)
+    if (limited !== undefined) return limited
+    const isOpen = this.#breaker.passes(nowMs) && (this.#own.of(accountId)?.passes(nowMs) ?? true)
+    return isOpen ? undefined : 'broken'
   }
 
-  /** How long its breaker still holds it closed: 0 while one call tries it, undefined when it does not. */
+  /** How long its breaker for all still holds it closed: 0 while one call tries it, undefined when it does not. */
   brokenMs(nowMs: number): number | undefined {
-    return this.#broken.passes(nowMs) ? undefined : this.#broken.leftMs(nowMs)
+    return this.#breaker.passes(nowMs) ? undefined : this.#breaker.leftMs(nowMs)
   }
 
-  fullBy(tokens: number, nowMs: number): Full | undefined {
-    const underWay = this.#turns.size
+  fullBy(tokens: number, nowMs: number, { model }: Asking = anybody): Full | undefined {
     const { concurrency = Infinity } = this.caps
-    const limit = Math.min(concurrency, this.#limit.at(nowMs))
-    if (underWay >= limit) {
+    const at = this.#models.look(model)
+    const limit = at.limit.at(nowMs)
+    if (this.#turns.size >= concurrency || at.underWay >= limit) {
       this.#reap(nowMs)
-      if (this.#turns.size >= limit) return underWay >= concurrency ? 'concurrency_capped' : 'busy'
+      if (this.#turns.size >= concurrency) return 'concurrency_capped'
+      if (at.underWay >= limit) return 'busy'
     }
     return this.#allowance.cappedBy(this.caps, tokens, nowMs)
   }
 
   /** Until nothing closes it any more, as far as that is known. */
-  opensInMs(tokens: number, nowMs: number): number {
-    const closedMs = Math.max(this.#broken.leftMs(nowMs), this.#credential.leftMs(nowMs))
-    return Math.max(closedMs, this.#limited.leftMs(nowMs), this.#allowance.toldWaitMs(tokens, nowMs))
+  opensInMs(tokens: number, nowMs: number, { accountId, model }: Asking = anybody): number {
+    const brokenMs = Math.max(this.#breaker.leftMs(nowMs), this.#own.of(accountId)?.leftMs(nowMs) ?? 0)
+    const closedMs = Math.max(brokenMs, this.#credential.leftMs(nowMs), this.#quota.leftMs(nowMs))
+    return Math.max(closedMs, this.#models.look(model).opensInMs(tokens, nowMs))
   }
 
   /** Until its caps let so much through. */
@@ -172,12 +187,17 @@ export class Health {
     return this.#firstTimes.lastMs ?? UNKNOWN_FIRST_MS
   }
 
+  /** Of all its models together: what closes one of them is told where nothing else is. */
   snapshot(nowMs: number): HealthSnapshot {
     const last = this.#lastFailure
-    const limit = this.#limit.at(nowMs)
+    let [state, opensInMs, limit] = [this.standing(0, nowMs), this.opensInMs(0, nowMs), Infinity]
+    for (const model of this.#models.all()) {
+      if (state === 'open') state = model.closedBy(0, nowMs) ?? state
+      opensInMs = Math.max(opensInMs, model.opensInMs(0, nowMs))
+      limit = Math.min(limit, model.limit.at(nowMs))
+    }
     return {
-      state: this.standing(0, nowMs),
-      opensInMs: this.opensInMs(0, nowMs),
+      ...{ state, opensInMs },
       underWay: this.#turns.size,
       limit: limit === Infinity ? null : limit,
       firstMs: this.#firstTimes.lastMs ?? null,
@@ -188,95 +208,86 @@ export class Health {
 
   /** Only for its own turns, once each. */
   noteAnswer(turn: OneTurn, { firstMs, told }: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
-    const underWay = this.#turns.size
-    if (told !== undefined) this.#allowance.tell(told, nowMs)
+    const { at, step, accountId } = turn
+    const { limit, underWay } = at
+    if (told !== undefined) at.told.tell(told, nowMs)
     this.#unanswered--
     if (firstMs !== undefined) {
       this.#firstTimes.note(firstMs, nowMs)
-      const tells = underWay >= SLOW_FROM && this.#limit.tells(turn.step)
-      if (tells && this.#firstTimes.surges) this.#limit.slow(nowMs, { underWay, step: this.#steps })
+      const tells = underWay >= SLOW_FROM && limit.tells(step)
+      if (tells && this.#firstTimes.surges) limit.slow(nowMs, { underWay, step: this.#steps })
     }
-    this.#limit.well(underWay)
-    this.#recent.note(false, nowMs)
-    this.#forbiddenInRow = 0
+    limit.well(underWay)
+    this.#breaker.noteWell(nowMs)
+    this.#own.of(accountId)?.noteWell(nowMs)
+    this.#others.note(accountId, nowMs)
+    this.#refusedInRow = 0
     this.#noteThere(turn)
-    if (this.#credential.isBefore(turn.step)) {
-      this.#credential.open()
-      this.#parts.onWellAgain?.()
-    }
-    if (this.#limitedTimes === 0 || turn.step <= this.#limitedSinceStep) return
-    if (this.#limitedBy === 'quota_spent') this.#parts.onWellAgain?.()
-    this.#limitedTimes = 0
-    this.#limited.clear()
+    at.rate.well(step)
+    if (this.#quota.well(step)) this.#parts.onWellAgain?.()
+    if (!this.#credential.isBefore(step)) return
+    this.#credential.open()
+    this.#parts.onWellAgain?.()
   }
 
   /** Only for its own turns, once each. */
   noteEnd(turn: OneTurn, fate: Fate, nowMs: number): void {
     const { verdict } = fate
-    const load = { underWay: this.#turns.size, step: this.#steps }
+    const { at } = turn
+    const load = { underWay: at.underWay, step: this.#steps }
     this.#turns.remove(turn.place!)
     turn.place = undefined
+    at.underWay--
     if (!turn.isAnswered) this.#unanswered--
-    const isProbe = this.#broken.leave(turn)
+    const isOwnProbe = this.#own.of(turn.accountId)?.leave(turn) ?? false
+    const isProbe = this.#breaker.leave(turn) || isOwnProbe
     this.#credential.leave(turn)
     const isUsed = verdict === 'answered' || verdict === 'left'
-    this.#allowance.correct(turn, fate.tokens ?? (isUsed ? turn.tokens : 0), nowMs)
-    if (fate.told !== undefined) this.#allowance.tell(fate.told, nowMs)
+    const used = fate.tokens ?? (isUsed ? turn.tokens : 0)
+    this.#allowance.correct(turn, used, nowMs)
+    at.told.correct(used - turn.tokens, nowMs)
+    if (fate.told !== undefined) at.told.tell(fate.told, nowMs)
     if (isUsed) return
     const isTooMuch = fate.overloaded === true || verdict === 'rate_limited' || verdict === 'too_slow'
-    if (isTooMuch && this.#limit.tells(turn.step)) this.#limit.overloaded(nowMs, load)
+    if (isTooMuch && at.limit.tells(turn.step)) at.limit.overloaded(nowMs, load)
     if (verdict !== 'caller_at_fault') this.#lastFailure = { verdict, atMs: nowMs }
-    if (verdict === 'broken' || verdict === 'too_slow') this.#noteBroken(isProbe, nowMs)
+    if (verdict === 'broken' || verdict === 'too_slow') this.#noteBroken(turn, isProbe, nowMs)
     else this.#noteThere(turn)
-    const isForbidden = verdict === 'forbidden' && ++this.#forbiddenInRow >= FORBIDDEN_IN_A_ROW
-    if (verdict === 'credential_bad' || isForbidden) this.#noteCredential(turn, nowMs)
-    if (verdict === 'rate_limited' || verdict === 'quota_spent') this.#noteLimited(turn, { ...fate, verdict }, nowMs)
+    if (verdict === 'credential_bad' || verdict === 'forbidden') this.#noteRefused(turn, verdict, nowMs)
+    if (verdict === 'rate_limited' || verdict === 'quota_spent') this.#noteLimited(turn, fate, nowMs)
   }
 
   /** It answers, whatever it says. */
-  #noteThere({ step }: OneTurn): void {
-    if (!this.#broken.isClosed) this.#failedInRow = 0
-    if (!this.#broken.isBefore(step)) return
-    this.#broken.open()
-    this.#failedInRow = 0
-    this.#recent.clear()
+  #noteThere(turn: OneTurn): void {
+    this.#breaker.noteThere(turn)
+    this.#own.of(turn.accountId)?.noteThere(turn)
   }
 
-  #noteBroken(isProbe: boolean, nowMs: number): void {
-    this.#recent.note(true, nowMs)
-    this.#failedInRow++
-    const mark = { step: this.#steps, spread: this.#spread() }
-    if (this.#broken.isClosed) {
-      if (isProbe) this.#broken.close(nowMs, mark)
-      else this.#broken.extend(nowMs, mark.spread)
-      return
-    }
-    const bad = this.#recent.bad(nowMs)
-    const all = bad + this.#recent.good(nowMs)
-    const isMost = all >= OF_LAST && bad * 100 >= all * PERCENT
-    if (this.#failedInRow >= IN_A_ROW || isMost) this.#broken.close(nowMs, mark)
+  #noteBroken(turn: OneTurn, isProbe: boolean, nowMs: number): void {
+    const answersOthers = (accountId: number): boolean => this.#others.areThere(accountId, nowMs)
+    const failure: Failure = { isProbe, steps: this.#steps, spread: this.#spread(), answersOthers }
+    if (this.#own.noteFailed(turn, failure, nowMs)) return
+    const culprit = this.#breaker.noteFailed(turn, failure, nowMs)
+    if (culprit === undefined || this.#own.open(culprit, failure, nowMs)) return
+    this.#breaker.close(failure, nowMs)
   }
 
-  #noteCredential({ step }: OneTurn, nowMs: number): void {
+  /** One account alone does not switch off what answers others. */
+  #noteRefused({ step, accountId }: OneTurn, verdict: Verdict, nowMs: number): void {
+    this.#refusedOf = this.#refusedInRow === 0 || this.#refusedOf === accountId ? accountId : undefined
+    this.#refusedInRow++
+    if (verdict === 'forbidden' && this.#refusedInRow < FORBIDDEN_IN_A_ROW) return
+    if (this.#refusedOf !== undefined && this.#others.areThere(accountId, nowMs)) return
     const isNew = !this.#credential.isClosed
     if (!isNew && !this.#credential.isBefore(step)) return
     this.#credential.close(nowMs, { step: this.#steps, spread: this.#spread() })
     if (isNew) this.#parts.onCredentialOff?.()
   }
 
-  #noteLimited({ step }: OneTurn, { verdict, retryAfterMs }: LimitedFate, nowMs: number): void {
-    const isQuota = verdict === 'quota_spent'
-    const isFirst = this.#limitedTimes === 0 || this.#limitedBy !== verdict
-    this.#limitedBy = verdict
-    // Many that were under way together are refused together: that is one refusal.
-    if (isFirst || step > this.#limitedSinceStep) {
-      this.#limitedTimes = isFirst ? 1 : this.#limitedTimes + 1
-      this.#limitedSinceStep = this.#steps
-    }
-    const [firstMs, mostMs] = isQuota ? [QUOTA_FIRST_MS, bounds.channelClosedMsMax] : [RATE_FIRST_MS, RATE_MOST_MS]
-    const doubledMs = Math.min(firstMs * 2 ** (this.#limitedTimes - 1), mostMs) * this.#spread()
-    this.#limited.extend(Math.min(retryAfterMs ?? doubledMs, bounds.channelClosedMsMax), nowMs)
-    if (isQuota && isFirst) this.#parts.onQuotaSpent?.()
+  #noteLimited({ step, at }: OneTurn, { verdict, retryAfterMs }: Fate, nowMs: number): void {
+    const refused = { step, steps: this.#steps, retryAfterMs, spread: this.#spread() }
+    if (verdict === 'rate_limited') at.rate.refuse(refused, nowMs)
+    else if (this.#quota.refuse(refused, nowMs)) this.#parts.onQuotaSpent?.()
   }
 
   #reap(nowMs: number): void {
@@ -291,10 +302,11 @@ export class Health {
   }
 }
 
-type LimitedFate = Fate & { readonly verdict: 'rate_limited' | 'quota_spent' }
-
 interface TurnRow {
   readonly step: number
+  readonly accountId: number
+  /** What is known of its model here. */
+  readonly at: ModelHealth
   readonly tokens: number
   readonly taken: Taken | undefined
   readonly expiresMs: number
@@ -303,15 +315,19 @@ interface TurnRow {
 class OneTurn implements Turn {
   readonly #health: Health
   readonly step: number
+  readonly accountId: number
+  readonly at: ModelHealth
   readonly tokens: number
   readonly taken: Taken | undefined
   readonly expiresMs: number
   place: Place<OneTurn> | undefined
   isAnswered = false
 
-  constructor(health: Health, { step, tokens, taken, expiresMs }: TurnRow) {
+  constructor(health: Health, { step, accountId, at, tokens, taken, expiresMs }: TurnRow) {
     this.#health = health
     this.step = step
+    this.accountId = accountId
+    this.at = at
     this.tokens = tokens
     this.taken = taken
     this.expiresMs = expiresMs

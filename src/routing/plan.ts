@@ -2,12 +2,14 @@
 // priority, inside a priority first those that need no translation, then by their weights.
 
 import type { Option } from './option.ts'
-import type { Pool, PooledSeat, Tier } from './pool.ts'
-import { poolOf } from './pool.ts'
+import type { PooledSeat, Tier } from './pool.ts'
+import { Pool, poolOf } from './pool.ts'
 
 export interface Entry {
   readonly option: Option
   readonly pool: Pool
+  /** Of all options of the name: breakers may hold half of those closed. */
+  readonly whole: Pool
   /** The tiers that come into question in its group. */
   readonly tiers: readonly Tier[]
   /** Of what its group gets. */
@@ -52,24 +54,32 @@ function makePlan(options: readonly Option[]): Plan {
     if (last === undefined || byRank(last[0]!, option) !== 0) groups.push([option])
     else last.push(option)
   }
-  const usual = groups.map(members => groupOf(members, pool => pool.tiers))
+  const whole = wholeOf(options)
+  const usual = groups.map(members => groupOf(members, whole, pool => pool.tiers))
   // What has no weight comes last of all: channels first, and then whole options.
-  const spare = groups.map(members => groupOf(members, ({ spare }) => (spare === undefined ? [] : [spare])))
+  const spare = groups.map(members => groupOf(members, whole, ({ spare }) => (spare === undefined ? [] : [spare])))
   const idle = options
     .filter(({ weight }) => !(weight > 0))
     .toSorted(byRank)
-    .map(option => groupOf([option], pool => (pool.spare === undefined ? pool.tiers : [...pool.tiers, pool.spare])))
+    .map(option => groupOf([option], whole, ({ tiers, spare }) => (spare === undefined ? tiers : [...tiers, spare])))
   return { groups: [...usual, ...spare, ...idle].filter(({ entries }) => entries.length > 0) }
 }
 
 const byRank = (one: Option, other: Option): number =>
   one.priority - other.priority || Number(one.translates) - Number(other.translates)
 
-function groupOf(options: readonly Option[], tiersOf: (pool: Pool) => readonly Tier[]): Group {
+/** Each channel once, in however many options it stands. */
+function wholeOf(options: readonly Option[]): Pool {
+  const [first] = options
+  if (first === undefined || options.every(({ seats }) => seats === first.seats)) return poolOf(first?.seats ?? [])
+  return new Pool([...new Map(options.flatMap(({ seats }) => seats.map(seat => [seat.id, seat]))).values()])
+}
+
+function groupOf(options: readonly Option[], whole: Pool, tiersOf: (pool: Pool) => readonly Tier[]): Group {
   const members = options.flatMap(option => {
     const pool = poolOf(option.seats)
     const tiers = tiersOf(pool)
-    return tiers.length === 0 ? [] : [{ option, pool, tiers }]
+    return tiers.length === 0 ? [] : [{ option, pool, whole, tiers }]
   })
   const prices = [...new Set(members.map(({ option }) => option.price))].sort((one, other) => one - other)
   const group = withShares(members)

@@ -12,14 +12,15 @@ export interface PooledSeat {
 /** Few are looked at anew for each call; of many the sight is kept for a moment. */
 const FEW = 16
 const SIGHT_MS = 100
+const SIGHTS_MAX = 64
 
 /** Seats of the same priority. */
 export class Tier {
   readonly seats: readonly PooledSeat[]
   /** Of the weights up to each, so that the last is their sum. */
   readonly sums: Float64Array
-  #open: Tier | undefined
-  #openAtMs = -Infinity
+  /** By model: some of what closes a channel closes it for one of them. */
+  readonly #sights = new Map<string, Sight>()
 
   constructor(seats: readonly PooledSeat[]) {
     let total = 0
@@ -28,16 +29,23 @@ export class Tier {
   }
 
   /** Where most are closed: those that were open a moment ago. Undefined where there are too few to need it. */
-  openAt(nowMs: number): Tier | undefined {
+  openAt(nowMs: number, model = ''): Tier | undefined {
     if (this.seats.length <= FEW) return undefined
-    const ageMs = nowMs - this.#openAtMs
-    if (!(ageMs >= 0 && ageMs < SIGHT_MS)) {
-      this.#open = new Tier(this.seats.filter(({ seat }) => seat.health.standing(0, nowMs) === 'open'))
-      this.#openAtMs = nowMs
-    }
-    return this.#open
+    const known = this.#sights.get(model)
+    if (known !== undefined && nowMs >= known.atMs && nowMs - known.atMs < SIGHT_MS) return known.open
+    const asking = { accountId: 0, model }
+    const open = new Tier(this.seats.filter(({ seat }) => seat.health.standing(0, nowMs, asking) === 'open'))
+    if (known === undefined && this.#sights.size >= SIGHTS_MAX) this.#sights.clear()
+    this.#sights.set(model, { open, atMs: nowMs })
+    return open
   }
 }
+
+interface Sight {
+  readonly open: Tier
+  readonly atMs: number
+}
+
 /** No more of a model's channels than these are held closed by breakers at once. */
 const HELD_PERCENT_MAX = 50
 

@@ -103,3 +103,21 @@ test('a pause is anything from nothing to twice the last, four seconds at most',
     }),
   )
 })
+
+test('one account has no more than half of it while others call, and all of it alone', () => {
+  const [budget, alone] = [new RetryBudget(), new RetryBudget()]
+  const retried = (of: RetryBudget, accountId: number): number => {
+    let count = 0
+    for (let call = 0; call < 100; call++) {
+      const lease = of.begin('m', 0, accountId)
+      if (lease.mayRetry(0)) count++
+      lease.end()
+    }
+    return count
+  }
+  expect(retried(alone, 1)).toBe(30)
+  budget.begin('m', 0, 2).end()
+  expect(retried(budget, 1)).toBe(15)
+  const other = budget.begin('m', 0, 2)
+  expect(other.mayRetry(0)).toBe(true)
+})

@@ -10,11 +10,12 @@ import type { Conversation } from '../../protocols/conversation.ts'
 import { countDialectNamed } from '../../protocols/count-list.ts'
 import type { CountDialect } from '../../protocols/counting.ts'
 import type { Asked } from '../../protocols/protocol.ts'
-import { parseModelName } from '../../routing/model-name.ts'
-import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
+import { checkModel } from '../../identity/key-rights.ts'
+import type { Channel } from '../../upstreams/catalogue.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
 import { looking } from '../20-limit-rate.ts'
-import { findModel } from '../lanes.ts'
+import { fitting } from '../fitting.ts'
+import type { ChannelSeat, Lanes } from '../lanes.ts'
 import { addQuotas } from '../answer-headers.ts'
 import type { Counting } from './request.ts'
 import { askForCount, countPath, countRequest } from './request.ts'
@@ -33,7 +34,7 @@ export interface CountAsk extends Asked {
 export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountReply>
 
 export interface CountingParts extends OwnCountParts {
-  readonly catalogue: Catalogue
+  readonly lanes: Pick<Lanes, 'mouthsOf'>
   readonly limitRate: LimitRate
   readonly following: Pick<Following, 'whole'>
   readonly send: Send
@@ -42,14 +43,14 @@ export interface CountingParts extends OwnCountParts {
 }
 
 export function buildCounting(parts: CountingParts): CountCall {
-  const { catalogue, limitRate, following, send } = parts
+  const { lanes, limitRate, following, send } = parts
   const ownCounts = buildOwnCounts(parts)
 
-  async function providersCount(counting: Counting, way: CountDialect): Promise<Buffer | undefined> {
+  async function providersCount(counting: CountedCall, way: CountDialect): Promise<Buffer | undefined> {
     const stop = new Stop<Error>()
     const timer = setTimeout(() => stop.stop(new Error('it takes too long')), bounds.countAskedMsMax)
     try {
-      for (const channel of catalogue.channelsOf(counting.provider.id).slice(0, bounds.attemptsPerCallMax)) {
+      for (const { channel } of counting.seats.slice(0, bounds.attemptsPerCallMax)) {
         const found = await onChannel(counting, way, { channel, stop })
         if (found !== undefined || stop.reason !== undefined) return found
       }
@@ -72,20 +73,26 @@ export function buildCounting(parts: CountingParts): CountCall {
 
   return async function countCall(ask, dialect) {
     const read = dialect.readCall(await ask.readBody(), ask)
-    const found = findModel(catalogue, parseModelName(read.model))
-    const permit = limitRate(ask.caller, looking)
+    const { caller } = ask
+    const permit = limitRate(caller, looking)
+    // What a key must not call it must not have counted, either: a count may show its words to a provider, too.
+    const [mouth] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
+      checkModel(caller, read.model, found.name)
+      return found
+    })
+    const { provider, model, seats } = mouth!
     const call = await following.whole(read, permit, dialect)
     let meaning: Conversation | undefined
     const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
     const passed = passedHeaders(dialect.protocol, ask) ?? {}
-    const counting: Counting = { dialect, ...found, call, passed, said }
+    const counting: CountedCall = { dialect, provider, model, seats, call, passed, said }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
     const told: Record<string, string> = { ...headers }
     addQuotas(told, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
     return { body, headers: told }
   }
 
-  async function byProvider(counting: Counting): Promise<CountReply | undefined> {
+  async function byProvider(counting: CountedCall): Promise<CountReply | undefined> {
     const way = wayOf(counting)
     const answer = way && (await providersCount(counting, way))
     if (answer === undefined) return undefined
@@ -93,6 +100,11 @@ export function buildCounting(parts: CountingParts): CountCall {
     const body = way === dialect ? answer.toString('utf8') : dialect.writeCounts([way!.readCount(answer)!], call)
     return { body, headers: { 'X-Weir-Count': 'provider' } }
   }
+}
+
+/** With the channels that may be asked. */
+interface CountedCall extends Counting {
+  readonly seats: readonly ChannelSeat[]
 }
 
 interface OnChannel {

@@ -33,11 +33,11 @@ export function chosenFrom(choosing: Choosing, { seat, why }: Made, talks: boole
   return { candidates, policy, by: why, ...(talks && { affinity }), ...(dropped && { dropped }) }
 }
 
-function droppedIn({ options, tokens, nowMs }: Choosing): Record<string, number> | undefined {
+function droppedIn({ options, tokens, nowMs, accountId = 0 }: Choosing): Record<string, number> | undefined {
   let dropped: Record<string, number> | undefined
-  for (const { seats } of options) {
+  for (const { seats, name: model } of options) {
     for (const { health } of seats) {
-      const standing = health.standing(tokens, nowMs)
+      const standing = health.standing(tokens, nowMs, { accountId, model })
       if (standing === 'open') continue
       dropped ??= {}
       dropped[standing] = (dropped[standing] ?? 0) + 1

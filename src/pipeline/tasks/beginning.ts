@@ -42,7 +42,7 @@ export interface BeginningParts {
   readonly ledger: Pick<Ledger, 'hold'>
   readonly limitRate: LimitRate
   readonly route: RouteCall
-  readonly lanes: Pick<Lanes, 'check'>
+  readonly lanes: Pick<Lanes, 'named'>
   readonly catalogue: Pick<Catalogue, 'heirOf'>
   readonly ends: TaskEnds
   readonly askUpstream: AskUpstream
@@ -93,9 +93,9 @@ export class Beginning {
   /** Gives the upstream's own answer. */
   async begin(request: TaskRequest): Promise<Buffer> {
     const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
-    this.#parts.lanes.check(call.model)
+    const named = this.#parts.lanes.named(call.model)
     const claim = readClaim(request, request.body)
-    const permit = this.#parts.limitRate(request.caller, aboutCall(call))
+    const permit = this.#parts.limitRate(request.caller, aboutCall(call, named))
     try {
       return await this.#beginAllowed({ request, call, claim, permit })
     } catch (fault) {

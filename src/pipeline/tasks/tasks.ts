@@ -30,7 +30,7 @@ export interface TaskServiceParts {
   readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
   readonly limitRate: LimitRate
   readonly route: RouteCall
-  readonly lanes: Pick<Lanes, 'check'>
+  readonly lanes: Pick<Lanes, 'named'>
   readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
   readonly askUpstream: AskUpstream
   readonly log: Log

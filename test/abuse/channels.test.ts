@@ -1,0 +1,126 @@
+// One caller asks for what makes a channel fail, refuse or wait; what others get of that channel stays as it was.
+
+import { afterEach, expect, test } from 'bun:test'
+import { answer, fail } from '../../src/fake-upstream/answers.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import { until } from '../support/gateway.ts'
+import type { Tenants } from './tenants.ts'
+import { channelOf, credentialOf, poisoned, startTenants } from './tenants.ts'
+
+let tenants: Tenants
+let [attacker, victim] = ['', '']
+afterEach(() => tenants.stop())
+
+async function start(riverKeys: string): Promise<void> {
+  tenants = await startTenants(riverKeys)
+  ;[attacker, victim] = [await tenants.key({ qpm: 100_000 }), await tenants.key({ qpm: 100_000 })]
+}
+
+const fine = answer('fine')
+const healthOf = async (key: string): Promise<unknown> => {
+  const { channels } = (await tenants.operate('channels-list', {})) as { channels: Record<string, unknown>[] }
+  return channels.find(({ channel }) => channel === channelOf(key))?.health
+}
+
+/** Several conversations, each a turn further: how often one was not where it had been before. */
+async function moves(rounds: number, between: (round: number) => Promise<unknown>): Promise<number> {
+  const homes = new Map<number, string | undefined>()
+  let moved = 0
+  for (let round = 0; round < rounds; round++) {
+    for (let topic = 0; topic < 4; topic++) {
+      const before = tenants.upstream.requests.length
+      expect((await tenants.ask(victim, `topic ${topic}`)).status).toBe(200)
+      const used = credentialOf(tenants.upstream.requests[before]!)
+      if (homes.has(topic) && homes.get(topic) !== used) moved++
+      homes.set(topic, used)
+    }
+    await between(round)
+  }
+  return moved
+}
+
+test.each<[string, Script]>([
+  ['fail', fail(500)],
+  ['break off', scripted(() => [{ kind: 'reset' }])],
+  ['be refused as if the key were bad', fail(401)],
+  ['be forbidden', fail(403)],
+])('calls that one account makes %s close no channel for others', async (_, script) => {
+  await start('a,b')
+  tenants.upstream.planModel('small', poisoned('poison', script, fine))
+  const poison = (round: number): Promise<unknown> =>
+    Promise.all(Array.from({ length: 12 }, (_, at) => tenants.ask(attacker, `poison ${round} ${at}`)))
+  expect(await moves(8, poison)).toBe(0)
+  expect(tenants.logs.filter(line => line.includes('refuses this credential'))).toEqual([])
+})
+
+test('a credential that is refused whoever asks is off all the same', async () => {
+  await start('a')
+  await moves(2, async () => {})
+  tenants.upstream.planModel('small', fail(401))
+  await tenants.ask(attacker, 'one')
+  await tenants.ask(victim, 'two')
+  expect(await healthOf('a')).toBe('credential_bad')
+})
+
+test('a limit of one model is no limit of another', async () => {
+  await start('a')
+  tenants.upstream.planModel('large', fail(429, { retryAfter: '600' }))
+  expect((await tenants.ask(attacker, 'much', { model: 'river/large' })).status).toBe(503)
+  expect((await tenants.ask(victim, 'little')).status).toBe(200)
+  expect(tenants.pauses).toEqual([])
+})
+
+test('a call that is larger than any limit closes nothing', async () => {
+  await start('a')
+  const message = 'Request too large for small in organization org-1 on tokens per min (TPM): Limit 30000'
+  const large = fail(429, { error: { code: 'rate_limit_exceeded', message } })
+  tenants.upstream.planModel('small', poisoned('huge', large, fine))
+  const refused = await tenants.ask(attacker, 'huge')
+  expect(refused.status).toBe(503)
+  expect(await refused.text()).not.toContain('org-1')
+  expect((await tenants.ask(victim, 'little')).status).toBe(200)
+  expect([await healthOf('a'), tenants.pauses]).toEqual(['open', []])
+})
+
+test('a cap of a channel holds for calls that come at the same instant', async () => {
+  await start('a')
+  await tenants.operate('channels-set', { channel: channelOf('a'), concurrency: '3' })
+  const opens = Promise.withResolvers<void>()
+  let [underWay, most] = [0, 0]
+  tenants.upstream.planModel('small', scripted(function* (request) {
+    most = Math.max(most, ++underWay)
+    yield gate(opens.promise)
+    underWay--
+    yield* fine.steps(request)
+  }))
+  const calls = Array.from({ length: 20 }, (_, at) => tenants.ask(attacker, `call ${at}`))
+  await until(() => underWay === 3, 'three are under way')
+  opens.resolve()
+  expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200))
+  expect(most).toBe(3)
+})
+
+test('whoever waits for one model has a turn, however many wait for others', async () => {
+  await start('a')
+  await tenants.operate('channels-set', { channel: channelOf('a'), concurrency: '1' })
+  const opened: (() => void)[] = []
+  const order: string[] = []
+  const held = scripted(function* (request) {
+    order.push(JSON.parse(request.body.toString()).model)
+    yield gate(new Promise<void>(resolve => opened.push(resolve)))
+    yield* fine.steps(request)
+  })
+  for (const model of ['small', 'large', 'm0', 'm1', 'm2']) tenants.upstream.planModel(model, held)
+  const models = ['river/large', 'river/m0', 'river/m1', 'river/m2']
+  const flood = Array.from({ length: 40 }, (_, at) => tenants.ask(attacker, `${at}`, { model: models[at % 4] }))
+  await until(() => opened.length === 1, 'one is under way')
+  const waited = tenants.ask(victim, 'only one')
+  await Bun.sleep(50) // not for luck: that it waits cannot be seen
+  for (let turn = 0; turn < 41; turn++) {
+    await until(() => opened.length > turn, 'the next is under way')
+    opened[turn]!()
+  }
+  expect([(await waited).status, ...(await Promise.all(flood)).map(({ status }) => status)]).not.toContain(503)
+  expect(order.indexOf('small')).toBeLessThan(4)
+})
