@@ -171,11 +171,13 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
     ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
   })
   store.rules.follow(rules => lanes.setRules(rules))
-  store.followPrices(row => {
-    prices.add(row)
-    lanes.forget()
+  store.follow({
+    price(row) {
+      prices.add(row)
+      lanes.forget()
+    },
+    health: id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused',
   })
-  store.followHealth(id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused')
   return { lanes, picking }
 }
 

@@ -37,6 +37,8 @@ export interface Config {
   readonly checkpointMs: number
   /** How often a call is tried, at most. */
   readonly attempts: number
+  /** How long calls under way of a key that is revoked may still last. */
+  readonly revokedMs: number
   readonly siteName: string
   /** Kept free on the disk for settling what is under way when it is full. */
   readonly ballastBytes: number
@@ -96,6 +98,7 @@ export function readConfig(env: Environment): Config {
     bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
     responsesDays: integer(env, 'WEIR_RESPONSES_DAYS', { otherwise: 30, max: 36_500 }),
     attempts: integer(env, 'WEIR_ATTEMPTS', { otherwise: 3, min: 1, max: bounds.attemptsPerCallMax }),
+    revokedMs: integer(env, 'WEIR_REVOKED_SECONDS', { otherwise: 0, max: 3_600 }) * 1_000,
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })

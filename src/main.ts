@@ -2,6 +2,7 @@
 
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
+import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
@@ -37,6 +38,7 @@ import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
+import type { StopReason } from './pipeline/exchange.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
@@ -101,6 +103,8 @@ function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, wri
   return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
 }
 
+const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }
+
 interface Closable {
   close(): Promise<void> | void
 }
@@ -158,6 +162,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
+  store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
   store.auditor.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })

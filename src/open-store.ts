@@ -51,10 +51,8 @@ export interface Store {
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   mintId(): number
-  /** Calls with each price that an operator adds. */
-  followPrices(listener: (row: PriceRow) => void): void
-  /** From now on it tells how a channel is. */
-  followHealth(teller: (channelId: string) => string): void
+  /** From now on these are told, and tell. */
+  follow(listeners: Partial<Told>): void
   /** What an operator's words are held against; until then, what the files and the environment say. */
   useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
@@ -99,7 +97,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, health: () => 'not running' }
+  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
   const operator = buildOperator({
     writer,
     reader,
@@ -109,6 +107,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     mintId,
     dateMs: world.clock.dateMs,
     onKeyChanged: () => keys.forget(),
+    onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
     books,
     audit: watch.audit,
@@ -127,14 +126,17 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
     ...{ rules, useCatalogue },
-    followPrices: listener => void (told.price = listener),
-    followHealth: teller => void (told.health = teller),
+    follow: listeners => void Object.assign(told, listeners),
   }
 }
 
 /** Who hears of it and who tells, once there is somebody: until then the next start reads it. */
 interface Told {
+  /** A price that an operator adds. */
   price(row: PriceRow): void
+  /** A key that is revoked. */
+  revoked(keyId: number): void
+  /** How a channel is. */
   health(channelId: string): string
 }
 

@@ -22,6 +22,8 @@ export interface OperatorParts {
   dateMs(): number
   /** Told after a key or its account has changed, durably. */
   onKeyChanged(): void
+  /** Told after a key was revoked, durably, and nobody can call with it any more. */
+  onKeyRevoked(id: number): void
   /** Told of each price that has been written, durably. */
   onPriceAdded(row: PriceVersion): void
   /** Looks at everything; what does not agree has been acted upon when it resolves. */

@@ -30,6 +30,7 @@ const outcomes: readonly (readonly [Outcome, plain: string, emptyStream: string,
   ['upstream_failed', 'release', 'release', 'kept'],
   ['too_long', 'release', 'release', 'kept'],
   ['drained', 'release', 'release', 'kept'],
+  ['revoked', 'release', 'release', 'kept'],
   ['gateway_fault', 'release', 'release', 'release'], // nobody paid for it
 ]
 

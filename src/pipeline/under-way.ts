@@ -49,6 +49,11 @@ export class UnderWay {
     for (const exchange of this.#exchanges) exchange.stop.stop(reason)
   }
 
+  /** The same of one key's alone. */
+  endKey(keyId: number, reason: StopReason): void {
+    for (const { permit, stop } of this.#exchanges) if (permit?.caller.keyId === keyId) stop.stop(reason)
+  }
+
   /** Also called by a clock of its own. */
   look(): void {
     const nowMs = this.#nowMs()

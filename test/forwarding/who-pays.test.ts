@@ -238,6 +238,27 @@ describe('too_long', () => {
   }, 30_000)
 })
 
+describe('revoked', () => {
+  const cut = [
+    ['revoked', silence(), ['none', 0]],
+    ['revoked_answered', paused(said), ['estimated', estimate]],
+    ['revoked_answered', paused(said + usageOnly(7, 5)), ['reported', money(7, 5)]],
+  ] as const
+
+  test.each(cut)('%s', async (rule, plan, [source, cost]) => {
+    await withHarness({}, async harness => {
+      const key = await harness.key({ credit: '1' })
+      harness.upstream.plan(plan)
+      const caller = openCall(harness, key, bodyOf(true))
+      if (rule === 'revoked') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
+      else await caller.until(({ text }) => text.includes('more'), 'content is here')
+      await harness.gateway.operator['keys-revoke']!({ key })
+      await caller.whole()
+      await expectCharged(harness, key, { rule, outcome: 'revoked', usage_source: source, cost })
+    })
+  })
+})
+
 describe('drained', () => {
   const cut = [
     ['drained', silence(), ['none', 0]],
@@ -271,6 +292,6 @@ describe('drained', () => {
 
 test('every rule is made to happen', () => {
   const here = [...rows.map(({ rule }) => rule), 'left_unsent', 'too_long', 'too_long_answered']
-  const all = [...here, 'drained', 'drained_answered', ...elsewhere]
+  const all = [...here, 'drained', 'drained_answered', 'revoked', 'revoked_answered', ...elsewhere]
   expect([...new Set(all)].sort()).toEqual(rules.map(({ id }) => id).sort())
 })

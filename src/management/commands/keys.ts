@@ -123,6 +123,7 @@ async function revokeKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
   await parts.writer.run('revokeKey', { id })
   parts.onKeyChanged()
+  parts.onKeyRevoked(id)
   return { id: textId('key', id), state: 'revoked' }
 }
 

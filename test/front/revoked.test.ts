@@ -1,0 +1,87 @@
+// A key that is revoked while it is in use: its calls end, as their dialects end a broken answer, and what was
+// delivered is paid for. Other keys go on.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { chunk, gate, script } from '../../src/fake-upstream/script.ts'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
+import { errorOf, eventsOf, openCall, startHasty } from '../forwarding/caller.ts'
+import { piece, role } from '../forwarding/wire.ts'
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHasty()
+})
+afterAll(() => harness.stop())
+
+const never = new Promise<void>(() => {})
+/** Says something, and then nothing more. */
+const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
+const revoke = (key: string): Promise<unknown> => harness.gateway.operator['keys-revoke']!({ key })
+
+describe('its calls', () => {
+  test('that stream end with an error event, and are paid for as far as they came', async () => {
+    const key = await harness.key({ credit: '1' })
+    harness.upstream.plan(half())
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, { stream: true })
+    const { closed } = await received
+    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await revoke(key)
+    await caller.whole()
+    expect(errorOf(eventsOf(caller.body).at(-2)!)).toMatchObject({ code: 'invalid_api_key' })
+    expect(eventsOf(caller.body).at(-1)).toBe('[DONE]')
+    await closed
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered', status: 401 })
+    expect(harness.records().at(-1)!.cost).toBeGreaterThan(0)
+    expect(harness.openHolds()).toBe(0)
+  })
+
+  test('that wait are refused, for nothing', async () => {
+    const key = await harness.key({ credit: '1' })
+    harness.upstream.plan(silence())
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, {})
+    await received
+    await revoke(key)
+    await caller.whole()
+    expect(caller.status).toBe(401)
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'revoked', rule: 'revoked', cost: 0 })
+    expect((await openCall(harness, key, {}).whole()).status).toBe(401)
+  })
+
+  test('are its own alone', async () => {
+    const key = await harness.key({ credit: '1' })
+    const other = await harness.key({ credit: '1' })
+    harness.upstream.plan(half())
+    const caller = openCall(harness, other, { stream: true })
+    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await revoke(key)
+    await until(() => harness.gateway.underWay === 1, 'the other goes on')
+    expect(caller.isWhole).toBe(false)
+    caller.leave()
+    await harness.idle()
+  })
+})
+
+test('they may be given some time', async () => {
+  const patient = await startHasty({ env: { WEIR_REVOKED_SECONDS: '1' } })
+  try {
+    const key = await patient.key({ credit: '1' })
+    patient.upstream.plan(half())
+    const caller = openCall(patient, key, { stream: true })
+    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    await patient.gateway.operator['keys-revoke']!({ key })
+    expect((await openCall(patient, key, {}).whole()).status).toBe(401)
+    expect(caller.isWhole).toBe(false)
+    await caller.whole()
+    await patient.idle()
+    expect(patient.records()).toMatchObject([{ outcome: 'revoked' }])
+  } finally {
+    await patient.stop()
+  }
+})
