@@ -81,7 +81,7 @@ function route(name: string, { tokens, accountId }: Subject): void {
   if (choice.kind !== 'try') throw new Error(choice.kind)
   const { seat, option } = choice
   const turn = seat.health.begin(tokens, nowMs, { accountId, model: option.name })
-  turn.answered(400, nowMs)
+  turn.answered({ firstMs: 400 }, nowMs)
   affinity.keep(name, { channelId: seat.id, model: option.name }, { ttlMs: undefined, nowMs })
   turn.end({ verdict: 'answered', firstMs: 400 }, nowMs)
   retry.end()

@@ -67,12 +67,13 @@ export interface InLine {
 
 /**
  * How much is given back of something that came to less, in units: no more than time has not yet paid. More would
- * let in now what was already let in meanwhile. `ticks` have passed since; what is given back is given to the first in
- * line, which moves all others up.
+ * let in now what was already let in meanwhile. `ticks` have passed since, and what others gave back moves up whoever
+ * stands behind them: nobody knows who they were, but those before it had no more to give than what stood before it.
  */
 export function givenBack(rate: Rate, taken: InLine, now: { count: number; ticks: number; given: number }): number {
   const sinceGiven = now.given >= taken.given ? now.given - taken.given : LINE - taken.given + now.given
-  const unpaid = taken.owed - now.ticks * rate.amount - sinceGiven
+  const before = taken.owed - taken.count * rate.each
+  const unpaid = taken.owed - now.ticks * rate.amount - Math.min(sinceGiven, before)
   return Math.max(0, Math.min((taken.count - now.count) * rate.each, unpaid))
 }
 

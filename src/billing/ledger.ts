@@ -3,7 +3,7 @@
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money.ts'
 import { formatUsd, noMoney } from '../base/money.ts'
-import type { HoldInput, HoldResult, Input, RecordRow, RecordUsage } from '../store/operations.ts'
+import type { HoldInput, HoldResult, Input, RecordKnown, RecordRow } from '../store/operations.ts'
 import { moneyText, readMoney } from '../store/operations.ts'
 import type { Writer } from '../store/writer.ts'
 
@@ -28,7 +28,7 @@ export interface Ledger {
   /** Gives back what a call was charged after its caller had been told that it failed. */
   takeBack(record: RecordRow): Promise<void>
   /** What has been delivered so far: a crash charges no more than that. */
-  checkpoint(callId: number, used: Nanos, usage: RecordUsage): Promise<void>
+  checkpoint(callId: number, used: Nanos, known: RecordKnown): Promise<void>
   /** Writes down a call that holds nothing. */
   record(record: RecordRow): Promise<void>
 }
@@ -63,8 +63,8 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
       const about = { reference: null, author: 'weir' }
       await writer.run('post', { kind: 'refund', ref: callId, accountId, amount: 'all', ...about })
     },
-    async checkpoint(callId, used, usage) {
-      await writer.run('checkpoint', { callId, used: moneyText(used), usage })
+    async checkpoint(callId, used, known) {
+      await writer.run('checkpoint', { callId, used: moneyText(used), known })
     },
     async record(record) {
       await writer.run('record', { record })

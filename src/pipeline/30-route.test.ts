@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import { parsePrice, priceText } from '../base/price.ts'
 import { buildPriceBook, shippedTexts, syncRows } from '../billing/price-book.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
-import { buildRoute } from './30-route.ts'
+import { buildRoute, narrowed } from './30-route.ts'
 import { protocols } from '../protocols/list.ts'
 import type { Permit, Route } from './exchange.ts'
 import { Lanes } from './lanes.ts'
@@ -101,4 +101,13 @@ test('a price that an operator adds is served from then on', () => {
   expect(routeTo('paid', 'open').price?.version).toBe(9)
   prices.add({ version: 10, model: 'paid/open', origin: 'withdrawn', price: '', author: 'ann' })
   expect(refusalOf('paid', 'open').code).toBe('price_unknown')
+})
+
+test('what one way has, and another has not, does not stay when the other is left', () => {
+  const found = routeTo('paid', 'plain')
+  const other = { ...found.ways[0]!, option: { ...found.option, name: 'paid/other' } }
+  const lacking = { ...found.ways[0]!, withoutSearch: true, follows: 'x' }
+  const both = { ...found, ...lacking, ways: [lacking, other] } as Route
+  const left = narrowed(both, way => way.option.name === 'paid/other')!
+  expect([left.withoutSearch, left.follows, left.ways.length]).toEqual([undefined, undefined, 1])
 })

@@ -94,7 +94,9 @@ function atKeeper(route: Route, { channel, upstreamId }: KeptAt, protocol: Proto
   const isKept = ({ provider, spoken }: Way, { id }: ChannelSeat): boolean =>
     provider.can.keepsResponses && spoken === protocol && id === channel
   const kept = narrowed(route, isKept)
-  return kept && ({ ...kept, follows: upstreamId, ways: [{ ...kept.ways[0]!, follows: upstreamId }] } as Route)
+  if (kept === undefined) return undefined
+  const ways = kept.ways.map(way => ({ ...way, follows: upstreamId }))
+  return { ...kept, follows: upstreamId, ways } as Route
 }
 
 /** By those channels alone; undefined where none is left. */
@@ -105,7 +107,13 @@ export function narrowed(route: Route, keeps: (way: Way, seat: ChannelSeat) => b
     if (seats.length > 0) ways.push({ ...way, seats, option: { ...way.option, seats } })
   }
   if (ways.length === 0) return undefined
-  return { ...route, ...ways[0]!, ways, options: ways.map(({ option }) => option) } as Route
+  return { ...onWay(route, ways[0]!), ways, options: ways.map(({ option }) => option) } as Route
+}
+
+/** By all other ways, each as it was; undefined where there is none. */
+export function withoutWay(route: Route, unfit: Way): Route | undefined {
+  const ways = route.ways.filter(way => way !== unfit)
+  return ways.length === 0 ? undefined : ({ ...route, ways, options: ways.map(({ option }) => option) } as Route)
 }
 
 /** With another of its ways in use. */

@@ -54,13 +54,13 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   async function holdLess(exchange: Exchange, route: Route, { call, size, held, isFirst }: Refused): Promise<Hold> {
     let finer = size
     let last = held
-    let inputTokens: number | undefined
+    let [inputTokens, inputTokensMax]: [number?, number?] = []
     async function tryHold(sized: CallSize, cap?: number): Promise<Hold | undefined> {
       const amount = upperBound(sized, route.price)
       last = await reserve(exchange, route, { amount, coarse: noMoney })
       if (last.done !== 'held') return undefined
       return {
-        ...affordable(route, call, { amount, size: sized }),
+        ...affordable(route, call, { amount, inputTokensMax, cap }),
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -73,7 +73,8 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const count = await exchange.stop.during(countTokens(call.body))
       if (count !== undefined) {
         inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
-        finer = { ...size, inputTokensMax: Math.min(size.inputTokensMax, tokensAtMost(count)) }
+        inputTokensMax = tokensAtMost(count)
+        finer = narrower(size, { inputTokensMax })
       }
       const counted = await tryHold(finer)
       if (counted !== undefined) return counted
@@ -82,7 +83,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
       const cap = affordableOutput(finer, route.price, readMoney(last.available))
       if (cap < CLAMPED_TOKENS_MIN) break
-      const clamped = await tryHold({ ...finer, outputTokensMax: cap }, cap)
+      const clamped = await tryHold(narrower(finer, { cap }), cap)
       if (clamped !== undefined) return clamped
     }
     const hint = call.uncapped ? '' : hintOf(finer, last, { price: route.price, capName: exchange.protocol.capName })
@@ -134,25 +135,28 @@ function dearestOf({ ways }: Route, sizes: readonly CallSize[]): number {
   return most.reduce((best, amount, at) => (amount > most[best]! ? at : best), 0)
 }
 
-interface Narrower {
-  readonly amount: Nanos
-  /** Of the first way. */
-  readonly size: CallSize
+/** What is known of a call on whichever way it goes: its tokens were counted, or its output is cut. */
+interface Known {
+  readonly inputTokensMax?: number | undefined
+  readonly cap?: number | undefined
 }
 
-/** By those ways alone that the amount covers. */
-function affordable(route: Route, call: Call, { amount, size }: Narrower): Pick<Hold, 'route' | 'call' | Sized> {
-  const sizes = new Map<Way, CallSize>()
-  for (const way of route.ways) {
-    const own = sizeOn(way, call)
-    const inputTokensMax = Math.min(own.inputTokensMax, size.inputTokensMax)
-    const outputTokensMax = Math.min(own.outputTokensMax, size.outputTokensMax)
-    const narrow = way === route.ways[0] ? size : { ...own, inputTokensMax, outputTokensMax }
-    if (upperBound(narrow, way.price) <= amount) sizes.set(way, narrow)
-  }
-  const ways = [...sizes.keys()]
+function narrower(size: CallSize, { inputTokensMax = Infinity, cap = Infinity }: Known): CallSize {
+  const { inputTokensMax: input, outputTokensMax: output } = size
+  return { ...size, inputTokensMax: Math.min(input, inputTokensMax), outputTokensMax: Math.min(output, cap) }
+}
+
+interface Paid extends Known {
+  readonly amount: Nanos
+}
+
+/** By those ways alone that the amount covers. The limits of one model are no bound on another. */
+function affordable(route: Route, call: Call, { amount, ...known }: Paid): Pick<Hold, 'route' | 'call' | Sized> {
+  const sized = route.ways.map(way => ({ way, size: narrower(sizeOn(way, call), known) }))
+  const paid = sized.filter(({ way, size }) => upperBound(size, way.price) <= amount)
+  const [ways, sizes] = [paid.map(({ way }) => way), paid.map(({ size }) => size)]
   const options = ways.length === route.ways.length ? route.options : ways.map(({ option }) => option)
-  return { route: { ...route, ways, options }, call, size, sizes: [...sizes.values()], amount }
+  return { route: { ...route, ways, options }, call, size: sizes[0]!, sizes, amount }
 }
 
 type Sized = 'amount' | 'size' | 'sizes'

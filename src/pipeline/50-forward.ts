@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/call.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import type { Fate } from '../routing/health.ts'
-import { onWay } from './30-route.ts'
+import { onWay, withoutWay } from './30-route.ts'
 import type { AttemptParts, Heard } from './attempt.ts'
 import { attempt } from './attempt.ts'
 import type { Attempt, Exchange, Hold } from './exchange.ts'
@@ -28,69 +28,90 @@ export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
 export function buildForward(parts: ForwardParts): Forward {
   const { picking } = parts
 
-  async function tryOn({ way, seat, turn }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
+  async function tryOn({ way, seat, turn, sinceMs }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
     const { timings, attempts } = exchange
     const used = onHeldWay(hold, way)
     exchange.hold = used
     exchange.route = used.route
-    const sinceMs = timings.nowMs()
     const heard: Heard = {}
     const note = (verdict: Verdict, more?: Partial<Attempt>): void => {
       attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
     }
     const end = (fate: Fate): void => {
-      turn.end({ ...fate, told: heard.told }, timings.nowMs())
+      turn.end(fate, timings.nowMs())
       picking.freed()
     }
     try {
       const opened = await attempt(parts, { hold: used, exchange, channel: seat.channel, heard })
       note('answered')
       exchange.firstMs = timings.nowMs()
-      turn.answered(exchange.firstMs - sinceMs, exchange.firstMs)
+      turn.answered({ firstMs: exchange.firstMs - sinceMs, told: heard.told }, exchange.firstMs)
       exchange.turn = { end } // when the call is over, for then it is known what it used
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
-      const verdict = failed?.verdict ?? 'broken'
-      const retryAfterMs = failed?.refusal.extras.retryAfterMs
-      note(verdict, { retryAfterMs, again: failed?.wasNothing ?? false })
-      const isCut = exchange.stop.reason !== undefined
-      end({ verdict: isCut ? 'left' : verdict, retryAfterMs, overloaded: failed?.overloaded ?? false })
+      const fate = fateOf(exchange, failed)
+      note(failed?.verdict ?? 'broken', { retryAfterMs: fate.retryAfterMs, again: failed?.wasNothing ?? false })
+      end({ ...fate, told: heard.told })
       throw fault
     }
   }
 
   return async function forward(hold, exchange) {
-    const { timings } = exchange
     parts.onForward(exchange)
     picking.begin(hold.route, exchange)
+    let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
-      const picked = await picking.next(hold.route, exchange)
-      if (picked === undefined) throw last?.refusal ?? new Refusal('no_channel', hold.route.asked)
-      if ('refusal' in picked) throw last?.refusal ?? picked.refusal
+      const picked = await picking.next(route, exchange)
+      if (picked === undefined || 'refusal' in picked) {
+        throw (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked)
+      }
       try {
         const opened = await tryOn(picked, hold, exchange)
-        if (picked.way !== hold.route.ways[0]) timings.rename('Route', routeNote(picked.way))
+        if (picked.way !== hold.route.ways[0]) exchange.timings.rename('Route', routeNote(picked.way))
         picking.answered(exchange, picked)
         releaseBody(hold.call)
         releaseSaid(exchange)
         return opened
       } catch (fault) {
-        exchange.stop.throwIfStopped() // cut and not failed: what it gave still counts
-        exchange.meter = freshMeter()
-        if (!(fault instanceof AttemptFailed)) throw fault
-        parts.onAttemptFailed(picked.seat.id, fault.message)
-        if (fault.verdict === 'caller_at_fault') throw fault.refusal
-        last = fault
+        const failed = fault instanceof AttemptFailed ? fault : undefined
+        const isSent = exchange.meter.forwarded
+        forget(exchange, failed)
+        if (failed === undefined) throw fault
+        parts.onAttemptFailed(picked.seat.id, failed.message)
+        const isFinal = failed.verdict === 'caller_at_fault'
+        if (isFinal && isSent) throw failed.refusal
+        if (!isFinal || last === undefined) last = failed
+        // What cannot be put into the dialect of one way may well be what another speaks.
+        const others = isFinal ? withoutWay(route, picked.way) : route
+        if (others === undefined) throw last.refusal
+        route = others
       }
     }
   }
 }
 
+/** What a failed attempt gave counts for nothing. Of one that was cut it still counts, unless it was refused. */
+function forget(exchange: Exchange, failed: AttemptFailed | undefined): void {
+  if (failed?.wasNothing) exchange.meter = freshMeter()
+  exchange.stop.throwIfStopped()
+  exchange.meter = freshMeter()
+}
+
+/** What the end of an attempt without an answer says of its channel: nothing, where it was cut or never sent by us. */
+function fateOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): Fate {
+  const isOurs = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
+  const tokens = meter.forwarded ? {} : { tokens: 0 }
+  if (isOurs || stop.reason !== undefined) return { verdict: 'left', ...tokens }
+  const { verdict, refusal, overloaded } = failed
+  return { verdict, retryAfterMs: refusal.extras.retryAfterMs, overloaded, ...tokens }
+}
+
 /** The hold as it is on one of its ways. */
 export function onHeldWay(hold: Hold, way: Picked['way']): Hold {
   if (way === hold.route.ways[0]) return hold
-  const at = hold.route.ways.indexOf(way)
-  return { ...hold, route: onWay(hold.route, way), size: hold.sizes[at]! }
+  const size = hold.sizes[hold.route.ways.indexOf(way)]!
+  const cap = hold.cap === undefined ? {} : { cap: Math.min(hold.cap, size.outputTokensMax) }
+  return { ...hold, ...cap, route: onWay(hold.route, way), size }
 }

@@ -37,6 +37,14 @@ test('a bill has the rates of the class that was served, if that is cheaper than
   expect(served).toMatchObject({ amount: 24_600n, lines: lines(1_000_000_000n, 2_000_000_000n), source: 'reported' })
 })
 
+test('a class that no upstream was asked for is not paid for', () => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  const losses = { codes: ['service_tier'] }
+  Object.assign(exchange, { translation: { source: { notes: { losses } } } })
+  noteUsage(meter, { input: 10, output: 3 })
+  expect(cost(exchange, completed).amount).toBe(24_000n as never)
+})
+
 test('what nobody reported is counted in bytes', () => {
   const { exchange } = exchangeOf({ price: priced })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })

@@ -8,6 +8,7 @@ import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Ending, Exchange } from './exchange.ts'
+import { lossesOf } from './exchange.ts'
 
 export interface Cost extends ChargedUsage, Bill {}
 
@@ -23,13 +24,16 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
   const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
-  return { ...charged, usage, ...billOf(usage, exchange.route?.price, meter.serviceClass) }
+  // A class that the upstream was never asked for was not served.
+  const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
+  return { ...charged, usage, ...billOf(usage, exchange.route?.price, served) }
 }
 
 /** Not every dialect tells how often a provider searched. Asked to, it searched at least once if it answered. */
-function withSearch({ usage, source }: ChargedUsage, { call, route, translation }: Exchange): Usage {
+function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage {
+  const { call, route } = exchange
   if (source === 'reported' && route?.spoken.tellsSearches) return usage
-  const isLost = translation?.source.notes.losses.codes.includes('web_search') ?? false
+  const isLost = lossesOf(exchange).includes('web_search')
   const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !route?.withoutSearch
   return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
 }

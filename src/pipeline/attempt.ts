@@ -55,6 +55,7 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   const { meter } = exchange
   const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
+  exchange.wentHash = exchange.translation = exchange.vectors = undefined // of the attempt before
   const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
   exchange.vectors = vectors
@@ -90,7 +91,7 @@ function noteBodies(exchange: Exchange, came: Uint8Array, went: Uint8Array): voi
   exchange.wentHash = bodyHash(went)
 }
 
-/** What cannot be put into the upstream's dialect is the caller's to change: no other channel is tried. */
+/** What cannot be put into the upstream's dialect is the caller's to change: no other channel of it is tried. */
 async function adapted(parts: AttemptParts, meeting: Meeting): Promise<Adapted> {
   const { timings } = meeting.exchange
   const sinceMs = timings.nowMs()

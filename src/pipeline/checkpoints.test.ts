@@ -11,14 +11,17 @@ import { freshMeter } from './meter.ts'
 const price = parsePrice({ input: '1', output: '2' }, problem => {
   throw new Error(problem)
 })
-const route = { price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 } }
+const way = { provider: { id: 'far' }, model: { id: 'echo' }, option: { name: 'far/echo' }, asked: 'smart' }
+const route = { ...way, price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 } }
 const size = { inputTokensMax: 1_000, outputTokensMax: 1_000_000, choices: 1, searchesMax: 0 }
 const EVERY_MS = 5_000
 
 function scene() {
   const noted: bigint[] = []
   const meter = { ...freshMeter(), outputBytes: 1_000_000 }
-  const exchange = { meter, route, hold: { size }, call: { inputBytes: 40 }, startedMs: 0 } as unknown as Exchange
+  const protocol = { name: 'openai-chat' }
+  const call = { inputBytes: 40 }
+  const exchange = { meter, route, protocol, hold: { size }, call, startedMs: 0 } as unknown as Exchange
   const checkpoint = buildCheckpoint({
     ledger: { checkpoint: async (_callId, used) => void noted.push(used) },
     log: buildLog('error', () => {}),

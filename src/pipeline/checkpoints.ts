@@ -7,7 +7,7 @@ import { describeFault } from '../base/log.ts'
 import type { Ledger } from '../billing/ledger.ts'
 import { billOf } from '../billing/price.ts'
 import { estimateOf } from './60-cost.ts'
-import { usageOf } from './80-record.ts'
+import { draftOf, usageOf } from './80-record.ts'
 import type { Exchange } from './exchange.ts'
 
 export interface CheckpointParts {
@@ -31,7 +31,9 @@ export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Chec
     exchange.checkpoint = { atMs: nowMs, bytes: meter.deliveredBytes }
     const usage = estimateOf(exchange, meter.deliveredBytes)
     const { amount, lines } = billOf(usage, exchange.route?.price)
-    ledger.checkpoint(exchange.callId, amount, usageOf({ usage, lines })).catch((fault: unknown) => {
+    // It was held before anybody knew which of its ways would answer.
+    const known = { ...draftOf(exchange), ...usageOf({ usage, lines }) }
+    ledger.checkpoint(exchange.callId, amount, known).catch((fault: unknown) => {
       log.warn('checkpoint failed', { request: exchange.requestId, fault: describeFault(fault) })
     })
   }

@@ -154,7 +154,7 @@ export interface Exchange {
   call?: Call
   /** What came and what went, each the first half of its SHA-256 in hex. */
   cameHash?: string
-  wentHash?: string
+  wentHash?: string | undefined
   /** Of the caller's headers those that go to an upstream of the same dialect. */
   passed?: Readonly<Record<string, string>>
   /** Where the caller's stream is not one of server-sent events. */

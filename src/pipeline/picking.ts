@@ -20,11 +20,15 @@ import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
 import type { ChannelSeat } from './lanes.ts'
 
+type Try = Extract<Choice, { kind: 'try' }>
+
+/** It counts on its channel from the moment it was chosen: whoever chooses next must see it there. */
 export interface Picked {
   readonly way: Way
   readonly seat: ChannelSeat
   /** Begun when it was chosen: between the two no other call may take the same place. */
   readonly turn: Turn
+  readonly sinceMs: number
 }
 
 export interface PickingParts {
@@ -109,10 +113,11 @@ export class Picking {
     return choice
   }
 
-  #take(route: Route, exchange: Exchange, { option, seat }: Extract<Choice, { kind: 'try' }>): Picked {
-    const asking = { accountId: route.permit.caller.accountId, model: option.name }
-    const turn = seat.health.begin(this.tokensOf(exchange), this.#parts.nowMs(), asking)
-    return { way: route.ways[route.options.indexOf(option)]!, seat: seat as ChannelSeat, turn }
+  #take({ ways, options, permit }: Route, exchange: Exchange, { option, seat }: Try): Picked {
+    const sinceMs = this.#parts.nowMs()
+    const asking = { accountId: permit.caller.accountId, model: option.name }
+    const turn = seat.health.begin(this.tokensOf(exchange), sinceMs, asking)
+    return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn, sinceMs }
   }
 
   /** There is no other channel left: one of those that failed, after a while. */

@@ -89,7 +89,7 @@ test('does what the model does, step by step', () => {
         turns.push({ turn: health.begin(1, nowMs), id: model.begin(nowMs), answered: false })
       } else if (kind === 'first') {
         const one = turns[at % turns.length]!
-        one.turn.answered(10, nowMs)
+        one.turn.answered({ firstMs: 10 }, nowMs)
         if (!one.answered) model.well(one.id, nowMs)
         one.answered = true
       } else {

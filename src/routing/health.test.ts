@@ -88,7 +88,7 @@ describe('a breaker', () => {
     probe.end({ verdict: 'left' }, 1_500)
     expect(health.standing(1, 1_500)).toBe('open')
     const second = health.begin(1, 1_500)
-    second.answered(50, 1_600)
+    second.answered({ firstMs: 50 }, 1_600)
     expect(health.standing(1, 1_600)).toBe('open')
     second.end({ verdict: 'answered' }, 90_000)
     expect(health.standing(1, 90_000)).toBe('open')
@@ -288,9 +288,18 @@ describe('the time to first content', () => {
     health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
     const turn = health.begin(1, 300_000)
     expect(health.expectedMs(300_000)).toBe(8_000)
-    turn.answered(500, 300_500)
+    turn.answered({ firstMs: 500 }, 300_500)
     expect(health.expectedMs(300_500)).toBeCloseTo(500, -1)
   })
+})
+
+test('what an upstream tells of its limits is believed when it is told, and not minutes later', () => {
+  const health = healthOf()
+  const turn = health.begin(1, 0)
+  turn.answered({ firstMs: 10, told: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
+  expect(health.closedBy(1, 10)).toBe('told_limit')
+  turn.end(well, 300_000)
+  expect(health.closedBy(1, 300_000)).toBeUndefined()
 })
 
 describe('a clock that jumps ten minutes', () => {

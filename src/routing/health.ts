@@ -47,7 +47,7 @@ export interface Fate {
 /** One attempt under way on a credential. Ends once; a second end is nothing. */
 export interface Turn {
   /** Its first content is there: it may last for minutes, and has proved its channel well. */
-  answered(firstMs: number, nowMs: number): void
+  answered(heard: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void
   end(fate: Fate, nowMs: number): void
 }
 
@@ -207,9 +207,10 @@ export class Health {
   }
 
   /** Only for its own turns, once each. */
-  noteAnswer(turn: OneTurn, firstMs: number | undefined, nowMs: number): void {
+  noteAnswer(turn: OneTurn, { firstMs, told }: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
     const { at, step, accountId } = turn
     const { limit, underWay } = at
+    if (told !== undefined) at.told.tell(told, nowMs)
     this.#unanswered--
     if (firstMs !== undefined) {
       this.#firstTimes.note(firstMs, nowMs)
@@ -332,15 +333,15 @@ class OneTurn implements Turn {
     this.expiresMs = expiresMs
   }
 
-  answered(firstMs: number | undefined, nowMs: number): void {
+  answered(heard: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
     if (this.isAnswered || this.place === undefined) return
     this.isAnswered = true
-    this.#health.noteAnswer(this, firstMs, nowMs)
+    this.#health.noteAnswer(this, heard, nowMs)
   }
 
   end(fate: Fate, nowMs: number): void {
     if (this.place === undefined) return
-    if (fate.verdict === 'answered') this.answered(fate.firstMs, nowMs)
+    if (fate.verdict === 'answered') this.answered({ firstMs: fate.firstMs }, nowMs)
     this.#health.noteEnd(this, fate, nowMs)
   }
 }

@@ -52,8 +52,8 @@ export function ledgerOperations(books: Books): LedgerRun {
       }
       return result
     },
-    checkpoint({ callId, used, usage }) {
-      const noted = checkpoint.run(callId, amountOf(used), JSON.stringify(usage)).changes === 1
+    checkpoint({ callId, used, known }) {
+      const noted = checkpoint.run(callId, amountOf(used), JSON.stringify(known)).changes === 1
       return { done: noted ? 'noted' : 'unknown' }
     },
     record({ record }) {

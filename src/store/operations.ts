@@ -75,6 +75,9 @@ export interface RecordUsage {
   readonly lines: string | null
 }
 
+/** Of a call under way: what it came to so far, and what of its draft is otherwise by now. */
+export type RecordKnown = RecordUsage & Partial<RecordDraft>
+
 export interface RecordRow extends RecordDraft, RecordUsage {
   readonly callId: number
   readonly keyId: number
@@ -159,7 +162,7 @@ export interface Operations extends KeptOperations, RuleOperations {
   }
   /** What has been delivered so far, so that a crash does not make it free. */
   checkpoint: {
-    input: { readonly callId: number; readonly used: MoneyText; readonly usage: RecordUsage }
+    input: { readonly callId: number; readonly used: MoneyText; readonly known: RecordKnown }
     result: { done: 'noted' | 'unknown' }
   }
   /** Writes down a call that never held anything. */

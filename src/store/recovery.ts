@@ -29,6 +29,9 @@ const nothingUsed: RecordUsage = {
   lines: null,
 }
 
+/** A draft that was added to has lost what is null. */
+const nothingKnown = { provider: null, model: null, priceVersion: null, endUser: null, tags: null }
+
 /** Gives how many calls were ended. */
 export function recoverHolds(books: Books): number {
   const { db } = books
@@ -54,6 +57,7 @@ function recordOf(hold: OpenHold, freed: boolean): RecordRow {
   const draft = JSON.parse(hold.draft) as RecordDraft & Partial<RecordUsage>
   const charged = hold.used > 0n && !freed
   return {
+    ...nothingKnown,
     ...nothingUsed,
     ...(charged ? draft : { ...draft, ...nothingUsed }),
     callId: Number(hold.call_id),

@@ -125,6 +125,18 @@ describe('a task', () => {
     expect(await spent(key)).toBe('0.005000 held 0.00')
   })
 
+  test('takes no tokens of a limit where it was begun before', async () => {
+    const key = await harness.key()
+    const limit = { resource: 'tokens', amount: '2500/day', per: 'key' }
+    const { id } = (await harness.gateway.operator['limits-set']!(limit)) as { id: number }
+    try {
+      const headers = { 'idempotency-key': 'again' }
+      for (let call = 0; call < 4; call++) await begun(harness, key, { ...film(), headers })
+    } finally {
+      await harness.gateway.operator['limits-remove']!({ id: String(id) })
+    }
+  })
+
   test('is begun once for one idempotency key', async () => {
     const key = await harness.key()
     const headers = { 'idempotency-key': 'once' }

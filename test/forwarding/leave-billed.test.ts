@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
-import { plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import { fail, plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import { chunk, end, gate, reset, script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
@@ -135,6 +135,19 @@ describe('it does not go on', () => {
     fails.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, attempts: 1 })
     expect(harness.upstream.requests.length).toBe(before + 1)
+  })
+
+  test.each([429, 500, 422])('when its upstream refuses it with %p: then it costs nothing', async status => {
+    const refuses = Promise.withResolvers<void>()
+    harness.upstream.plan(after(refuses.promise, fail(status)))
+    const received = harness.upstream.nextRequest()
+    const caller = open()
+    await received
+    caller.leave()
+    await caller.closed
+    await until(() => harness.gateway.underWay === 1, 'it goes on')
+    refuses.resolve()
+    expect(await settled()).toMatchObject({ outcome: 'client_left', rule: 'left_unsent', cost: 0, attempts: 1 })
   })
 
   test('when its upstream breaks off: then it costs what had come', async () => {

@@ -1,5 +1,6 @@
-// Limits that are plainly right: every rule is tried on every call, nothing is ever forgotten, all numbers are bigints,
-// and what is owed is a queue of what was taken, paid from its front.
+// Limits that are plainly right: every rule is tried on every call, nothing is ever forgotten, and all numbers are
+// bigints. What is owed is a queue, paid from its front. Of what is given back it is not remembered where it stood: as
+// much as there was before a call is taken to have stood there.
 
 import { bounds } from '../../src/base/bounds.ts'
 import type { Subject } from '../../src/limits/subject.ts'
@@ -7,23 +8,22 @@ import type { LimitRow } from '../../src/store/rules.ts'
 
 export type SlowSubject = Subject & { readonly model: string }
 
-interface Segment {
-  readonly lease: number
-  left: bigint
-}
-
 /** What one limit has let in, and when by its own clock. */
 export interface Let {
   readonly tick: number
   /** In the end no more than was taken for it. */
   count: number
+  /** What stood before it, and all that had ever been given back. */
+  readonly before: bigint
+  readonly given: bigint
 }
 
 class Bucket {
   readonly row: LimitRow
-  readonly queue: Segment[] = []
   readonly places = new Set<number>()
   readonly let = new Map<number, Let>()
+  owed = 0n
+  #given = 0n
   #tick = 0
 
   constructor(row: LimitRow) {
@@ -39,29 +39,19 @@ class Bucket {
     return this.row.span === 'day' ? 1_000 : 1
   }
 
-  get owed(): bigint {
-    return this.queue.reduce((sum, { left }) => sum + left, 0n)
-  }
-
   tickAt(ms: number): number {
     return Math.floor(ms / this.tickMs)
   }
 
   pay(ms: number): void {
     const tick = this.tickAt(ms)
-    this.takeOff(BigInt(tick - this.#tick) * BigInt(this.row.amount))
+    const paid = this.#paidBetween(this.#tick, tick)
+    this.owed -= leastOf(paid, this.owed)
     this.#tick = tick
   }
 
-  /** From the front. */
-  takeOff(units: bigint): void {
-    for (let rest = units; rest > 0n && this.queue.length > 0; ) {
-      const first = this.queue[0]!
-      const part = first.left < rest ? first.left : rest
-      first.left -= part
-      rest -= part
-      if (first.left === 0n) this.queue.shift()
-    }
+  #paidBetween(from: number, to: number): bigint {
+    return BigInt(to - from) * BigInt(this.row.amount)
   }
 
   countOf(tokens: number): number {
@@ -86,24 +76,26 @@ class Bucket {
   take(lease: number, tokens: number, ms: number): void {
     if (this.row.resource === 'concurrency') return void this.places.add(lease)
     const count = this.countOf(tokens)
-    this.let.set(lease, { tick: this.tickAt(ms), count })
-    if (count > 0) this.queue.push({ lease, left: BigInt(count) * this.each })
+    this.let.set(lease, { tick: this.tickAt(ms), count, before: this.owed, given: this.#given })
+    this.owed += BigInt(count) * this.each
   }
 
   correct(lease: number, tokens: number): void {
     const taken = this.let.get(lease)
     if (this.row.resource !== 'tokens' || taken === undefined) return
-    if (tokens >= taken.count) {
-      if (tokens > taken.count) this.queue.push({ lease: -1, left: BigInt(tokens - taken.count) * this.each })
-      return
-    }
-    const end = this.queue.findLastIndex(segment => segment.lease === lease)
-    const unpaid = this.queue.slice(0, end + 1).reduce((sum, { left }) => sum + left, 0n)
-    const wanted = BigInt(taken.count - tokens) * this.each
+    const more = BigInt(tokens - taken.count) * this.each
+    if (more >= 0n) return void (this.owed += more)
+    const moved = this.#paidBetween(taken.tick, this.#tick) + leastOf(this.#given - taken.given, taken.before)
+    const unpaid = taken.before + BigInt(taken.count) * this.each - moved
     taken.count = tokens
-    this.takeOff(wanted < unpaid ? wanted : unpaid)
+    if (unpaid <= 0n) return
+    const back = leastOf(-more, unpaid)
+    this.owed -= back
+    this.#given += back
   }
 }
+
+const leastOf = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
 export class SlowLimits {
   readonly #rows: readonly LimitRow[]

@@ -2,7 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { fail } from '../../src/fake-upstream/answers.ts'
+import { bodyHash } from '../../src/pipeline/body-hash.ts'
 import { anthropicWire } from '../../src/fake-upstream/anthropic-messages/wire.ts'
+import { chat } from '../support/gateway.ts'
 import type { Shores } from './shores.ts'
 import { startShores } from './shores.ts'
 
@@ -65,7 +67,8 @@ describe('a chain', () => {
     expect(routeOf(answer)).toMatch(/^pass \(\d+ms, far→echo\)$/)
     expect(await answer.text()).toContain('Hello')
     const record = await lastRecord()
-    expect(record).toMatchObject({ provider: 'far', attempts: 2, usage_source: 'reported' })
+    const went = bodyHash(shores.far.requests[0]!.body)
+    expect(record).toMatchObject({ provider: 'far', attempts: 2, usage_source: 'reported', went_hash: went })
     expect(record.cost).toBe(10_000 * Number(record.input_tokens) + 20_000 * Number(record.output_tokens))
     expect([shores.openHolds(), shores.near.requests.length, shores.far.requests.length]).toEqual([0, 1, 1])
   })
@@ -90,6 +93,16 @@ describe('a chain', () => {
     expect([answer.status, ((await answer.json()) as Told).error.code]).toEqual([502, 'upstream_unusable'])
     expect([answer.headers.get('x-should-retry'), answer.headers.get('x-weir-attempts')]).toEqual(['false', '3'])
     expect(await lastRecord()).toMatchObject({ cost: 0, usage_source: 'none', attempts: 3 })
+  })
+
+  test('leaves out what the call cannot be told to', async () => {
+    await shores.name('smart', 'far/echo then near/echo')
+    const call = { model: 'smart', messages: [{ role: 'user', content: 'Hi' }], logit_bias: { 50: 1 } }
+    const strict = { 'x-weir-translate': 'strict' }
+    expect((await chat(shores, key, call, strict)).status).toBe(200)
+    expect([shores.far.requests.length, shores.near.requests.length]).toEqual([0, 1])
+    expect(await lastRecord()).toMatchObject({ provider: 'near', outcome: 'completed', loss: null })
+    expect((await chat(shores, key, { ...call, model: 'far/echo' }, strict)).status).toBe(400)
   })
 
   test('holds what the dearest may cost', async () => {

@@ -20,6 +20,9 @@ export interface Shores extends Harness {
 export interface ShoresOptions extends HarnessOptions {
   readonly nearKeys?: string
   readonly farKeys?: string
+  /** What else, or otherwise, stands in the file of each. */
+  readonly nearFile?: object
+  readonly farFile?: object
 }
 
 const model = (input: string, output: string): object => ({
@@ -27,16 +30,23 @@ const model = (input: string, output: string): object => ({
   price: { input, output },
 })
 
-const file = (id: string, speaks: object, models: readonly object[]): string =>
+const file = (id: string, own: object, more: object = {}): string =>
   JSON.stringify({
-    ...{ id, name: id, baseUrl: 'https://nowhere.example', speaks, sign: 'bearer', models },
+    ...{ id, name: id, baseUrl: 'https://nowhere.example', sign: 'bearer' },
     ...{ keyEnv: `${id.toUpperCase()}_KEY`, baseUrlEnv: `${id.toUpperCase()}_URL` },
+    ...own,
+    ...more,
   })
+
+/** For one that is to speak as callers of chat do. */
+export const chatPath = { 'openai-chat': '/chat/completions' }
 
 export async function startShores(options: ShoresOptions = {}): Promise<Shores> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-shores-'))
-  writeFileSync(join(folder, 'near.json'), file('near', { 'openai-chat': '/chat/completions' }, [model('1', '2')]))
-  writeFileSync(join(folder, 'far.json'), file('far', { 'anthropic-messages': '/messages' }, [model('10', '20')]))
+  const cheap = { speaks: chatPath, models: [model('1', '2')] }
+  const dear = { speaks: { 'anthropic-messages': '/messages' }, models: [model('10', '20')] }
+  writeFileSync(join(folder, 'near.json'), file('near', cheap, options.nearFile))
+  writeFileSync(join(folder, 'far.json'), file('far', dear, options.farFile))
   const [near, far] = [await startFakeUpstream(), await startFakeUpstream({ account: 1 })]
   const harness = await startHarness({
     ...options,

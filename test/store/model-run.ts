@@ -54,7 +54,7 @@ const moves: Readonly<Record<string, readonly [weight: number, move: Move]>> = {
     const { usage } = emptyUsage
     const noted = model.holds.has(call) ? 'noted' : 'unknown'
     model.checkpoint(call, used)
-    return [books.run.checkpoint({ callId: call, used: money(used), usage }).done, noted]
+    return [books.run.checkpoint({ callId: call, used: money(used), known: usage }).done, noted]
   }],
   crash: [0.2, ({ books, model }) => [books.recover(), model.recover()]],
   post: [6, step => {

@@ -20,7 +20,7 @@ const hold = (...args: Parameters<typeof holdOf>) => books.run.hold(holdOf(...ar
 const usage = {
   ...{ inputTokens: 30, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 40, reasoningTokens: 0, lines: '[]' },
 }
-const checkpoint = (callId: number, used: MoneyText) => books.run.checkpoint({ callId, used, usage })
+const checkpoint = (callId: number, used: MoneyText) => books.run.checkpoint({ callId, used, known: usage })
 const idempotency = { name: 'once', fingerprint: 'ab'.repeat(32) }
 
 describe('recovery', () => {
