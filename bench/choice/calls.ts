@@ -58,7 +58,7 @@ const limits = new Limits()
 limits.setRules(tenRows())
 const subjects = Array.from({ length: KEYS }, (_, at): Subject => ({
   ...{ keyId: 1_000_000 + at, accountId: 2_000_000 + (at >> 1), tier: 'pro', qpm: 100_000, tokens: 900 },
-  model: 'pool/large',
+  ...{ model: 'pool/large', names: ['large', 'pool/large', 'lake/large'] },
 }))
 const options = twoOptions()
 const [affinity, retries] = [new Affinity(), new RetryBudget()]
@@ -72,14 +72,15 @@ function admitted(subject: Subject) {
   return admission.lease
 }
 
-function route(name: string, tokens: number): void {
-  const retry = retries.begin('large', nowMs)
+function route(name: string, { tokens, accountId }: Subject): void {
+  const retry = retries.begin('large', nowMs, accountId)
   const kept = affinity.recall(name, nowMs)
   const [keptOn, keptModel, chance] = [kept?.channelId, kept?.model, Math.random]
-  const choice = choose({ options, policy: 'balanced', tried: [], keptOn, keptModel, tokens, nowMs, chance })
+  const asked = { options, policy: 'balanced', tried: [], accountId, tokens, nowMs } as const
+  const choice = choose({ ...asked, keptOn, keptModel, chance })
   if (choice.kind !== 'try') throw new Error(choice.kind)
   const { seat, option } = choice
-  const turn = seat.health.begin(tokens, nowMs)
+  const turn = seat.health.begin(tokens, nowMs, { accountId, model: option.name })
   turn.answered({ firstMs: 400 }, nowMs)
   affinity.keep(name, { channelId: seat.id, model: option.name }, { ttlMs: undefined, nowMs })
   turn.end({ verdict: 'answered', firstMs: 400 }, nowMs)
@@ -91,7 +92,7 @@ function call(at: number): void {
   nowMs += 1_000 / PER_SECOND
   const subject = { ...subjects[(at * 7_919) % KEYS]!, tokens: 800 + (at % 512) }
   const lease = which === 'routing' ? noLease : admitted(subject)
-  if (which !== 'limits') route(conversations[(at * 104_729) % CONVERSATIONS]!, subject.tokens)
+  if (which !== 'limits') route(conversations[(at * 104_729) % CONVERSATIONS]!, subject)
   lease.correct(600 + (at % 512), nowMs)
   lease.release()
   if (at % (10 * PER_SECOND) === 0) limits.takeDayNotes(nowMs, nowMs)

@@ -65,10 +65,11 @@ test('a credential that is refused whoever asks is off all the same', async () =
 
 test('a limit of one model is no limit of another', async () => {
   await start('a')
-  tenants.upstream.planModel('large', fail(429, { retryAfter: '600' }))
+  tenants.upstream.planModel('large', fail(429, { retryAfter: '2' }))
   expect((await tenants.ask(attacker, 'much', { model: 'river/large' })).status).toBe(503)
+  const before = tenants.pauses.length
   expect((await tenants.ask(victim, 'little')).status).toBe(200)
-  expect(tenants.pauses).toEqual([])
+  expect(tenants.pauses.length).toBe(before)
 })
 
 test('a call that is larger than any limit closes nothing', async () => {
