@@ -75,6 +75,13 @@ export function nameWarning(patterns: readonly string[], known: Known): { readon
   return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
 }
 
+/** A tag that no channel has keeps a key from every model. */
+export function tagWarning(tags: readonly string[], { catalogue }: Known): { readonly warning?: string } {
+  const channels = catalogue().all()
+  const strange = tags.filter(tag => !channels.some(({ id }) => catalogue().ruleOf(id).tags.includes(tag)))
+  return strange.length === 0 ? {} : { warning: `No channel has such a tag at the moment: ${strange.join(', ')}.` }
+}
+
 /** Whether a pattern fits the name of any model, or could fit one that is not listed. */
 function namesSomething(pattern: string, { rules, catalogue }: Known): boolean {
   const head = pattern.split('*')[0]!

@@ -28,13 +28,11 @@ export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
 export function buildForward(parts: ForwardParts): Forward {
   const { picking } = parts
 
-  async function tryOn({ way, seat }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
+  async function tryOn({ way, seat, turn, sinceMs }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
     const { timings, attempts } = exchange
     const used = onHeldWay(hold, way)
     exchange.hold = used
     exchange.route = used.route
-    const sinceMs = timings.nowMs()
-    const turn = seat.health.begin(picking.tokensOf(exchange), sinceMs)
     const heard: Heard = {}
     const note = (verdict: Verdict, more?: Partial<Attempt>): void => {
       attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })

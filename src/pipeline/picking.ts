@@ -12,6 +12,7 @@ import type { Tried, Verdict } from '../routing/attempts.ts'
 import { backoffMs } from '../routing/backoff.ts'
 import type { Choice, ExplainedSeat } from '../routing/choose.ts'
 import { choose, explainSeats } from '../routing/choose.ts'
+import type { Turn } from '../routing/health.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { aboutCall } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
@@ -19,10 +20,15 @@ import type { Attempt, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
 import type { ChannelSeat } from './lanes.ts'
 
+type Try = Extract<Choice, { kind: 'try' }>
+
+/** It counts on its channel from the moment it was chosen: whoever chooses next must see it there. */
 export interface Picked {
   readonly way: Way
   readonly seat: ChannelSeat
-  readonly why: Extract<Choice, { kind: 'try' }>['why']
+  readonly turn: Turn
+  readonly sinceMs: number
+  readonly why: Try['why']
 }
 
 export interface PickingParts {
@@ -77,7 +83,7 @@ export class Picking {
       // Whoever comes later stands behind.
       const isBehind = !again && attempts.length === 0 && lines.isWaitedIn(route.asked)
       const choice = isBehind ? inLine : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
-      if (choice.kind === 'try') return picked(route, choice)
+      if (choice.kind === 'try') return this.#begin(route, exchange, choice)
       if (choice.kind === 'none') {
         if (again) lines.serve(route.asked)
         return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#sameAgain(route, exchange)
@@ -105,6 +111,12 @@ export class Picking {
     return choice
   }
 
+  #begin({ ways, options }: Route, exchange: Exchange, { option, seat, why }: Try): Picked {
+    const sinceMs = this.#parts.nowMs()
+    const turn = seat.health.begin(this.tokensOf(exchange), sinceMs)
+    return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn, sinceMs, why }
+  }
+
   /** There is no other channel left: one of those that failed, after a while. */
   async #sameAgain(route: Route, exchange: Exchange): Promise<Next> {
     const { pause, chance } = this.#parts
@@ -116,7 +128,7 @@ export class Picking {
     await stop.during(pause(waitMs))
     const useless = attempts.filter(tried => !mayPass(tried))
     const choice = this.#choose(route, exchange, { tried: useless, waitMs: 0 })
-    return choice.kind === 'try' ? picked(route, choice) : undefined
+    return choice.kind === 'try' ? this.#begin(route, exchange, choice) : undefined
   }
 
   /** It has answered, so its conversation stays there. */
@@ -171,12 +183,6 @@ const inLine: Choice = { kind: 'wait' }
 /** What may be otherwise a moment later, and costs nothing twice. */
 const mayPass = ({ verdict, again }: Attempt): boolean =>
   again === true && (verdict === 'broken' || verdict === 'rate_limited')
-
-const picked = ({ ways, options }: Route, { option, seat, why }: Extract<Choice, { kind: 'try' }>): Picked => ({
-  way: ways[options.indexOf(option)]!,
-  seat: seat as ChannelSeat,
-  why,
-})
 
 const noChannel = ({ asked }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
   refusal: new Refusal('no_channel', asked, { retryAfterMs }),

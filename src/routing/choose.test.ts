@@ -270,23 +270,6 @@ describe('when none is open', () => {
     expect(ask([optionOf('p/m', [quick])], { waitMs: 1_000 })).toEqual({ kind: 'wait', forMs: 500 })
     expect(ask([optionOf('p/m', [slow, quick])], { waitMs: 100 })).toEqual({ kind: 'none', retryAfterMs: 500 })
   })
-
-  test('no more than half of a model is held closed by breakers', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 12 }), fc.nat(12), (size, broken) => {
-        const seats = Array.from({ length: size }, (_, at) => seatOf(`s${at}`))
-        const dead = seats.slice(0, Math.min(broken, size))
-        for (const [at, seat] of dead.entries()) {
-          for (let time = 0; time < 5; time++) seat.health.begin(1, at).end({ verdict: 'broken' }, at)
-        }
-        const rows = explainSeats({ ...asked([optionOf('p/m', seats)]), nowMs: 50 })
-        const held = rows.filter(({ dropped }) => dropped === 'broken')
-        expect(held).toHaveLength(Math.min(dead.length, Math.floor(size / 2)))
-        // Those that open first count as open.
-        expect(held.map(({ channel }) => channel)).toEqual(dead.slice(dead.length - held.length).map(({ id }) => id))
-      }),
-    )
-  })
 })
 
 const asked = (options: readonly Option[]): Choosing => {

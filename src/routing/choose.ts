@@ -53,12 +53,22 @@ export function choose(choosing: Choosing): Choice {
   const { groups } = planOf(choosing.options)
   const kept = keptSeat(groups, choosing)
   if (kept !== undefined) return kept
+  return pickFrom(groups, choosing) ?? pickFrom(groups, { ...choosing, spares: true }) ?? withoutOpen(groups, choosing)
+}
+
+function pickFrom(groups: readonly Group[], choosing: Sparing): Choice | undefined {
   for (const group of groups) {
     const found = pickIn(group, choosing)
     if (found !== undefined) return tryOn(found, choosing)
   }
-  return withoutOpen(groups, choosing)
+  return undefined
 }
+
+/**
+ * `spares`: of a model of which more than half is broken, some count as open. Only when the rest have all they take: a
+ * dead channel is the least busy of all, and would draw the calls away from those that are well.
+ */
+type Sparing = Choosing & { readonly spares?: boolean }
 
 function tryOn({ entry, pooled }: Candidate, { tokens, nowMs }: Choosing): Choice {
   const { seat } = pooled
@@ -67,12 +77,12 @@ function tryOn({ entry, pooled }: Candidate, { tokens, nowMs }: Choosing): Choic
 }
 
 /** Why it cannot take the call, or undefined if it can. */
-function droppedFor(entry: Entry, seat: Seat, choosing: Choosing): Dropped | undefined {
-  const { tried, tokens, nowMs } = choosing
+function droppedFor(entry: Entry, seat: Seat, choosing: Sparing): Dropped | undefined {
+  const { tried, tokens, nowMs, spares = false } = choosing
   if (isTried(tried, seat.id, entry.option.name)) return 'tried'
   const { health } = seat
   const closed = health.closedBy(tokens, nowMs)
-  if (closed !== undefined && !(closed === 'broken' && isSpared(entry, seat, nowMs))) return closed
+  if (closed !== undefined && !(spares && closed === 'broken' && isSpared(entry, seat, nowMs))) return closed
   return health.fullBy(tokens, nowMs)
 }
 
@@ -106,7 +116,7 @@ function keptSeat(groups: readonly Group[], choosing: Choosing): Choice | undefi
   return undefined
 }
 
-function pickIn(group: Group, choosing: Choosing): Candidate | undefined {
+function pickIn(group: Group, choosing: Sparing): Candidate | undefined {
   if (choosing.policy === 'cheapest') {
     for (const cheaper of group.byPrice) {
       const found = bestOfDraws(cheaper, choosing, 2)
@@ -119,7 +129,7 @@ function pickIn(group: Group, choosing: Choosing): Candidate | undefined {
   return group.seats > COMPARED_ALL_MAX ? bestOfDraws(group, choosing, COMPARED) : bestOfAll(group, choosing)
 }
 
-function bestOfDraws(group: Group, choosing: Choosing, draws: number): Candidate | undefined {
+function bestOfDraws(group: Group, choosing: Sparing, draws: number): Candidate | undefined {
   let best = drawIn(group, choosing)
   if (best === undefined || group.seats === 1) return best
   let bestScore = scoreOf(group, best, choosing)
@@ -133,7 +143,7 @@ function bestOfDraws(group: Group, choosing: Choosing, draws: number): Candidate
 }
 
 /** The drawn one stays unless another is better, so that among equals the weights decide. */
-function bestOfAll(group: Group, choosing: Choosing): Candidate | undefined {
+function bestOfAll(group: Group, choosing: Sparing): Candidate | undefined {
   let best = drawIn(group, choosing)
   if (best === undefined) return undefined
   let bestScore = scoreOf(group, best, choosing)
@@ -147,7 +157,7 @@ function bestOfAll(group: Group, choosing: Choosing): Candidate | undefined {
 }
 
 /** Those of the first tier that has any. */
-function openIn(entry: Entry, choosing: Choosing): readonly PooledSeat[] {
+function openIn(entry: Entry, choosing: Sparing): readonly PooledSeat[] {
   for (const { seats } of entry.tiers) {
     const open = seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
     if (open.length > 0) return open
@@ -172,7 +182,7 @@ const NO_TIME_MS = 100
 const NO_PRICE = 0.1
 
 /** By weight among those that can take the call: first the option, whose share stays while it has any. */
-function drawIn({ entries, sums }: Group, choosing: Choosing): Candidate | undefined {
+function drawIn({ entries, sums }: Group, choosing: Sparing): Candidate | undefined {
   const drawn = entries.length === 1 ? 0 : drawnAt(sums, choosing.chance())
   const found = drawSeat(entries[drawn]!, choosing)
   if (found !== undefined || entries.length === 1) return found
@@ -187,7 +197,7 @@ function drawIn({ entries, sums }: Group, choosing: Choosing): Candidate | undef
   return undefined
 }
 
-function drawSeat(entry: Entry, choosing: Choosing): Candidate | undefined {
+function drawSeat(entry: Entry, choosing: Sparing): Candidate | undefined {
   for (const tier of entry.tiers) {
     const pooled = drawPooled(entry, tier, choosing)
     if (pooled !== undefined) return { entry, pooled }
@@ -195,7 +205,7 @@ function drawSeat(entry: Entry, choosing: Choosing): Candidate | undefined {
   return undefined
 }
 
-function drawPooled(entry: Entry, tier: Tier, choosing: Choosing): PooledSeat | undefined {
+function drawPooled(entry: Entry, tier: Tier, choosing: Sparing): PooledSeat | undefined {
   const { seats } = tier
   const drawn = drawOpen(entry, tier, choosing)
   if (drawn !== undefined || seats.length === 1) return drawn
@@ -209,7 +219,7 @@ function drawPooled(entry: Entry, tier: Tier, choosing: Choosing): PooledSeat | 
 }
 
 /** One that can take the call, unless a few draws do not find it. */
-function drawOpen(entry: Entry, { seats, sums }: Tier, choosing: Choosing): PooledSeat | undefined {
+function drawOpen(entry: Entry, { seats, sums }: Tier, choosing: Sparing): PooledSeat | undefined {
   for (let draws = Math.min(DRAWS, seats.length); draws > 0; draws--) {
     const pooled = seats[seats.length === 1 ? 0 : drawnAt(sums, choosing.chance())]!
     if (droppedFor(entry, pooled.seat, choosing) === undefined) return pooled

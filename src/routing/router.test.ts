@@ -152,6 +152,51 @@ test('a dead provider gets at most 1.2 times its load', () => {
   fc.assert(property, { numRuns: 20 })
 })
 
+test('calls are answered while anything is well: a channel among dead ones, or the next model', () => {
+  const arb = fc.record({
+    seed: seeds,
+    policy: fc.constantFrom(...policyNames),
+    dead: fc.integer({ min: 1, max: 9 }),
+    well: fc.integer({ min: 0, max: 2 }),
+    failMs: fc.constantFrom(1, 50, 1_000),
+  })
+  const property = fc.property(arb, ({ seed, policy, dead, well, failMs }) => {
+    const chance = chanceOf(seed)
+    const seats = seatsOf(Array.from({ length: dead + well }, () => 1), chance)
+    const next = { id: 'next', priority: 0, weight: 1, health: new Health({ caps: {}, chance }) }
+    const options = [optionOf(seats), { ...optionOf([next]), name: 'q/m', priority: 1 }]
+    const deadIds = new Set(seats.slice(0, dead).map(({ id }) => id))
+    const budget = new RetryBudget()
+    const agenda = new Agenda()
+    let [calls, answered] = [0, 0]
+    const attempt = (tried: readonly Tried[], call: { lease: RetryLease; counts: boolean }, nowMs: number): void => {
+      const { lease, counts } = call
+      const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
+      const choice = mayTry ? choose({ options, policy, tried, tokens: 1, waitMs: 0, nowMs, chance }) : undefined
+      if (choice?.kind !== 'try') return lease.end()
+      const { id, health } = choice.seat
+      const turn = health.begin(1, nowMs)
+      const endMs = nowMs + (deadIds.has(id) ? failMs : 500)
+      const verdict = deadIds.has(id) ? 'broken' : 'answered'
+      agenda.at(endMs, () => {
+        turn.end({ verdict, firstMs: endMs - nowMs }, endMs)
+        if (verdict === 'broken') return attempt([...tried, { channelId: id, verdict }], call, endMs)
+        if (counts) answered++
+        lease.end()
+      })
+    }
+    for (let nowMs = 0; nowMs < 40_000; nowMs += 10) {
+      agenda.runUntil(nowMs)
+      const counts = nowMs >= 10_000 // it takes a while to find out
+      if (counts) calls++
+      attempt([], { lease: budget.begin('m', nowMs), counts }, nowMs)
+    }
+    agenda.runUntil(Infinity)
+    expect(answered / calls).toBeGreaterThanOrEqual(0.98)
+  })
+  fc.assert(property, { numRuns: 30 })
+})
+
 test('no place leaks over 100,000 random endings, and none is given twice', () => {
   const chance = chanceOf(42)
   const health = new Health({ caps: { concurrency: 30, tokensPerMinute: 1_000_000 }, chance })

@@ -116,6 +116,20 @@ describe('a credential', () => {
     expect((await Promise.all([first, second, third])).map(({ status }) => status)).toEqual([200, 200, 200])
     expect(harness.upstream.requests).toHaveLength(3)
   })
+
+  test('has no more under way than it may, also of calls that come in the same instant', async () => {
+    const key = await start('only')
+    await harness.gateway.operator['channels-set']!({ channel: channelId('openai', 'only'), concurrency: '2' })
+    let [underWay, most] = [0, 0]
+    harness.upstream.planModel('gpt-4o-mini', scripted(function* (request) {
+      most = Math.max(most, ++underWay)
+      yield gate(Bun.sleep(5).then(() => void underWay--))
+      yield* answer('Hello').steps(request)
+    }))
+    const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => asks(key, `question ${at}`)))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect(most).toBe(2)
+  })
 })
 
 describe('the only channel', () => {

@@ -335,6 +335,14 @@ describe('what a key may use', () => {
     await set({ allow: '', deny: '' })
   })
 
+  test('is said to be odd where no channel has such a tag', async () => {
+    await desk.ask('channels-set', { channel: one, tags: 'eu' })
+    expect((await set({ require: 'eu,uo' })).warning).toBe('No channel has such a tag at the moment: uo.')
+    expect(await set({ require: 'eu' })).not.toHaveProperty('warning')
+    await set({ require: 'none' })
+    await desk.ask('channels-reset', { channel: one })
+  })
+
   test.each([
     [{ allow: 'a b' }, /^Each name of --allow must have 1 to 256 visible characters/],
     [{ deny: 'é' }, /^Each name of --deny must/],

@@ -11,7 +11,7 @@ import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts'
-import { nameWarning } from '../rule-check.ts'
+import { nameWarning, tagWarning } from '../rule-check.ts'
 import { patternsOf, tagsOf } from '../rule-input.ts'
 
 const SETUP_LIFE_MS = 3_600_000
@@ -91,7 +91,12 @@ const listText = (list: readonly string[] | null | undefined): string | null | u
 
 function warningOf(parts: OperatorParts, input: Input): Answer {
   const lists = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')]
-  return nameWarning(lists.flatMap(list => list ?? []), parts)
+  const strange = [
+    nameWarning(lists.flatMap(list => list ?? []), parts),
+    tagWarning(tagsOf(input.require, '--require') ?? [], parts),
+  ]
+  const warnings = strange.flatMap(({ warning }) => warning ?? [])
+  return warnings.length === 0 ? {} : { warning: warnings.join(' ') }
 }
 
 export function showKey(key: KeyView): Answer {
