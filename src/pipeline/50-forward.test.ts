@@ -15,8 +15,7 @@ test('closes no channel, and keeps no place', async () => {
   const way = { option: { name: 'near/echo' } }
   const picking = {
     begin() {},
-    next: async () => ({ way, seat: { id: 'near#1', channel: {} }, turn: health.begin(100, 0), sinceMs: 0 }),
-    tokensOf: () => 100,
+    next: async () => ({ way, seat: { id: 'near#1', health, channel: {} }, turn: health.begin(100, 0) }),
     freed() {},
   }
   const nothing = { onForward() {}, onAttemptFailed() {}, times: { firstContentMs: 1, betweenChunksMs: 1 } }

@@ -6,10 +6,13 @@ import { afterEach, describe, expect, test } from 'bun:test'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { answer, fail, pausedStream } from '../../src/fake-upstream/answers.ts'
+import { answer, fail, pausedStream, streamHead } from '../../src/fake-upstream/answers.ts'
 import { anthropicWire } from '../../src/fake-upstream/anthropic-messages/wire.ts'
+import { chunk, end, script } from '../../src/fake-upstream/script.ts'
+import { channelId } from '../../src/upstreams/channels.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openCall } from '../forwarding/caller.ts'
+import { errorEvent, goodStream, role, sends } from '../forwarding/wire.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import type { Shores, ShoresOptions } from './shores.ts'
 import { chatPath, startShores } from './shores.ts'
@@ -94,6 +97,24 @@ describe('what is written down', () => {
     expect([shores.near.requests.length, shores.far.requests.length]).toEqual([1, 0])
     expect(await lastRecord()).toMatchObject({ provider: 'far', went_hash: null, cost: 0 })
   })
+})
+
+test('what a failed attempt said of its class of service says nothing of the next', async () => {
+  const price = { input: '1', output: '2', cases: [{ class: 'priority', input: '2', output: '4' }] }
+  await start({ nearKeys: 'n1,n2', nearFile: { models: [{ ...model(1_000, '1'), price }] } })
+  const said = role({ service_tier: 'default' }) + errorEvent()
+  shores.near.plan(script(streamHead, chunk(said), end), sends(goodStream))
+  const response = await shores.ask(await shores.key(), 'near/echo', { stream: true, service_tier: 'priority' })
+  expect([await response.text(), response.headers.get('x-weir-attempts')]).toEqual([expect.any(String), '2'])
+  expect(await lastRecord()).toMatchObject({ usage_source: 'reported', cost: 7 * 2_000 + 5 * 4_000 })
+})
+
+test("of a channel's tokens a minute only those stay taken that its calls used", async () => {
+  await start({ world: { pause: () => Promise.reject(new Error('it has to wait')) } })
+  await shores.gateway.operator['channels-set']!({ channel: channelId('near', 'near-1'), tpm: '2500' })
+  const key = await shores.key()
+  // Each is taken for more than a thousand until it is over.
+  for (let call = 0; call < 5; call++) expect((await shores.ask(key, 'near/echo')).status).toBe(200)
 })
 
 function usedIn(folder: string): number {
