@@ -78,7 +78,7 @@ export class Picking {
     const { attempts, retry, stop } = exchange
     if (attempts.length >= attemptsMax) return undefined
     if (attempts.length > 0 && !retry!.mayRetry(nowMs())) return undefined
-    const untilMs = nowMs() + bounds.waitingMsMax
+    let untilMs = nowMs() + bounds.waitingMsMax
     for (let again = false; ; ) {
       const leftMs = Math.max(0, untilMs - nowMs())
       // Whoever comes later stands behind.
@@ -91,6 +91,7 @@ export class Picking {
       }
       if (choice.forMs !== undefined) {
         await stop.during(this.#parts.pause(choice.forMs))
+        untilMs = 0 // ready by now, or tried all the same
         continue
       }
       const { accountId } = route.permit.caller

@@ -60,7 +60,8 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...options.env,
   }
   // The event loop is the tests' as well, and late with what they do.
-  const world = { writeLog: (line: string) => void logs.push(line), lateMs: () => 0, ...options.world }
+  const said = { writeLog: (line: string) => void logs.push(line) }
+  const world = { ...said, lateMs: () => 0, pause: shortly, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = new Database(join(folder, 'weir.db'), { readonly: true })
@@ -98,6 +99,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     },
   }
 }
+
+/** What a gateway waits for before it tries again is not what most tests are about. */
+const shortly = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.min(ms, 5)))
 
 /** Polls a condition that another process or thread makes true; fails loudly instead of hanging. */
 export async function until(holds: () => boolean, claim: string, withinMs = 5_000): Promise<void> {
