@@ -119,16 +119,16 @@ describe('a caller that leaves', () => {
   test('is an ordinary leave when too many go on without their callers', async () => {
     harness.upstream.planModel('gpt-4o-mini', silence())
     const before = harness.upstream.requests.length
-    const callers = Array.from({ length: bounds.aloneCallsMax + 6 }, () => {
+    const callers = Array.from({ length: bounds.aloneCallsOfAccountMax + 6 }, () => {
       name = freshName()
       return open()
     })
     await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
     for (const caller of callers) caller.leave()
-    await until(() => harness.gateway.underWay === bounds.aloneCallsMax, 'some have ended')
+    await until(() => harness.gateway.underWay === bounds.aloneCallsOfAccountMax, 'some have ended')
     const left = harness.records().filter(({ outcome }) => outcome === 'client_left')
     expect(left.length).toBe(6)
-    expect(harness.openHolds()).toBe(bounds.aloneCallsMax)
+    expect(harness.openHolds()).toBe(bounds.aloneCallsOfAccountMax)
     harness.upstream.planModel('gpt-4o-mini', undefined)
   })
 })

@@ -179,11 +179,11 @@ describe('it does not go on', () => {
   test('with too many others', async () => {
     harness.upstream.planModel('deep', silence())
     const before = harness.upstream.requests.length
-    const callers = Array.from({ length: bounds.aloneCallsMax + 6 }, () => open())
+    const callers = Array.from({ length: bounds.aloneCallsOfAccountMax + 6 }, () => open())
     await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
     for (const caller of callers) caller.leave()
-    await until(() => harness.gateway.underWay === bounds.aloneCallsMax, 'some have ended')
-    expect(harness.openHolds()).toBe(bounds.aloneCallsMax)
+    await until(() => harness.gateway.underWay === bounds.aloneCallsOfAccountMax, 'some have ended')
+    expect(harness.openHolds()).toBe(bounds.aloneCallsOfAccountMax)
     jumpMs += bounds.aloneMsMax
     await settled()
     harness.upstream.planModel('deep', undefined)
