@@ -21,13 +21,14 @@ import type { Arrival } from './http/server.ts'
 import type { Gate } from './limits/gate.ts'
 import type { TokenHolder } from './identity/token.ts'
 import { addQuotas, errorHeaders } from './pipeline/answer-headers.ts'
-import type { Authenticate } from './pipeline/10-authenticate.ts'
+import type { Authenticate, Recognise } from './pipeline/10-authenticate.ts'
 import type { LimitRate } from './pipeline/20-limit-rate.ts'
 import { looking } from './pipeline/20-limit-rate.ts'
 import type { Ingress, RunCall } from './pipeline/pipeline.ts'
 import { Timings } from './pipeline/timings.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { errorDialects } from './protocols/list.ts'
+import { buildTurnAway } from './turning-away.ts'
 import { corsHeaders, preflight } from './http/cors.ts'
 
 export interface FrontDoorParts {
@@ -41,7 +42,8 @@ export interface FrontDoorParts {
   readonly bodyBounds: BodyBounds
   readonly deadlines: Deadlines
   readonly log: Log
-  readonly gate: Pick<Gate, 'isShut' | 'refuse'>
+  readonly gate: Gate
+  readonly recognise: Recognise
   readonly drain: Pick<Drain, 'isLeaving' | 'isClosed'>
   mintId(): number
   nowMs(): number
@@ -54,6 +56,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   const whole = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
   const familiesOf = new Map(Array.from(whole.keys(), path => [path, familyOf(path)]))
+  const turnAwayEarly = buildTurnAway(parts)
   const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
     whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
@@ -62,12 +65,15 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
-    const isCall = endpoint?.call !== undefined
-    // Who calls is not even asked then.
-    if (isCall && parts.gate.isShut) throw parts.gate.refuse('shut')
-    const unfit = unfitness(arrival, isCall && parts.drain.isClosed)
-    if (endpoint?.call !== undefined && unfit === undefined) {
-      return await parts.runCall(new Arriving(arrival, parts, visit), endpoint.call)
+    const call = endpoint?.call
+    if (call !== undefined) {
+      const knocking = { dialect: family.dialect, requestId: visit.requestId, tellsStages: !call.quiet }
+      const refused = turnAwayEarly(new Arriving(arrival, parts, visit), knocking)
+      if (refused !== undefined) return refused
+    }
+    const unfit = unfitness(arrival, call !== undefined && parts.drain.isClosed)
+    if (call !== undefined && unfit === undefined) {
+      return await parts.runCall(new Arriving(arrival, parts, visit), call)
     }
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
       parts,

@@ -36,6 +36,7 @@ import { buildPublicData } from './management/public-data.ts'
 import { checkRules } from './management/rule-check.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
+import { buildRecognise } from './pipeline/10-authenticate.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import type { StopReason } from './pipeline/exchange.ts'
@@ -152,6 +153,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     ...calls,
     gate,
     drain,
+    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
     verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     bodyBounds: world.bodyBounds,

@@ -228,7 +228,8 @@ describe('the pace', () => {
         account.owed += account.perMs * momentMs
         for (; account.owed >= 1; account.owed--) {
           if (nowMs > 20_000) account.asked++
-          if (!pace.begins(account.paced, accounts.length)) continue
+          if (!pace.mayBegin(account.paced, accounts.length)) continue
+          pace.begin(account.paced)
           queue++
           if (nowMs > 20_000) account.begun++
         }

@@ -105,15 +105,27 @@ export class Gate {
     return this.#pace.perSecond
   }
 
+  /** Not everybody is let in. */
+  get isPicky(): boolean {
+    return this.level > 1 || this.perSecond !== undefined || this.#underWay >= this.#parts.callsMax * LAST_PART
+  }
+
   /** A place for one call, or why there is none. */
   enter({ accountId, tier }: Visitor): GateLease | Refusal {
     if (this.#timer === undefined) this.#wake()
     const share = this.#shareOf(accountId)
     const reason = this.#reasonAgainst(share, tier)
     if (reason !== undefined) return this.refuse(reason)
+    this.#pace.begin(share)
     if (share.underWay++ === 0) this.#active++
     this.#underWay++
     return new GateLease(this, share)
+  }
+
+  /** Why a call of this account would find no place at the moment. */
+  turnsAway({ accountId, tier }: Visitor): Refusal | undefined {
+    const reason = this.#reasonAgainst(this.#shareOf(accountId), tier)
+    return reason && this.refuse(reason)
   }
 
   refuse(reason: TurnedAway): Refusal {
@@ -147,9 +159,9 @@ export class Gate {
       const equal = Math.min(callsMax / (accounts + 1), this.#pressedCalls / accounts)
       if (share.underWay >= Math.max(SHARE_MIN, Math.floor(equal))) return 'share'
     }
-    const begins = this.#pace.begins(share, Math.max(this.#asking, this.#askedBefore))
     // With no more than these under way there is no queue of ours, however late the machine lets us be.
-    return begins || this.#underWay < UNPACED_CALLS ? undefined : 'pace'
+    if (this.#underWay < UNPACED_CALLS) return undefined
+    return this.#pace.mayBegin(share, Math.max(this.#asking, this.#askedBefore)) ? undefined : 'pace'
   }
 
   #shareOf(accountId: number): Share {

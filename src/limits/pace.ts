@@ -81,14 +81,19 @@ export class Pace {
     this.#momentMs = nowMs
   }
 
-  /** Whether a call of this account is begun; `accounts` have asked lately. */
-  begins(paced: Paced, accounts: number): boolean {
-    if (this.#perMs !== undefined && !this.#hasRoom(paced, accounts)) {
-      this.#refused++
-      return false
-    }
+  /** Whether a call of this account may be begun; `accounts` have asked lately. */
+  mayBegin(paced: Paced, accounts: number): boolean {
+    if (this.#perMs === undefined || this.#hasRoom(paced, accounts)) return true
+    this.#refused++
+    return false
+  }
+
+  /** One that may be is begun. */
+  begin(paced: Paced): void {
     this.#begun++
-    return true
+    if (this.#perMs === undefined) return
+    paced.had++
+    this.#room--
   }
 
   /** A call that was begun is over. */
@@ -100,10 +105,7 @@ export class Pace {
     if (this.#room < 1) return false
     if (paced.moment !== this.#moment) [paced.moment, paced.had] = [this.#moment, 0]
     const ownShare = Math.max(1, Math.floor(this.#roomOfMoment / accounts))
-    if (this.#room <= this.#roomOfMoment / 2 && paced.had >= ownShare) return false
-    paced.had++
-    this.#room--
-    return true
+    return this.#room > this.#roomOfMoment / 2 || paced.had < ownShare
   }
 
   #adjust(nowMs: number, isVeryLate: boolean): void {
@@ -112,7 +114,7 @@ export class Pace {
     this.#endedPerMs += weight * (this.#ended / passedMs - this.#endedPerMs)
     if (this.#refused > 0) this.#refusedMs = nowMs
     if (this.#perMs === undefined) {
-      if (isVeryLate || this.#late.read(nowMs) > BEGIN_LATE_MS) this.#begin(this.#begun / passedMs, nowMs)
+      if (isVeryLate || this.#late.read(nowMs) > BEGIN_LATE_MS) this.#start(this.#begun / passedMs, nowMs)
     } else if (this.#leastLateMs > AIM_LATE_MS) {
       this.#leastPerMs = Math.max(PER_MS_MIN, this.#leastPerMs * LEAST_SLOWER)
       const slower = this.#leastLateMs > 3 * AIM_LATE_MS ? MUCH_SLOWER : SLOWER
@@ -126,7 +128,7 @@ export class Pace {
     this.#refused = 0
   }
 
-  #begin(begunPerMs: number, nowMs: number): void {
+  #start(begunPerMs: number, nowMs: number): void {
     this.#perMs = Math.max(PER_MS_MIN, this.#endedPerMs, begunPerMs * BEGIN_SHARE)
     this.#leastPerMs = Math.max(PER_MS_MIN, this.#endedPerMs * LEAST_SHARE)
     this.#room = 0

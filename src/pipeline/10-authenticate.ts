@@ -6,6 +6,7 @@ import type { Carriers } from '../identity/key-carriers.ts'
 import { carriesSomething, findKey } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'
 import { digestKey, parseKey } from '../identity/key-format.ts'
+import type { Visitor } from '../limits/gate.ts'
 import type { Caller } from './exchange.ts'
 
 export interface AuthenticateParts {
@@ -14,6 +15,17 @@ export interface AuthenticateParts {
 }
 
 export type Authenticate = (carriers: Carriers) => Promise<Caller>
+
+/** Whose key it is, as far as memory can tell; it proves nothing. */
+export type Recognise = (carriers: Carriers) => Visitor | undefined
+
+export function buildRecognise({ keys, pepper }: AuthenticateParts): Recognise {
+  return function recognise(carriers) {
+    const key = parseKey(findKey(carriers) ?? '')
+    const row = key && keys.recall(digestKey(key, pepper))
+    return row === undefined || row === 'unknown' || row.revoked ? undefined : row
+  }
+}
 
 export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
   return async function authenticate(carriers) {
