@@ -7,7 +7,8 @@ import type { Bug, Edit } from './bugs.ts'
 import { ROOT } from './gateway-child.ts'
 import { runCrashes } from './harness.ts'
 
-const KILLS_MAX = 50
+/** Most are seen within a few; what needs a checkpoint and then a kill at the right moment may take longer. */
+const KILLS_MAX = 150
 const ROUNDS = 5
 
 export interface Caught {
