@@ -1,0 +1,2 @@
+-- The audit log, and versions of what can be edited.
+SELECT 1;

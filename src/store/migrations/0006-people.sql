@@ -1,0 +1,2 @@
+-- People: users, sessions, members of accounts, invitations.
+SELECT 1;

@@ -1,0 +1,2 @@
+-- Providers and channels that an operator lays down while calls go on.
+SELECT 1;

@@ -1,0 +1,2 @@
+-- Webhooks and what they are told.
+SELECT 1;

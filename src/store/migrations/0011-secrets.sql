@@ -1,0 +1,2 @@
+-- Which secret was used for what.
+SELECT 1;
