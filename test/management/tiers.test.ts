@@ -104,10 +104,12 @@ describe('the audit log', () => {
     expect(await last()).toEqual(before)
   })
 
+  const moves = [[2, 1_000], [3, 2], [1_000, 3]] as const
+  const swap = moves.map(([from, to]) => `UPDATE audit SET seq = ${to} WHERE seq = ${from}`).join(';')
   const damages: readonly (readonly [name: string, sql: string])[] = [
     ['changed', "UPDATE audit SET actor = 'usr_1' WHERE seq = 2"],
     ['removed', 'DELETE FROM audit WHERE seq = 2'],
-    ['moved', 'UPDATE audit SET seq = -1 WHERE seq = 2; UPDATE audit SET seq = 2 WHERE seq = 3'],
+    ['moved', swap],
   ]
   test.each(damages)('with a row %s does not hold', async (_, sql) => {
     const db = new Database(join(harness.folder, 'weir.db'))
