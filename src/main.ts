@@ -2,7 +2,6 @@
 
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
@@ -41,7 +40,7 @@ import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
-import type { StopReason } from './pipeline/exchange.ts'
+import { KeyEnds } from './pipeline/key-ends.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
@@ -106,8 +105,6 @@ function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, wri
   return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
 }
 
-const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }
-
 interface Closable {
   close(): Promise<void> | void
 }
@@ -131,7 +128,11 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
-  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
+  const underWay: UnderWay = new UnderWay(world.clock.nowMs, (exchange, nowMs) => {
+    checkpoint(exchange, nowMs)
+    keyEnds.look(exchange)
+  })
+  const keyEnds = new KeyEnds({ underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const deadlines = new Deadlines(world.clock.nowMs)
   const drain = new Drain()
@@ -156,7 +157,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     ...calls,
     gate,
     drain,
-    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
+    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     verifyToken: async token => {
       const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
       return holder && { personId: 0, role: 'owner', sessionId: 0 }
@@ -170,7 +171,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
+  store.follow({ keyEnds })
   store.auditor.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })

@@ -12,7 +12,7 @@ import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
-import type { Commands } from './management/command.ts'
+import type { Commands, KeyEnding } from './management/command.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
 import { Bodies } from './store/bodies.ts'
@@ -99,13 +99,17 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
+  const told: Told = { price: () => {}, keyEnds: noCalls, health: () => 'not running' }
   const desk = new Desk(folder.database)
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
     onKeyChanged: () => keys.forget(),
-    onKeyRevoked: id => told.revoked(id),
+    keyEnds: {
+      end: id => told.keyEnds.end(id),
+      expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
+      renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
+    },
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp },
     ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
@@ -128,12 +132,14 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   }
 }
 
+const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
+
 /** Who hears of it and who tells, once there is somebody: until then the next start reads it. */
 interface Told {
   /** A price that an operator adds. */
   price(row: PriceRow): void
-  /** A key that is revoked. */
-  revoked(keyId: number): void
+  /** What becomes of the calls of a key that ends. */
+  keyEnds: KeyEnding
   /** How a channel is. */
   health(channelId: string): string
 }

@@ -1,7 +1,7 @@
 // What an operator can do from the command line, on a running gateway or on its data folder alone.
 
 import { errorRows, Refusal } from '../base/errors.ts'
-import type { Command, Commands, OperatorParts } from './command.ts'
+import type { Command, Commands } from './command.ts'
 import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
@@ -12,8 +12,9 @@ import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
 import { recordCommands } from './commands/records.ts'
 import { routeCommands } from './commands/routes.ts'
+import type { ManagementParts } from './management-parts.ts'
 
-export function buildOperator(parts: OperatorParts): Commands {
+export function buildOperator(parts: ManagementParts): Commands {
   const commands = {
     ...keyCommands(parts),
     ...accountCommands(parts),

@@ -34,7 +34,7 @@ type Row = Readonly<Record<string, Value>>
 type Outcome = { readonly done: string }
 
 /** A plan whose operation is known only when it runs. */
-interface Told extends Pick<AuditPlan<OperationName>, 'row'> {
+interface Told extends Pick<AuditPlan<OperationName>, 'row' | 'makes'> {
   readonly done: readonly string[]
   key?(input: unknown, result?: unknown): string | number | readonly (string | number)[]
   target(input: unknown, result: unknown): string
@@ -95,9 +95,8 @@ export function openAudit(db: Database, nowMs: () => number): RunAudited {
     const plan = auditPlans[name] as unknown as Told
     const look = lookAt(db, plan, input)
     const before = look()
-    if (by.expects !== undefined && before !== undefined && Number(before.version) !== by.expects) {
-      return { done: 'stale' }
-    }
+    const isSeen = before === undefined ? plan.makes !== true : Number(before.version) === by.expects
+    if (by.expects !== undefined && !isSeen) return { done: 'stale' }
     const result = run()
     if (!plan.done.includes(result.done)) return result
     const after = look(result)

@@ -2,7 +2,9 @@
 
 import { accountOperations } from './account-operations.ts'
 import type { Books } from './books.ts'
+import { fundingOperations } from './funding-operations.ts'
 import { keptOperations } from './kept-operations.ts'
+import { keyOperations } from './key-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import { ruleOperations } from './rules-operations.ts'
@@ -22,6 +24,8 @@ export function buildOperations(books: Books): Operating {
     run: {
       ...ledgerOperations(books),
       ...accountOperations(books),
+      ...keyOperations(books),
+      ...fundingOperations(books),
       ...ruleOperations(books),
       ...tierOperations(books),
       ...kept.run,

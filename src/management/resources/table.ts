@@ -1,7 +1,11 @@
 // Every management endpoint, in one table.
 
 import type { ManagementParts } from '../management-parts.ts'
+import { accountEndpoints } from './accounts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { budgetEndpoints } from './budgets.ts'
+import { keyEndpoints } from './keys.ts'
+import { limitEndpoints } from './limits.ts'
 import { meEndpoints } from './me.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { tierEndpoints } from './tiers.ts'
@@ -9,5 +13,9 @@ import { tierEndpoints } from './tiers.ts'
 export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
   ...meEndpoints,
   ...tierEndpoints(parts),
+  ...keyEndpoints(parts),
+  ...accountEndpoints(parts),
+  ...budgetEndpoints(parts),
+  ...limitEndpoints(parts),
   ...auditLogEndpoints(parts),
 ]

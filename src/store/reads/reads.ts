@@ -1,12 +1,18 @@
 // What can be read at the desk, one row each: data in, data out. Each resource has a file of its own.
 
 import type { Database } from 'bun:sqlite'
+import type { AccountReads } from './accounts.ts'
+import { accountReads } from './accounts.ts'
 import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
+import type { KeyReads } from './keys.ts'
+import { keyReads } from './keys.ts'
+import type { LimitReads } from './limits.ts'
+import { limitReads } from './limits.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
 
-export interface Reads extends TierReads, AuditLogReads {}
+export interface Reads extends TierReads, AuditLogReads, KeyReads, AccountReads, LimitReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -14,4 +20,10 @@ export type ReadResult<Name extends ReadName> = Reads[Name]['result']
 
 export type RunReads = { readonly [Name in ReadName]: (input: ReadInput<Name>) => ReadResult<Name> }
 
-export const buildReads = (db: Database): RunReads => ({ ...tierReads(db), ...auditLogReads(db) })
+export const buildReads = (db: Database): RunReads => ({
+  ...tierReads(db),
+  ...auditLogReads(db),
+  ...keyReads(db),
+  ...accountReads(db),
+  ...limitReads(db),
+})
