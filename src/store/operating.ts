@@ -5,6 +5,7 @@ import type { Books } from './books.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { recordOperations } from './record-operations.ts'
 import { ruleOperations } from './rules-operations.ts'
 
 export interface Operating {
@@ -18,7 +19,13 @@ export interface Operating {
 export function buildOperations(books: Books): Operating {
   const kept = keptOperations(books.db)
   return {
-    run: { ...ledgerOperations(books), ...accountOperations(books), ...ruleOperations(books), ...kept.run },
+    run: {
+      ...ledgerOperations(books),
+      ...accountOperations(books),
+      ...ruleOperations(books),
+      ...recordOperations(books.db),
+      ...kept.run,
+    },
     balance: () => books.operators.write(),
     reset() {
       books.operators.reset()
