@@ -192,6 +192,9 @@ export const bounds = {
   conversationKeptMsMax: 3_600_000,
   /** Names of models whose calls are counted to bound what is tried again. */
   retryGroupsMax: 10_000,
+  /** Of one metric, and models that have series of their own; what comes later is counted as other. */
+  metricSeriesMax: 2_000,
+  metricModelsMax: 200,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
