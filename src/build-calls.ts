@@ -43,6 +43,7 @@ import { Lanes } from './pipeline/lanes.ts'
 import { Picking } from './pipeline/picking.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
+import type { PipelineParts } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
@@ -112,15 +113,9 @@ export function buildCalls(parts: CallParts) {
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const over = (exchange: Exchange): void => {
-    leaving.over(exchange)
-    picking.over(exchange)
-    learning.end(exchange)
-  }
-  const left = (exchange: Exchange): void => leaving.left(exchange)
-  const onEnd = parts.onEnd && ((exchange: Exchange): void => parts.onEnd?.(endedCall(exchange)))
+  const shared = { underWay, gate, nowMs, dateMs, onEnd: teller(parts) }
   const runCall = buildExplained({
-    pipeline: { stages, answering, background, underWay, gate, onEnd, nowMs, dateMs, leaving: { left, over } },
+    pipeline: { ...shared, stages, answering, background, leaving: allOver({ leaving, picking, learning }) },
     ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
     accounts: store.reader.accounts,
     lookAtLimits,
@@ -143,6 +138,24 @@ export function buildCalls(parts: CallParts) {
   const served = { authenticate, runCall, countCall, responses, tasks, files }
   return { ...served, limits, dayNotes, limitRate, settling, counter, channels, waiting: () => lines.standing }
 }
+
+interface Overs {
+  readonly leaving: Leaving
+  readonly picking: Picking
+  readonly learning: ReturnType<typeof buildLearning>
+}
+
+/** That a call is over is told to all that have something of it. */
+const allOver = ({ leaving, picking, learning }: Overs): PipelineParts['leaving'] => ({
+  left: exchange => leaving.left(exchange),
+  over(exchange) {
+    leaving.over(exchange)
+    picking.over(exchange)
+    learning.end(exchange)
+  },
+})
+
+const teller = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(endedCall(exchange)))
 
 /** How much may be called. */
 function buildLimits({ store, world, log }: CallParts) {

@@ -29,6 +29,7 @@ import { listen } from './http/server.ts'
 import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
+import type { MeasuredParts } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
 import { buildPublicData } from './management/public-data.ts'
 import { checkRules } from './management/rule-check.ts'
@@ -164,14 +165,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     mintId: store.mintId,
     ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
   })
-  tellMetrics({ at: config.metrics, metrics, log, opened }, {
-    ...{ writer: store.writer, books: store.books, gate, ledgerState, waiting: calls.waiting, channels: calls.channels },
-    ...{ startedMs: world.clock.dateMs(), dateMs: world.clock.dateMs, schema: readMigrations().length },
-    callsUnderWay: () => underWay.size,
-    requestsOpen: () => server.pending,
-    owing: () => settling.owing,
-    bodiesDropped: () => store.bodies.dropped,
-  })
+  const pending = (): number => server.pending
+  tellMetrics(config, { metrics, log, opened, store, gate, underWay, settling, world, ...calls, pending })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
@@ -236,17 +231,31 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-interface Watched {
-  readonly at: Config['metrics']
+interface Watched extends Pick<CallParts, 'store' | 'gate' | 'underWay' | 'world' | 'log'> {
   readonly metrics: GatewayMetrics | undefined
-  readonly log: Log
   readonly opened: Closable[]
+  readonly settling: { readonly owing: number }
+  readonly channels: MeasuredParts['channels']
+  readonly waiting: MeasuredParts['waiting']
+  pending(): number
 }
 
 /** Where metrics are wanted, tells them from now on. */
-function tellMetrics({ at, metrics, log, opened }: Watched, parts: Parameters<GatewayMetrics['listen']>[0]): void {
+function tellMetrics({ metrics: at }: Config, { metrics, store, world, log, opened, ...parts }: Watched): void {
   if (at === undefined || metrics === undefined) return
-  const server = orSay(at, () => metrics.listen(parts))
+  const { writer, books, auditor, bodies } = store
+  const { gate, underWay, settling, channels, waiting, pending } = parts
+  const { dateMs } = world.clock
+  const server = orSay(at, () =>
+    metrics.listen({
+      ...{ writer, books, gate, channels, waiting, schema: readMigrations().length, startedMs: dateMs(), dateMs },
+      ledgerState: () => auditor.state,
+      callsUnderWay: () => underWay.size,
+      requestsOpen: pending,
+      owing: () => settling.owing,
+      bodiesDropped: () => bodies.dropped,
+    }),
+  )
   opened.push(server)
   log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
 }

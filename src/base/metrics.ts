@@ -81,7 +81,8 @@ export class Metrics {
 
   counters(name: string, help: string, labels: readonly string[]): SeriesOf<Cell> {
     const series = new Series(labels, () => new Cell())
-    this.#add({ name, help, type: 'counter', lines: () => series.lines((cell, text) => [sample(name, text, cell.value)]) })
+    const lines = () => series.lines((cell, text) => [sample(name, text, cell.value)])
+    this.#add({ name, help, type: 'counter', lines })
     return series.of
   }
 

@@ -75,7 +75,7 @@ export class CallMetrics {
       ADDED_SECONDS,
     )
     this.#errors = metrics.counters('weir_errors_total', 'Refused or broken off, by where and why.', ['stage', 'code'])
-    this.#attempts = metrics.counters('weir_attempts_total', 'Attempts, by what became of them.', ['channel', 'verdict'])
+    this.#attempts = metrics.counters('weir_attempts_total', 'Attempts, by their fate.', ['channel', 'verdict'])
     this.#retries = metrics.counter('weir_retries_total', 'Attempts after the first of their call.')
     this.#settled = metrics.counters('weir_calls_total', 'Calls and tasks written down in the ledger.', ['outcome'])
     this.#tokens = metrics.counters('weir_tokens_total', 'Tokens billed; no token is of two kinds.', [...model, 'kind'])

@@ -1,4 +1,5 @@
-// Which numbers the gateway tells of itself, beside those of its calls. All but the commits are read when somebody asks.
+// Which numbers the gateway tells of itself, beside those of its calls. All but the commits are read when they are
+// asked for.
 
 import type { LabelledRead, Metrics } from '../base/metrics.ts'
 import type { LedgerState } from '../billing/auditor.ts'
@@ -60,7 +61,7 @@ function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
   metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.callsUnderWay)
   metrics.gauge('weir_requests_open', 'Requests of any kind that are being answered.', parts.requestsOpen)
   metrics.gauge('weir_waiting_calls', 'Calls in line for a channel.', () => parts.waiting().calls)
-  metrics.gauge('weir_waiting_lines', 'Lines in which they stand, one for a name of models.', () => parts.waiting().lines)
+  metrics.gauge('weir_waiting_lines', 'Lines in which they stand.', () => parts.waiting().lines)
   metrics.gauge('weir_overload_level', 'From 0, as always, to 3, no new calls.', () => gate.level)
   metrics.gauge('weir_paced_calls_per_second', 'Calls begun a second, while some wait.', () => gate.perSecond)
   metrics.counted('weir_calls_turned_away_total', 'Calls refused for overload.', {

@@ -1,5 +1,5 @@
-// A strict reader of what is scraped, in both formats. It throws for whatever a monitoring system might refuse or, worse,
-// read otherwise than it was meant.
+// A strict reader of what is scraped, in both formats. It throws for whatever a monitoring system might refuse or,
+// worse, read otherwise than it was meant.
 
 export interface Sample {
   readonly name: string
@@ -82,7 +82,8 @@ function checkHistogram(name: string, samples: readonly Sample[]): void {
   for (const [key, group] of groups) {
     const buckets = group.filter(one => one.name === `${name}_bucket`)
     const upTo = buckets.map(({ labels }) => Number(labels.le!.replace('Inf', 'Infinity')))
-    const rises = (values: readonly number[]): boolean => values.every((value, at) => at === 0 || value >= values[at - 1]!)
+    const rises = (values: readonly number[]): boolean =>
+      values.every((value, at) => at === 0 || value >= values[at - 1]!)
     const count = group.find(one => one.name === `${name}_count`)?.value
     const isWhole = upTo.at(-1) === Infinity && buckets.at(-1)!.value === count && group.length === buckets.length + 2
     if (!rises(upTo) || new Set(upTo).size !== upTo.length || !rises(buckets.map(({ value }) => value)) || !isWhole) {
