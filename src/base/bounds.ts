@@ -195,6 +195,11 @@ export const bounds = {
   /** Of one metric, and models that have series of their own; what comes later is counted as other. */
   metricSeriesMax: 2_000,
   metricModelsMax: 200,
+  /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
+  deskQuestionsMax: 200,
+  deskMsMax: 10_000,
+  pageRowsMax: 200,
+  managementBodyBytesMax: 1024 * 1024,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
