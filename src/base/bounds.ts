@@ -192,6 +192,9 @@ export const bounds = {
   conversationKeptMsMax: 3_600_000,
   /** Names of models whose calls are counted to bound what is tried again. */
   retryGroupsMax: 10_000,
+  /** Of one metric, and models that have series of their own; what comes later is counted as other. */
+  metricSeriesMax: 2_000,
+  metricModelsMax: 200,
   /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
   deskQuestionsMax: 200,
   deskMsMax: 10_000,
