@@ -22,6 +22,7 @@ import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
+import type { Rules } from './store/rules.ts'
 import { RuleBook } from './store/rules-book.ts'
 import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
@@ -150,16 +151,21 @@ interface RuleParts {
 function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new RuleBook({
     ...{ reader: reader.rules, seal },
-    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+    onTrouble: detail => log.error('a channel is not used: what is sealed of it does not open', { detail }),
   })
   rules.renew()
   let catalogue: Catalogue | undefined
   function useCatalogue(used: Catalogue): Catalogue {
-    used.setRules(rules.current.channels)
+    useRules(used, rules.current)
     return (catalogue = used)
   }
   // Before all others: the channels that they look at must be as the rules are.
-  rules.follow(({ channels }) => catalogue?.setRules(channels))
+  rules.follow(current => catalogue && useRules(catalogue, current))
   const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
   return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
+}
+
+function useRules(catalogue: Catalogue, rules: Rules): void {
+  catalogue.lay(rules)
+  catalogue.setRules(rules.channels)
 }

@@ -36,6 +36,8 @@ export interface SigningParts {
   proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
+  /** A key may be the name of a file of this machine that holds it. */
+  readonly readsFiles: boolean
 }
 
 interface Way {
@@ -81,7 +83,9 @@ const ways: Readonly<Record<string, Way>> = {
     argued: false,
     found: ({ GOOGLE_APPLICATION_CREDENTIALS: file }) => file,
     open(key, _argument, parts) {
-      const account = parseServiceAccount(textOrFile(key.reveal()))
+      const text = key.reveal()
+      const isOurs = parts.readsFiles
+      const account = parseServiceAccount(isOurs ? textOrFile(text) : text, isOurs ? 'file' : 'listed')
       if (account === undefined) return undefined
       const tokens = new GoogleTokens(account, parts)
       const headers = (token: string): Headers => ({ authorization: `Bearer ${token}` })
