@@ -13,10 +13,12 @@ import { ConfigError } from './config.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
+import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
+import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
@@ -45,6 +47,8 @@ export interface Store {
   readonly reader: Reader
   readonly keys: KeyDirectory
   readonly operator: Commands
+  /** What people manage over the web is made with this. */
+  readonly management: ManagementParts
   readonly books: BooksReader
   readonly auditor: Auditor
   readonly bodies: Bodies
@@ -85,48 +89,42 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     unknownMax: bounds.keysUnknownCachedMax,
     unknownMs: bounds.keyUnknownMsMax,
   })
+  const { dateMs } = world.clock
   const bodies = new Bodies({
-    path: folder.bodies,
-    secret: folder.secrets.encryption,
-    days: config.bodiesDays,
-    dateMs: world.clock.dateMs,
+    ...{ path: folder.bodies, secret: folder.secrets.encryption, days: config.bodiesDays, dateMs },
     onTrouble: detail => log.warn('bodies dropped', { detail }),
   })
   const seal = new Seal(folder.secrets.encryption)
   const vault = openVault({
-    ...{ writer, reader, seal, days: config.responsesDays, dateMs: world.clock.dateMs },
+    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
-  const operator = buildOperator({
-    writer,
-    reader,
-    bodies,
-    pepper: folder.secrets.pepper,
-    jwtSecret: folder.secrets.jwt,
-    mintId,
-    dateMs: world.clock.dateMs,
+  const desk = new Desk(folder.database)
+  const management: ManagementParts = {
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs },
+    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
-    books,
-    audit: watch.audit,
-    backUp: watch.backUp,
+    ...{ audit: watch.audit, backUp: watch.backUp },
     ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
-  })
+  }
+  const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
     await vault.close()
     await bodies.close()
     books.close()
+    desk.close()
     reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
     await writer.close()
     lock?.release()
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, useCatalogue },
+    ...{ rules, useCatalogue, management },
     follow: listeners => void Object.assign(told, listeners),
   }
 }

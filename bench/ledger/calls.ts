@@ -35,7 +35,7 @@ async function makeAccounts(writer: Writer, count: number, mintId: () => number)
       ...{ id, accountId, existing: false, digest, suffix: 'abcd', name: 'bench', tier: 'pro', qpm: null },
       ...{ credit: '1000000000000000', creditRef },
     }
-    await writer.run('createKey', key)
+    await writer.run('createKey', key, { actor: 'test' })
     return accountId
   })
   return await Promise.all(made)

@@ -3,6 +3,7 @@
 
 import type { Secret } from '../base/secret.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
+import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
@@ -46,3 +47,4 @@ export type Commands = Readonly<Record<string, Command>>
 
 /** Who posted, in the books. */
 export const author = 'cli'
+export const by: By = { actor: author }

@@ -12,6 +12,7 @@ import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import type { RuleOperations } from './rules.ts'
+import type { TierOperations } from './tier-operations.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -148,7 +149,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations {
+export interface Operations extends KeptOperations, RuleOperations, TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {

@@ -257,7 +257,9 @@ describe('the book of rules', () => {
     book.follow(rules => void told.push(rules))
     setRoute(route('good', 'a/b'))
     book.renew()
-    books.db.query("INSERT INTO model_route VALUES ('b''ad', ?1, ?2, 'x', 0)").run(policy, members)
+    const insert = `INSERT INTO model_route (name, policy, members, author, changed_ms)
+      VALUES ('b''ad', ?1, ?2, 'x', 0)`
+    books.db.query(insert).run(policy, members)
     setLimit()
     book.renew()
     expect(book.problem).toContain(`The route "b'ad" cannot be read.`)
