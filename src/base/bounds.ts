@@ -96,9 +96,8 @@ export const bounds = {
   channelFieldsBytesMax: 8 * 1024,
   /** Made or changed by one request. */
   channelsAtOnceMax: 1_000,
-  /** A trial call on one channel, and what is shown of its answer. */
+  /** A trial call on one channel. */
   trialMsMax: 60_000,
-  trialAnswerBytesMax: 64 * 1024,
   /** Asking an upstream which models it has. */
   modelListMsMax: 20_000,
   modelListBytesMax: 8 * 1024 * 1024,

@@ -43,8 +43,8 @@ export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '
 export const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80))
 
 /**
- * Who wrote it: `own`, the operator of this machine, for this very channel; `file`, a file beside the program; `listed`,
- * somebody whose word alone opens no private network.
+ * Who wrote it: `own`, the operator of this machine, for this very channel; `file`, a file beside the program;
+ * `listed`, somebody whose word alone opens no private network.
  */
 export type Trust = 'own' | 'file' | 'listed'
 

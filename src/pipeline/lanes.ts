@@ -116,7 +116,7 @@ export class Lanes {
         continue
       }
       watched.health.caps = capsOf(catalogue.ruleOf(id))
-      if (watched.key !== key && watched.key.reveal() !== key.reveal()) watched.health.reset()
+      if (!watched.key.isSameAs(key)) watched.health.reset()
       watched.key = key
     }
   }

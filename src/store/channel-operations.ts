@@ -14,23 +14,27 @@ type Raw = Record<string, Value>
 
 export const channelOperations = (books: Books): ChannelRun => ({ ...ofChannels(books), ...ofProviders(books) })
 
-function ofChannels({ db, nowMs }: Books): Omit<ChannelRun, 'setProvider' | 'removeProvider'> {
+type OfChannels = Omit<ChannelRun, 'setProvider' | 'removeProvider'>
+
+function ofChannels(books: Books): OfChannels {
+  const rows = channelRows(books)
+  return { ...changing(rows), ...ending(books, rows) }
+}
+
+function channelRows({ db, nowMs }: Books) {
   const count = db.query('SELECT count(*) AS n FROM channel')
   const find = db.query('SELECT * FROM channel WHERE id = ?1')
   const findName = db.query('SELECT 1 FROM channel WHERE provider = ?1 AND name = ?2 AND id <> ?3')
   const insert = db.query(
-    'INSERT INTO channel (id, provider, name, author, created_ms, changed_ms, version) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5)',
+    `INSERT INTO channel (id, provider, name, author, created_ms, changed_ms, version)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?5)`,
   )
   const update = db.query(
     `UPDATE channel SET disabled = ?2, weight = ?3, priority = ?4, rpm = ?5, tpm = ?6, concurrency = ?7, proxy = ?8,
        tags = ?9, name = ?10, base_url = ?11, headers = ?12, parameters = ?13, times = ?14, origin = ?15,
        credential = ?16, fingerprint = ?17, author = ?18, changed_ms = ?19 WHERE id = ?1`,
   )
-  const reset = db.query(
-    `UPDATE channel SET disabled = 0, weight = 1, priority = 0, rpm = NULL, tpm = NULL, concurrency = NULL,
-       proxy = NULL, tags = '', author = ?2, changed_ms = ?3 WHERE id = ?1`,
-  )
-  const remove = db.query('DELETE FROM channel WHERE id = ?1')
+  const isThere = (id: string): boolean => find.get(id) !== null
   const isFull = (more: number): boolean => Number((count.get() as Raw).n) + more > bounds.channelRulesMax
   const isTaken = (provider: Value, name: string, id: string): boolean => findName.get(provider, name, id) !== null
 
@@ -42,23 +46,40 @@ function ofChannels({ db, nowMs }: Books): Omit<ChannelRun, 'setProvider' | 'rem
     return isCleared
   }
 
-  function refusalOf({ channel, setting }: ChannelChange): 'unknown' | 'name_taken' | undefined {
+  function refusalOf({ channel, setting, version }: ChannelChange): 'unknown' | 'name_taken' | 'stale' | undefined {
     const row = find.get(channel) as Raw | null
+    if (version !== undefined && Number(row?.version ?? 0) !== version) return 'stale'
     const mustBeThere = isStoredId(channel) || setting !== undefined
     if (mustBeThere && (row === null || row.provider === null)) return 'unknown'
     const isOther = setting?.name !== undefined && isTaken(row!.provider!, setting.name, channel)
     return isOther ? 'name_taken' : undefined
   }
 
+  const add = (id: string, { provider, name, author }: NewRow): void =>
+    void insert.run(id, provider, name, author, nowMs())
+
+  return { isThere, isFull, isTaken, refusalOf, write, add }
+}
+
+interface NewRow {
+  readonly provider: string | null
+  readonly name: string | null
+  readonly author: string
+}
+
+type ChannelRows = ReturnType<typeof channelRows>
+
+function changing(rows: ChannelRows): Pick<OfChannels, 'setChannels' | 'createChannels'> {
+  const { isThere, isFull, isTaken, refusalOf, write, add } = rows
   return {
     setChannels({ changes, author }) {
       for (const change of changes) {
         const done = refusalOf(change)
         if (done !== undefined) return { done, channel: change.channel }
       }
-      const fresh = changes.filter(({ channel }) => find.get(channel) === null)
+      const fresh = changes.filter(({ channel }) => !isThere(channel))
       if (isFull(fresh.length)) return { done: 'too_many', channel: fresh[0]?.channel ?? '' }
-      for (const { channel } of fresh) insert.run(channel, null, null, author, nowMs())
+      for (const { channel } of fresh) add(channel, { provider: null, name: null, author })
       const cleared = changes.filter(change => write(change, author)).map(({ channel }) => channel)
       return { done: 'set', cleared }
     },
@@ -67,21 +88,31 @@ function ofChannels({ db, nowMs }: Books): Omit<ChannelRun, 'setProvider' | 'rem
       const names = new Set<string>()
       for (const { channel, provider, setting } of channels) {
         const isTwice = names.has(setting.name) || isTaken(provider, setting.name, channel)
-        if (isTwice || find.get(channel) !== null) return { done: 'name_taken', channel }
+        if (isTwice || isThere(channel)) return { done: 'name_taken', channel }
         names.add(setting.name)
       }
       for (const { provider, ...channel } of channels) {
-        insert.run(channel.channel, provider, channel.setting.name, author, nowMs())
+        add(channel.channel, { provider, name: channel.setting.name, author })
         write(channel, author)
       }
       return { done: 'created' }
     },
+  }
+}
+
+function ending({ db, nowMs }: Books, { isThere }: ChannelRows): Pick<OfChannels, 'resetChannel' | 'removeChannels'> {
+  const reset = db.query(
+    `UPDATE channel SET disabled = 0, weight = 1, priority = 0, rpm = NULL, tpm = NULL, concurrency = NULL,
+       proxy = NULL, tags = '', author = ?2, changed_ms = ?3 WHERE id = ?1`,
+  )
+  const remove = db.query('DELETE FROM channel WHERE id = ?1')
+  return {
     resetChannel({ channel, author }) {
       const { changes } = isStoredId(channel) ? reset.run(channel, author, nowMs()) : remove.run(channel)
       return { done: changes > 0 ? 'removed' : 'unknown' }
     },
     removeChannels({ channels }) {
-      const strange = channels.find(channel => find.get(channel) === null)
+      const strange = channels.find(channel => !isStoredId(channel) || !isThere(channel))
       if (strange !== undefined) return { done: 'unknown', channel: strange }
       for (const channel of channels) remove.run(channel)
       return { done: 'removed' }

@@ -133,6 +133,8 @@ export interface ChannelChange extends Partial<Omit<ChannelRow, 'channel' | 'pro
   readonly channel: string
   /** Sealed, in base64. */
   readonly proxy?: string | null
+  /** As it was seen; 0 where nothing is said of it yet. If it is another by now, nothing is changed. */
+  readonly version?: number | undefined
   readonly setting?: Partial<ChannelSetting>
   /** Where its requests go by now. A credential that was given for another place is forgotten. */
   readonly origin?: string
@@ -152,7 +154,7 @@ export interface ChannelInsert extends Omit<ChannelChange, 'setting'> {
   readonly setting: ChannelSetting
 }
 
-type Refused = { done: 'unknown' | 'name_taken' | 'too_many'; channel: string }
+type Refused = { done: 'unknown' | 'name_taken' | 'too_many' | 'stale'; channel: string }
 
 /** What the writer does with rules. Whether a rule makes sense is for whoever asks for it to know. */
 export interface RuleOperations {
@@ -177,6 +179,7 @@ export interface RuleOperations {
   }
   /** Forgets what is said of it; one that is laid down here is as it was when it was new. */
   resetChannel: { input: Author & { readonly channel: string }; result: { done: 'removed' | 'unknown' } }
+  /** Only those that are laid down here. */
   removeChannels: { input: { readonly channels: readonly string[] }; result: { done: 'removed' } | Refused }
   /** `origin`: where its channels go that have no address of their own; null where that cannot be known. */
   setProvider: {

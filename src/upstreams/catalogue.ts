@@ -60,12 +60,16 @@ export interface Catalogue extends Channels {
   readonly providers: ReadonlyMap<string, Provider>
   /** Every price that is known, by the name that callers use for its model. */
   prices(): ReadonlyMap<string, Price>
+  /** The same, if these were the definitions that are laid down. */
+  pricesWith(providers: readonly StoredProvider[]): ReadonlyMap<string, Price>
   /** From the next look-up on. */
   lay(laid: Laid): void
   /** Of what was laid down and cannot be used, by its id, why not. */
   readonly problems: ReadonlyMap<string, string>
   /** The file of a provider, of which one that is laid down may be another version; undefined: there is none. */
   fileOf(providerId: string): string | undefined
+  /** Where channels of that file go that have no address of their own; null where that cannot be known. */
+  shippedOrigin(providerId: string): string | null
   /** What a definition would be. Throws a ProviderFileError where it cannot be one. */
   read(definition: string): ReadDefinition
   /** Where a channel would go. Throws an Unusable where it may not. */
@@ -99,7 +103,7 @@ export function buildCatalogue(given: CatalogueParts): Catalogue {
     const read = reading.all(laid.providers)
     const opened = opening.all(laid.stored, read.sources)
     sources = read.sources
-    providers = new Map([...sources].map(([id, { provider }]) => [id, provider]))
+    providers = providersIn(sources)
     problems = new Map([...read.problems, ...opened.problems])
     channels.setFleets([...sources.values()].map(source => fleetOf(source, reading.found(source, found), opened)))
   }
@@ -120,8 +124,10 @@ export function buildCatalogue(given: CatalogueParts): Catalogue {
       return problems
     },
     prices: () => pricesOf(providers),
+    pricesWith: laid => pricesOf(providersIn(reading.all(laid).sources)),
     lay,
     fileOf: id => shipped.get(id)?.file,
+    shippedOrigin: id => reading.originOf(shipped.get(id)),
     read: definition => reading.definition(definition),
     placeOf: placeNow,
     tryChannel: stored => void openStored(stored, sources.get(stored.provider), parts),
@@ -138,6 +144,9 @@ function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, S
   }
   return sources
 }
+
+const providersIn = (sources: ReadonlyMap<string, Source>): ReadonlyMap<string, Provider> =>
+  new Map([...sources].map(([id, { provider }]) => [id, provider]))
 
 function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
   const prices = new Map<string, Price>()
@@ -174,11 +183,11 @@ class Reading {
   definition(text: string): ReadDefinition {
     const source = readStoredProvider(text, this.#shipped)
     const { provider } = source
-    return { provider, origin: this.#originOf(source) }
+    return { provider, origin: this.originOf(source) }
   }
 
-  #originOf(source: Source): string | null {
-    return addressOf(source, this.#parts)?.address.origin ?? null
+  originOf(source: Source | undefined): string | null {
+    return (source && addressOf(source, this.#parts)?.address.origin) ?? null
   }
 
   /** One that cannot be read leaves its provider without any: the file that it replaced may mean another place. */

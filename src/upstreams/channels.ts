@@ -1,8 +1,8 @@
 // The channels of all providers: what each is called, how one is found, and what an operator has said of it.
 //
-// A channel whose key is in the environment is named by its credential and not by its place in the list of keys: what is
-// kept at it, and what an operator says of it, stays with the credential when the list is put into another order. One
-// that is laid down by an operator has an id of its own, and keeps it when its credential is replaced.
+// A channel whose key is in the environment is named by its credential and not by its place in the list of keys: what
+// is kept at it, and what an operator says of it, stays with the credential when the list is put into another order.
+// One that is laid down by an operator has an id of its own, and keeps it when its credential is replaced.
 
 import { createHash } from 'node:crypto'
 import { textId } from '../base/ids.ts'
@@ -40,7 +40,8 @@ export function channelId(providerId: string, key: string, chars = FINGERPRINT_C
 }
 
 /** All that is shown of a credential. */
-export const fingerprintOf = (providerId: string, key: string): string => channelId(providerId, key).split('#')[1]!
+export const fingerprintOf = (providerId: string, credential: Secret): string =>
+  channelId(providerId, credential.reveal()).split('#')[1]!
 
 /** The names of the channels of a provider, of each of its keys. */
 export function nameChannels(providerId: string, keys: readonly string[]): ReadonlyMap<string, string> {

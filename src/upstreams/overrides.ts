@@ -1,6 +1,7 @@
 // What an operator has one channel send otherwise than its callers ask: headers besides, and fields of requests that
 // are set, filled in or left out. Of a body every other byte stays as it was.
 
+import { foldName } from '../base/json.ts'
 import type { FieldChanges, Parameters } from '../store/rules.ts'
 import { bufferOf, rewriteFields, scanned } from './rewriting.ts'
 
@@ -54,7 +55,7 @@ export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[
   const bytes = bufferOf(body)
   const scan = scanned(bytes)
   const nameIn = (name: string): string =>
-    scan.fields.has(name) ? name : ([...scan.fields.keys()].find(other => fold(other) === fold(name)) ?? name)
+    scan.fields.has(name) ? name : ([...scan.fields.keys()].find(other => foldName(other) === foldName(name)) ?? name)
   const textOf = (name: string): string | undefined => {
     const span = scan.fields.get(name)
     return span && bytes.toString('utf8', span.start, span.end)
@@ -81,9 +82,6 @@ export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[
   }
   return edits.size === 0 ? undefined : { body: rewriteFields(bytes, edits, scan), names }
 }
-
-/** Upstreams may read one spelling as another: `topP`, `top_p`, `Top_P`. */
-export const fold = (name: string): string => name.replaceAll('_', '').toUpperCase().toLowerCase()
 
 const isObject = (json: string | undefined): json is string => json?.startsWith('{') ?? false
 

@@ -33,3 +33,11 @@ export function readyRequest<Request extends QuirkyRequest>(
 
 const withHeaders = <Request extends QuirkyRequest>(request: Request, headers: Request['headers']): Request =>
   ({ ...request, headers: { ...request.headers, ...headers } })
+
+/** For whoever may see what would be sent. */
+export async function maskedRequest<Request extends QuirkyRequest>(
+  request: Request,
+  { provider, channel, dialect }: Destination & { readonly channel: Channel },
+): Promise<Ready<Request>> {
+  return await readyRequest(request, { provider, dialect, channel: { ...channel, signs: channel.masked } })
+}

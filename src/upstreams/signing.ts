@@ -2,6 +2,7 @@
 // know of the provider behind a colon.
 
 import { readFileSync } from 'node:fs'
+import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
 import type { Send } from '../http/outgoing.ts'
 import { GoogleTokens, parseServiceAccount } from './google-tokens.ts'
@@ -127,6 +128,13 @@ export function isWayToSign(text: string): boolean {
 /** A key under the names that the vendor's own tools read. */
 export function foundKey(way: string, env: Env): string | undefined {
   return readWay(way)?.[0].found?.(env)
+}
+
+/** It becomes a header, or is JSON of which a part does. */
+export function isSendable(key: Secret): boolean {
+  const text = key.reveal()
+  const isPlain = text.startsWith('{') ? !text.includes('\0') : /^[\x21-\x7e]+$/.test(text)
+  return isPlain && text.length <= bounds.credentialCharsMax
 }
 
 /** A key with the ways that it signs in for one host, opened once each. Undefined for what is no key of them. */

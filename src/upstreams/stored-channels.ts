@@ -2,6 +2,7 @@
 // address may lead into a private network only where the environment says so, its credential is no name of a file, and
 // is used for nothing but the place that it was given for.
 
+import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
 import { BadAddress, isPrivate, readAddress, roadTo } from '../http/written-address.ts'
 import type { StoredChannel } from '../store/rules.ts'
@@ -10,7 +11,7 @@ import type { ChannelParts, FoundAddress, Source } from './found-channels.ts'
 import { addressOf, unsigned } from './found-channels.ts'
 import { compileOverrides } from './overrides.ts'
 import { ProviderFileError } from './provider.ts'
-import { openKey } from './signing.ts'
+import { isSendable, openKey } from './signing.ts'
 import type { ChannelTimes } from './times.ts'
 import { parseChannelTimes } from './times.ts'
 
@@ -33,6 +34,9 @@ export function openStored(stored: StoredChannel, source: Source | undefined, pa
   const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
   const bound = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
   const sign = stored.credential === null ? unsigned(provider.sign) : provider.sign
+  if (stored.credential !== null && !isSendable(stored.credential)) {
+    throw new Unusable(`A credential is visible characters, or JSON: ${bounds.credentialCharsMax} of them at most.`)
+  }
   const opened = openKey(stored.credential ?? new Secret(''), sign, bound)
   if (opened === undefined) throw new Unusable('Its credential is not of the kind that its provider needs.')
   const times = timesOf(stored)
@@ -54,13 +58,15 @@ export function placeOf(
   parts: Pick<ChannelParts, 'env' | 'builtInUrl' | 'privateHosts'>,
 ): FoundAddress {
   return orSay(() => {
-    const own = baseUrl === null ? undefined : readAddress(baseUrl)
-    const found = own === undefined ? addressOf(source, parts) : ({ address: own, writtenAt: '', trust: 'listed' } as const)
+    const found = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl)
     if (found === undefined) throw new Unusable(`Nobody knows where ${source.provider.name} is. Give an address.`)
     roadTo(found.address, { trust: found.trust, privateHosts: parts.privateHosts })
     return found
   })
 }
+
+const ownAddress = (baseUrl: string): FoundAddress =>
+  ({ address: readAddress(baseUrl), writtenAt: 'its address', trust: 'listed' })
 
 function timesOf({ times }: StoredChannel): ChannelTimes {
   return parseChannelTimes(times, problem => {

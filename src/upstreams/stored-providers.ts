@@ -24,6 +24,7 @@ export function readStoredProvider(text: string, shipped: ReadonlyMap<string, So
 const waysOf = ({ sign }: Provider): readonly string[] => Object.values(sign)
 
 function sharesEnvironment(provider: Provider, replaced: Provider): boolean {
-  const isSame = (['baseUrl', 'keyEnv', 'baseUrlEnv', 'keyless'] as const).every(name => provider[name] === replaced[name])
-  return isSame && waysOf(provider).every(way => waysOf(replaced).includes(way))
+  const names = ['baseUrl', 'keyEnv', 'baseUrlEnv', 'keyless'] as const
+  if (names.some(name => provider[name] !== replaced[name])) return false
+  return waysOf(provider).every(way => waysOf(replaced).includes(way))
 }
