@@ -80,11 +80,11 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
+    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
@@ -95,11 +95,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
 
 /** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
+  store.useCatalogue(catalogue)
   const { problem, notes } = checkRules(store.rules.current, catalogue)
   const unusable = store.rules.problem ?? problem
   if (unusable !== undefined) throw new ConfigError(unusable)
   for (const note of notes) log.warn('a rule is for what is not there', { note })
-  store.useCatalogue(catalogue)
+  for (const [id, why] of catalogue.problems) log.warn('what was laid down cannot be used', { id, why })
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
