@@ -15,6 +15,8 @@ import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
+import type { Running } from './management/running.ts'
+import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
@@ -22,8 +24,9 @@ import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
-import { readCatalogue } from './read-catalogue.ts'
+import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
+import type { Rules } from './store/rules.ts'
 import { RuleBook } from './store/rules-book.ts'
 import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
@@ -99,7 +102,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
+  const told: Told = { price: () => {}, revoked: () => {}, running: undefined }
   const desk = new Desk(folder.database)
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs },
@@ -108,7 +111,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp },
-    ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
+    ...{ rules, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
@@ -134,8 +137,8 @@ interface Told {
   price(row: PriceRow): void
   /** A key that is revoked. */
   revoked(keyId: number): void
-  /** How a channel is. */
-  health(channelId: string): string
+  /** What only a running gateway knows and can do. */
+  running: Running | undefined
 }
 
 interface RuleParts {
@@ -148,16 +151,21 @@ interface RuleParts {
 function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new RuleBook({
     ...{ reader: reader.rules, seal },
-    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+    onTrouble: detail => log.error('a channel is not used: what is sealed of it does not open', { detail }),
   })
   rules.renew()
   let catalogue: Catalogue | undefined
   function useCatalogue(used: Catalogue): Catalogue {
-    used.setRules(rules.current.channels)
+    useRules(used, rules.current)
     return (catalogue = used)
   }
   // Before all others: the channels that they look at must be as the rules are.
-  rules.follow(({ channels }) => catalogue?.setRules(channels))
+  rules.follow(current => catalogue && useRules(catalogue, current))
   const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
   return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
+}
+
+function useRules(catalogue: Catalogue, rules: Rules): void {
+  catalogue.lay(rules)
+  catalogue.setRules(rules.channels)
 }

@@ -11,6 +11,8 @@ import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { Running } from './running.ts'
+import type { Turn } from './turns.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
@@ -31,10 +33,14 @@ export interface OperatorParts {
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
   /** Renewed after each change to them. */
-  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
   catalogue(): Catalogue
-  /** How a channel is, in a word. */
-  channelHealth(id: string): string
+  /** The text of a provider's file. */
+  readProviderFile(file: string): string
+  /** Undefined while no gateway runs. */
+  running(): Running | undefined
+  /** For changes to rules, one after the other. */
+  readonly inTurn: Turn
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

@@ -5,6 +5,7 @@ import type { Books } from './books.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { recordOperations } from './record-operations.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { tierOperations } from './tier-operations.ts'
 
@@ -23,6 +24,7 @@ export function buildOperations(books: Books): Operating {
       ...ledgerOperations(books),
       ...accountOperations(books),
       ...ruleOperations(books),
+      ...recordOperations(books.db),
       ...tierOperations(books),
       ...kept.run,
     },

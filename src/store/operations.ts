@@ -11,6 +11,7 @@ import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
 import type { TierOperations } from './tier-operations.ts'
 
@@ -149,7 +150,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, TierOperations {
+export interface Operations extends KeptOperations, RuleOperations, RecordOperations, TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -237,5 +238,5 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 /** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts', 'trimLog'] as const),
 ])

@@ -120,7 +120,7 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     await stop()
     writeFileSync(join(folder, 'encryption-key'), 'x'.repeat(64))
     harness = await startHarness({ folder })
-    expect(harness.logs.join()).toContain('a channel is not used without its proxy')
+    expect(harness.logs.join()).toContain('a channel is not used')
     expect(harness.logs.join()).not.toContain('hunter2')
     expect([await status('openai/gpt-4o-mini'), await status('demo/echo')]).toEqual([503, 200])
     const sent = harness.upstream.requests.length
