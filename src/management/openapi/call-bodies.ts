@@ -104,11 +104,17 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     ['contents'],
   ),
   GeminiContent: openObject(
-    { role: text('`user` or `model`.'), parts: listOf(openObject({ text: { type: 'string' } }), 'Texts, media, calls.') },
+    {
+      role: text('`user` or `model`.'),
+      parts: listOf(openObject({ text: { type: 'string' } }), 'Texts, media, calls.'),
+    },
     ['parts'],
   ),
   CompletionsRequest: openObject(
-    { model, prompt: anyText('What is to be gone on from.'), stream, max_tokens: count('At most.'), n: count('How many.') },
+    {
+      ...{ model, prompt: anyText('What is to be gone on from.'), stream },
+      ...{ max_tokens: count('How many tokens the answer may have.'), n: count('How many answers.') },
+    },
     ['model', 'prompt'],
   ),
   EmbeddingsRequest: openObject(
@@ -124,7 +130,11 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     ...['model', 'input'],
   ]),
   EmbedContentRequest: openObject(
-    { content: refTo('GeminiContent'), taskType: text('What the vector is for.'), outputDimensionality: count('How many.') },
+    {
+      content: refTo('GeminiContent'),
+      taskType: text('What the vector is for.'),
+      outputDimensionality: count('How many numbers it has.'),
+    },
     ['content'],
   ),
   BatchEmbedContentsRequest: openObject({ requests: listOf(openObject({ content: refTo('GeminiContent') })) }, [

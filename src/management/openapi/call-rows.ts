@@ -16,6 +16,8 @@ export interface CallRow {
   /** It is forwarded, held and billed. Anything else is answered here or asked of an upstream for nothing. */
   readonly forwarded?: boolean
   readonly streams?: boolean
+  /** Its JSON is a list, unless events are asked for. */
+  readonly answersList?: boolean
   readonly parameters?: readonly Parameter[]
   /** Of call-bodies.ts, and an example of it. */
   readonly body?: readonly [schema: string, example: unknown]
@@ -68,7 +70,7 @@ const talks: readonly CallRow[] = [
     {
       ...{ ...call, path: `${path}:streamGenerateContent`, id: `streamGenerateContent${name}`, dialect: 'gemini' },
       ...{ about: "Answer a conversation as a stream, in Google's dialect.", parameters: [...inPath, asEvents] },
-      body: ['GeminiRequest', gemini],
+      ...{ body: ['GeminiRequest', gemini], answersList: true },
     },
   ]),
   {
@@ -127,7 +129,8 @@ const others: readonly CallRow[] = [
   },
   {
     ...{ ...other, path: '/v1/audio/transcriptions', id: 'createTranscription', dialect: openaiChat, streams: true },
-    ...{ about: 'Write down what is said.', form: { model: 'text', file: 'file', response_format: 'text', stream: 'text' } },
+    about: 'Write down what is said.',
+    form: { model: 'text', file: 'file', response_format: 'text', stream: 'text' },
   },
   {
     ...{ ...other, path: '/v1/rerank', id: 'rerank', dialect: openaiChat, about: 'Put texts in order, by a question.' },

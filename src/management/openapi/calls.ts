@@ -5,7 +5,7 @@ import { errorRows } from '../../base/errors.ts'
 import type { CallRow } from './call-rows.ts'
 import { anyOther, errorAnswers } from './error-answers.ts'
 import type { Answer, Content, JsonSchema, Operation, Parameter } from './operation.ts'
-import { headerRef, JSON_TYPE, openObject, refTo, text } from './operation.ts'
+import { headerRef, JSON_TYPE, listOf, openObject, refTo, text } from './operation.ts'
 
 const header = (name: string, description: string, schema: JsonSchema = { type: 'string' }): Parameter => ({
   ...{ name, in: 'header', description, schema },
@@ -42,8 +42,8 @@ const OF_OTHERS: readonly ErrorCode[] = [
 
 const KEY_CODES: readonly ErrorCode[] = ['key_missing', 'key_invalid']
 const BODY_CODES: readonly ErrorCode[] = [
-  ...(['json_invalid', 'json_too_deep', 'json_too_many', 'body_not_object', 'field_duplicate', 'field_missing'] as const),
-  ...(['field_invalid', 'encoding_invalid', 'body_too_slow', 'body_too_large'] as const),
+  ...(['json_invalid', 'json_too_deep', 'json_too_many', 'body_not_object', 'field_duplicate'] as const),
+  ...(['field_missing', 'field_invalid', 'encoding_invalid', 'body_too_slow', 'body_too_large'] as const),
   ...(['content_type_unsupported', 'encoding_unsupported', 'overloaded'] as const),
 ]
 const LIMIT_CODES: readonly ErrorCode[] = ['qpm_exceeded', 'rpd_exceeded', 'explained_too_often']
@@ -97,10 +97,11 @@ function bodyOf({ body, form }: CallRow): Readonly<Record<string, Content>> | un
   return { [JSON_TYPE]: { schema: refTo(schema), examples: { call: { value } } } }
 }
 
-function answerOf({ generates, forwarded, streams, answers, dialect }: CallRow): Answer {
+function answerOf({ generates, forwarded, streams, answers, answersList, dialect }: CallRow): Answer {
   const own = ['X-Request-Id', ...(forwarded ? ['X-Weir-Attempts', 'X-Weir-Loss'] : [])]
   const names = [...own, ...(generates ? [...stages, 'X-Weir-Cap', 'X-Weir-Replayed'] : [])]
-  const plain = { schema: openObject({}, [], `As the dialect has it (${dialect}).`) }
+  const one = openObject({}, [], `As the dialect has it (${dialect}).`)
+  const plain = { schema: answersList ? listOf(one) : one }
   const events = { schema: text('Server-sent events, as the dialect has them; ours are comments.') }
   const type = answers ?? JSON_TYPE
   return {

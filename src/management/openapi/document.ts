@@ -11,6 +11,7 @@ import { describeManaged } from './managed.ts'
 import type { Operation } from './operation.ts'
 import { otherOperations } from './other-rows.ts'
 import { publicSchemas } from './public-schemas.ts'
+import { refusals } from './refusals.ts'
 import { Schemas } from './schemas.ts'
 import type { Tag } from './tags.ts'
 import { tagName, tagsOf } from './tags.ts'
@@ -45,12 +46,18 @@ Unknown fields are refused and named. Lists have pages: \`limit\`, \`after\`, \`
 export interface DocumentParts {
   readonly managed: readonly WebEndpoint[]
   readonly version: string
+  /** Waited for between the rows: there are many, and calls are served by the same thread. */
+  pause(): Promise<void>
 }
 
-export function buildDocument({ managed, version }: DocumentParts): OpenApi {
+export async function buildDocument({ managed, version, pause }: DocumentParts): Promise<OpenApi> {
   const schemas = new Schemas()
-  const managedOperations = managed.map(row => describeManaged(row, schemas))
-  const managedCodes = new Set<ErrorCode>(managed.flatMap(({ refuses = [] }) => refuses))
+  const managedOperations: Operation[] = []
+  for (const row of managed) {
+    managedOperations.push(describeManaged(row, schemas))
+    await pause()
+  }
+  const managedCodes = new Set<ErrorCode>(Object.values(refusals).flat())
   const calls = callRows.map(row => describeCall(row, managedCodes))
   const operations = [...calls, ...otherOperations, ...managedOperations]
   const { paths, responses } = sharedAnswers(operations)
@@ -73,11 +80,14 @@ export function buildDocument({ managed, version }: DocumentParts): OpenApi {
 const carrier = (place: string, name: string): object => ({ type: 'apiKey', in: place, name })
 
 const securitySchemes: Readonly<Record<string, object>> = {
-  key: { type: 'http', scheme: 'bearer', description: 'An API key: `Authorization: Bearer wk-…`. The recommended way.' },
+  key: {
+    ...{ type: 'http', scheme: 'bearer' },
+    description: 'An API key: `Authorization: Bearer wk-…`. The recommended way.',
+  },
   xApiKey: { ...carrier('header', 'x-api-key'), description: 'An API key, as Anthropic’s clients send it.' },
   googApiKey: { ...carrier('header', 'x-goog-api-key'), description: 'An API key, as Google’s clients send it.' },
   apiKey: { ...carrier('header', 'api-key'), description: 'An API key, as Azure’s clients send it.' },
-  keyInQuery: { ...carrier('query', 'key'), description: 'An API key in the address; it may end up in logs of others.' },
+  keyInQuery: { ...carrier('query', 'key'), description: 'An API key in the address, where others may log it.' },
   token: {
     ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
     description: 'A management token, from `/api/auth`. An API key will not do.',
@@ -97,9 +107,9 @@ const told = (description: string, example?: string): object => ({
 
 const headers: Readonly<Record<string, object>> = {
   'X-Request-Id': told('The id of this request; `request-id` says the same.', 'req_00000000001'),
-  'X-Pipeline-Auth': told('Whether the key was taken: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.', 'pass (0ms, tier=pro)'),
+  'X-Pipeline-Auth': told('The key: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.', 'pass (0ms, tier=pro)'),
   'X-Pipeline-RateLimit': told('Limits: `pass (<n>ms)` or `fail (<n>ms, reason=<reason>)`.', 'pass (0ms)'),
-  'X-Pipeline-Route': told('Where it went: `pass (<n>ms, <provider>→<model>)` or `fail (<n>ms)`.', 'pass (0ms, demo→echo)'),
+  'X-Pipeline-Route': told('Where to: `pass (<n>ms, <provider>→<model>)` or `fail (<n>ms)`.', 'pass (0ms, demo→echo)'),
   'X-Pipeline-Adapter': told('The upstream: `done (<n>ms)` or `fail (<n>ms)`.', 'done (1ms)'),
   'X-Pipeline-Breakdown': told('Milliseconds of each step.', 'fwd=12 cost=0 deduct=1 record=0 bodies=0'),
   'X-Weir-Attempts': told('How often it was tried.', '1'),
@@ -114,8 +124,12 @@ const headers: Readonly<Record<string, object>> = {
 const sorted = <T>(named: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
+interface Shared extends Pick<OpenApi, 'paths'> {
+  readonly responses: Readonly<Record<string, object>>
+}
+
 /** An answer that several operations have is told once. */
-function sharedAnswers(operations: readonly Operation[]): Pick<OpenApi, 'paths'> & { responses: Record<string, object> } {
+function sharedAnswers(operations: readonly Operation[]): Shared {
   const seen = new Map<string, number>()
   const keyOf = (answer: unknown): string => JSON.stringify(answer)
   for (const { responses } of operations) {

@@ -45,7 +45,9 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
     }),
   }),
   ArkError: closedObject({
-    error: closedObject({ code: text('As Ark names it.'), message, param: text('The field.'), type: text('The kind.') }),
+    error: closedObject({
+      ...{ code: text('As Ark names it.'), message, param: text('The field.'), type: text('The kind.') },
+    }),
     request_id: requestId,
   }),
 }

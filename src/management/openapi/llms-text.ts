@@ -5,6 +5,7 @@ import type { OpenApi } from './document.ts'
 export function writeLlmsText({ info, paths }: OpenApi): string {
   const managed = Object.keys(paths).filter(path => path.startsWith('/api/web/')).map(path => path.split('/')[3]!)
   const areas = [...new Set(managed)].sort().join(', ')
+  const signIn = Object.keys(paths).find(path => /^\/api\/auth\/.*(sign-in|session)/.test(path)) ?? '/api/auth'
   return `# Weir
 
 > A self-hosted gateway for calls to large language models: one API key and any dialect for every model, each call
@@ -27,8 +28,9 @@ The model is named \`<provider>/<model>\`, for example \`demo/echo\`. \`GET /v1/
 
 - Calls: an API key, \`wk-\` and 36 characters, as \`Authorization: Bearer <key>\` or \`x-api-key: <key>\`.
 - Management (\`/api/web/*\`: ${areas}):
-  a token (JWT) from \`POST /api/auth/sign-in\`, as \`Authorization: Bearer <token>\`. The two are not interchangeable.
-- Public (\`/api/public/models\`, \`/api/public/providers\`, \`/api/public/pricing\`, \`/api/public/settings\`): nobody is asked.
+  a token (JWT) from \`${signIn}\`, as \`Authorization: Bearer <token>\`. The two are not interchangeable.
+- Public (\`/api/public/models\`, \`/api/public/providers\`, \`/api/public/pricing\`, \`/api/public/settings\`): nobody
+  is asked.
 
 ## Read on
 

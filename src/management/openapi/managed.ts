@@ -6,6 +6,7 @@ import type { WebEndpoint } from '../resources/endpoint.ts'
 import { anyOther, errorAnswers } from './error-answers.ts'
 import type { Answer, Content, JsonSchema, Operation, Parameter } from './operation.ts'
 import { headerRef, JSON_TYPE } from './operation.ts'
+import { refusals } from './refusals.ts'
 import { sampleOf } from './samples.ts'
 import type { Schemas } from './schemas.ts'
 
@@ -39,11 +40,12 @@ const isEdit = ({ method, params }: WebEndpoint): boolean => method !== 'GET' &&
 function inWords(who: Who, method: WebEndpoint['method']): string {
   if (who === 'nobody') return 'anybody'
   if (who === 'person') return 'whoever is signed in'
-  if ('site' in who) return { support: 'support, admins and owners', admin: 'admins and owners', owner: 'owners' }[who.site]
-  const staff = method === 'GET' ? 'support, admins and owners' : 'admins and owners'
+  if ('site' in who) return staff[who.site]
   const members = { viewer: 'members', developer: 'developers and managers', manager: 'managers' }[who.account]
-  return `${members} of the account; ${staff}`
+  return `${members} of the account; ${staff[method === 'GET' ? 'support' : 'admin']}`
 }
+
+const staff = { support: 'support, admins and owners', admin: 'admins and owners', owner: 'owners' } as const
 
 const ifMatch: Parameter = {
   ...{ name: 'If-Match', in: 'header', schema: { type: 'string', examples: ['"3"'] } },
@@ -58,7 +60,9 @@ function parametersOf({ params, query, path }: WebEndpoint, schemas: Schemas): r
       const about = `${description ?? ''}${takesRest}`.trim()
       return { name, in: 'path', required: true, ...(about !== '' && { description: about }), schema }
     }),
-    ...(inQuery ?? []).map(({ required, ...field }): Parameter => ({ ...field, in: 'query', ...(required && { required }) })),
+    ...(inQuery ?? []).map(({ required, ...field }): Parameter => {
+      return { ...field, in: 'query', ...(required && { required }) }
+    }),
   ]
 }
 
@@ -102,7 +106,7 @@ function answerOf(row: WebEndpoint, schemas: Schemas): Answer {
 
 /** What follows from the row itself, and what it says beyond that. */
 function codesOf(row: WebEndpoint): readonly ErrorCode[] {
-  const { method, who, params, query, body, reserved, refuses = [] } = row
+  const { method, who, params, query, body, reserved } = row
   const isNobody = who === 'nobody'
   const mayBeTooLow = (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
   const asked: ErrorCode[] = ['field_unknown']
@@ -116,7 +120,7 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   if (params !== undefined) asked.push('resource_unknown')
   if (isEdit(row)) asked.push('version_stale')
   if (method !== 'GET') asked.push('overloaded', 'storage_away', 'storage_full')
-  return [...asked, ...refuses]
+  return [...asked, ...(refusals[operationIdOf(row)] ?? [])]
 }
 
 const verbs = { GET: 'get', POST: 'post', PUT: 'set', PATCH: 'update', DELETE: 'delete' } as const

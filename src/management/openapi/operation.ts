@@ -49,7 +49,10 @@ export const refTo = (schema: string): JsonSchema => ({ $ref: `#/components/sche
 
 export const headerRef = (header: string): object => ({ $ref: `#/components/headers/${header}` })
 
-export const text = (description: string, more: JsonSchema = {}): JsonSchema => ({ type: 'string', description, ...more })
+export const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  ...{ type: 'string', description },
+  ...more,
+})
 export const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
 export const count = (description: string, more: JsonSchema = {}): JsonSchema => ({
   ...{ type: 'integer', minimum: 0, description },

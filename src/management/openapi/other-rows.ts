@@ -47,8 +47,9 @@ const models: readonly OtherRow[] = [
     about: 'The same as /v1/models/{model}.',
   },
   {
-    ...{ ...listed, path: '/v1beta/models', id: 'listGeminiModels', dialect: 'gemini', needsKey: true, parameters: pages },
-    ...{ about: "List the models, in Google's form.", schema: openObject({ models: { type: 'array', items: {} } }) },
+    ...{ ...listed, path: '/v1beta/models', id: 'listGeminiModels', dialect: 'gemini', needsKey: true },
+    ...{ parameters: pages, about: "List the models, in Google's form." },
+    schema: openObject({ models: { type: 'array', items: {} } }),
   },
   {
     ...{ ...listed, ...unknown, path: '/v1beta/models/{model}', id: 'getGeminiModel', dialect: 'gemini' },
@@ -107,7 +108,10 @@ const house: readonly OtherRow[] = [
     ...{ ...health, path: '/openapi.json', id: 'getOpenApi', about: 'This description.', hasTag: true },
     schema: openObject({ openapi: { type: 'string' } }, ['openapi']),
   },
-  { ...health, ...page, path: '/docs', id: 'getDocs', about: 'This description, to be read.', type: 'text/html', hasTag: true },
+  {
+    ...{ ...health, ...page, path: '/docs', id: 'getDocs', type: 'text/html', hasTag: true },
+    about: 'This description, to be read.',
+  },
   {
     ...{ ...health, ...page, path: '/llms.txt', id: 'getLlmsText', type: 'text/plain', hasTag: true },
     about: 'The same in one screen, for programs that read.',

@@ -13,9 +13,14 @@ export interface WrittenPage {
   readonly policy: Readonly<Record<string, string>>
 }
 
-export function writePage(document: OpenApi): WrittenPage {
+/** `pause` is waited for between its sections: it is long, and calls are served by the same thread. */
+export async function writePage(document: OpenApi, pause: () => Promise<void>): Promise<WrittenPage> {
   const told = toldOf(document)
-  const icon = `data:image/svg+xml,${encodeURIComponent(mark.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ').replace('currentColor', '#0a7ea4'))}`
+  const sections: string[] = []
+  for (const tag of document.tags) {
+    sections.push(section(tag, told.get(tag.name) ?? [], document))
+    await pause()
+  }
   const html = `<!doctype html>
 <html lang="en">
 <head>
@@ -32,7 +37,7 @@ ${menu(document, told)}
 <h1>${escaped(document.info.title)} API<small>${escaped(document.info.version)}</small></h1>
 <div class="intro">${paragraphs(document.info.description)}</div>
 ${ways}
-${document.tags.map(tag => section(tag, told.get(tag.name) ?? [], document)).join('\n')}
+${sections.join('\n')}
 ${errorsSection(document)}
 </main>
 </div>
@@ -44,6 +49,9 @@ ${errorsSection(document)}
   const policy = `${allowed}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
   return { html, policy: { 'content-security-policy': policy } }
 }
+
+const picture = mark.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ').replace('currentColor', '#0a7ea4')
+const icon = `data:image/svg+xml,${encodeURIComponent(picture)}`
 
 function toldOf({ paths }: OpenApi): ReadonlyMap<string, readonly Told[]> {
   const all = Object.entries(paths).flatMap(([path, operations]) =>
@@ -75,7 +83,8 @@ function menu({ info, tags }: OpenApi, told: ReadonlyMap<string, readonly Told[]
 }
 
 const ways = `<div class="ways">
-<div><h2>Call a model</h2><p>With an API key, as <code>Authorization: Bearer wk-…</code> or <code>x-api-key</code>.</p></div>
+<div><h2>Call a model</h2>
+<p>With an API key, as <code>Authorization: Bearer wk-…</code> or <code>x-api-key</code>.</p></div>
 <div><h2>Manage</h2><p>With a token (JWT) from <code>/api/auth</code>. A key will not do.</p></div>
 <div><h2>Look around</h2><p>Models, prices and status are public: <code>/api/public</code>.</p></div>
 </div>`
@@ -90,12 +99,12 @@ ${parts.join('\n')}
 function errorsSection(document: OpenApi): string {
   const rows = Object.entries(document['x-weir-errors']).sort(([, a], [, b]) => a.status - b.status)
   const lines = rows.map(([code, { status, retry, message }]) => {
-    const again = retry ? 'yes' : 'no'
-    return `<tr id="error-${code}"><td>${status}</td><td><code>${code}</code></td><td>${escaped(message)}</td><td class="wide">${again}</td></tr>`
+    const cells = [String(status), `<code>${code}</code>`, escaped(message)].map(cell => `<td>${cell}</td>`)
+    return `<tr id="error-${code}">${cells.join('')}<td class="wide">${retry ? 'yes' : 'no'}</td></tr>`
   })
   return `<section id="errors"><h2>Errors</h2>
-<p>Each prefix answers in its own dialect, so that official clients raise their right exception. <i>Again</i>: whether the
-same request may succeed later.</p>
+<p>Each prefix answers in its own dialect, so that official clients raise their right exception. <i>Again</i>: whether
+the same request may succeed later.</p>
 <table class="errors"><thead><tr><th>Status</th><th>Code</th><th>Says</th><th class="wide">Again</th></tr></thead>
 <tbody>${lines.join('\n')}</tbody></table></section>`
 }

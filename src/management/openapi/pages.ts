@@ -3,7 +3,8 @@
 
 import type { KeptPage } from '../../http/kept-page.ts'
 import { keepPage } from '../../http/kept-page.ts'
-import type { WebEndpoint } from '../resources/endpoint.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { buildWebEndpoints } from '../resources/table.ts'
 import { buildDocument } from './document.ts'
 import { writeLlmsText } from './llms-text.ts'
 import { writePage } from './page.ts'
@@ -14,19 +15,17 @@ export interface Pages {
   readonly llms: KeptPage
 }
 
-export interface PagesParts {
-  readonly managed: readonly WebEndpoint[]
-  readonly version: string
-}
-
-export function buildPages(parts: PagesParts): Pages {
-  const document = buildDocument(parts)
-  const { html, policy } = writePage(document)
+export async function buildPages(parts: ManagementParts, version: string): Promise<Pages> {
+  const document = await buildDocument({ managed: buildWebEndpoints(parts), version, pause })
+  const { html, policy } = await writePage(document, pause)
   return {
     openapi: keepPage(JSON.stringify(document)),
     docs: keepPage(html, { contentType: 'text/html; charset=utf-8', headers: { ...PLAIN, ...policy } }),
     llms: keepPage(writeLlmsText(document), { contentType: 'text/plain; charset=utf-8', headers: PLAIN }),
   }
 }
+
+/** Calls go on meanwhile. */
+const pause = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 const PLAIN = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }

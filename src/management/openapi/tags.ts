@@ -2,8 +2,8 @@
 
 /** Of the management interface by the first word of a path; of everything else by the name that its rows give. */
 const rows: readonly (readonly [tag: string, description: string])[] = [
-  ['Calls', 'A conversation in, an answer out, plain or streamed, in the dialect that your client speaks. Any model can be called in any dialect.'],
-  ['Other calls', 'Embeddings, images, sound, reranking and moderation, passed on to a provider that speaks the same dialect.'],
+  ['Calls', 'A conversation in, an answer out, plain or streamed. Any model can be called in any of these dialects.'],
+  ['Other calls', 'Embeddings, images, sound, reranking and moderation, passed on to a provider of the same dialect.'],
   ['Counting', 'How long a request is, without making it. It costs nothing.'],
   ['Stored responses', 'Responses that were kept: looked at, heard again, cancelled, forgotten.'],
   ['Tasks and files', 'What an upstream works on after its call was answered, and files that lie there.'],

@@ -3,7 +3,6 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import type { ErrorCode } from '../../base/errors.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
 import type { By, Seen } from '../../store/audited.ts'
 import type { Scope } from '../../store/reads/paging.ts'
@@ -51,8 +50,6 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   readonly answer: A
   /** Fields of the body that only those of this role of the site may set. */
   readonly reserved?: Readonly<Record<string, SiteRole>>
-  /** What it may refuse with, beyond what follows from the rest of the row. For its description. */
-  readonly refuses?: readonly ErrorCode[]
   /** 200 unless told. */
   readonly status?: 201 | 202 | 204
   run(ask: EndpointAsk<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>

@@ -50,7 +50,6 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       about: 'Make a tier.',
       body: z.strictObject({ name, qpm, pricePerMille: pricePerMille.default(1000) }),
       answer: Tier,
-      refuses: ['name_taken'],
       status: 201,
       async run({ body, by }) {
         const result = await writer.run('setTier', { ...body, isNew: true }, by)
@@ -79,7 +78,6 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       about: 'Remove a tier that no key has.',
       params,
       answer: nothing,
-      refuses: ['state_unfit'],
       status: 204,
       async run({ params: { tier }, by }) {
         done(await writer.run('removeTier', { name: tier }, by), { unknown, in_use: inUse })
