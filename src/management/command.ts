@@ -1,7 +1,7 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
@@ -13,11 +13,11 @@ import type { Catalogue } from '../upstreams/catalogue.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKey'>
+  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
   readonly books: BooksReader
   readonly bodies: Pick<Bodies, 'read'>
-  readonly pepper: Secret
-  readonly jwtSecret: Secret
+  readonly pepper: SecretRing
+  readonly jwtSecret: SecretRing
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */

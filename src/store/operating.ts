@@ -6,6 +6,7 @@ import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import { ruleOperations } from './rules-operations.ts'
+import { secretOperations } from './secret-operations.ts'
 
 export interface Operating {
   readonly run: Run
@@ -18,7 +19,13 @@ export interface Operating {
 export function buildOperations(books: Books): Operating {
   const kept = keptOperations(books.db)
   return {
-    run: { ...ledgerOperations(books), ...accountOperations(books), ...ruleOperations(books), ...kept.run },
+    run: {
+      ...ledgerOperations(books),
+      ...accountOperations(books),
+      ...ruleOperations(books),
+      ...secretOperations(books),
+      ...kept.run,
+    },
     balance: () => books.operators.write(),
     reset() {
       books.operators.reset()

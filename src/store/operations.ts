@@ -12,6 +12,7 @@ import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import type { RuleOperations } from './rules.ts'
+import type { SecretOperations } from './secret-operations.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -129,6 +130,8 @@ export interface KeyInsert extends KeyLists {
   readonly existing: boolean
   /** Hex. */
   readonly digest: string
+  /** The mark of the pepper in it. */
+  readonly pepper: string
   readonly suffix: string
   readonly name: string
   readonly tier: string
@@ -148,7 +151,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations {
+export interface Operations extends KeptOperations, RuleOperations, SecretOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -200,6 +203,8 @@ export interface Operations extends KeptOperations, RuleOperations {
   createCodes: {
     input: {
       readonly codes: readonly { readonly id: number; readonly digest: string }[]
+      /** The mark of the pepper in their digests. */
+      readonly pepper: string
       readonly batch: string
       readonly amount: MoneyText
       readonly author: string
@@ -208,7 +213,8 @@ export interface Operations extends KeptOperations, RuleOperations {
     result: { done: 'created' }
   }
   redeemCode: {
-    input: { readonly digest: string; readonly accountId: number }
+    /** Its digest with each pepper that may be in it: hex. */
+    input: { readonly digests: readonly string[]; readonly accountId: number }
     result:
       | { done: 'redeemed'; amount: MoneyText }
       | { done: 'code_unknown' | 'code_used' | 'code_expired' | 'account_unknown' }
@@ -237,4 +243,5 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
   ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts'] as const),
+  ...(['redigestKeys', 'reseal'] as const),
 ])

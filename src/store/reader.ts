@@ -110,6 +110,17 @@ export class Reader {
     }
   }
 
+  /** The first of these that is somebody's, and whose. All at one moment: meanwhile no key changes its digest. */
+  findKeyOfAny(digests: readonly Buffer[]): { readonly row: KeyRow; readonly digest: Buffer } | undefined {
+    return this.#db.transaction(() => {
+      for (const digest of digests) {
+        const row = this.findKey(digest)
+        if (row !== undefined) return { row, digest }
+      }
+      return undefined
+    })()
+  }
+
   balance(keyId: number): BalanceRow | undefined {
     const row = this.#findBalance.get(keyId)
     if (row === null) return undefined
