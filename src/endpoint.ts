@@ -1,7 +1,7 @@
 // What one URL is that we answer: how it is asked, who may, and who answers.
 
 import type { BodyType } from './http/body.ts'
-import type { TokenHolder } from './identity/token.ts'
+import type { Actor } from './management/actor.ts'
 import type { StateAsk } from './pipeline/responses/asking.ts'
 import type { Protocol } from './protocols/protocol.ts'
 
@@ -9,7 +9,7 @@ import type { Protocol } from './protocols/protocol.ts'
 export type Auth = 'key' | 'token' | 'nobody'
 
 export interface Endpoint {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Whole, or ending in `/*` for everything below. */
   readonly path: string
   /** What a path below must end with, for dialects whose paths end in a verb. */
@@ -31,10 +31,15 @@ export type Answered = Reply | Response | undefined
 
 export interface Ask extends StateAsk {
   readonly callId: number
+  readonly method: string
+  /** What stands behind the question mark. */
+  readonly search: string
+  /** Where the caller is. */
+  address(): string
   /** The body within the bounds of one, a JSON text unless told. */
   readBody(type?: BodyType): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
-  readonly holder?: TokenHolder
+  readonly holder?: Actor
 }
 
 export interface Reply {

@@ -3,6 +3,7 @@
 
 import type { LedgerState } from './billing/auditor.ts'
 import type { ReportKey } from './management/key-report.ts'
+import type { AnswerWeb } from './management/web-app.ts'
 import type { PublicData } from './management/public-data.ts'
 import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
 import { countEndpoints } from './count-endpoints.ts'
@@ -40,6 +41,7 @@ export const families: readonly Family[] = [
   { prefix: '/api/v3', auth: 'key', dialect: 'ark', cors: true },
   { prefix: '/api/public', auth: 'nobody', dialect: 'openai-chat', cors: true },
   { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false },
+  { prefix: '/api/auth', auth: 'nobody', dialect: 'openai-chat', cors: false },
   { prefix: '', auth: 'nobody', dialect: 'openai-chat', cors: false },
 ]
 
@@ -50,6 +52,7 @@ export interface EndpointParts {
   readonly responses: ResponsesAsking
   readonly tasks: TaskService
   readonly files: FileService
+  readonly answerWeb: AnswerWeb
   isReady(): boolean
   overloadLevel(): number
   ledgerState(): LedgerState
@@ -79,12 +82,23 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },
     { method: 'GET', path: '/api/public/settings', auth: 'nobody', answer: data(() => publicData.settings) },
 
-    { method: 'GET', path: '/api/web/me', auth: 'token', answer: ({ holder }) => found(JSON.stringify(holder)) },
+    ...managementEndpoints(parts.answerWeb),
 
     { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
     { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(parts) },
     { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
+}
+
+/** What is there, and who may ask for it, is a table of its own: management/resources/table.ts. */
+function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
+  const answer: Answer = async ({ holder, readBody, ...ask }) =>
+    await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: () => readBody('json') })
+  const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+  return methods.flatMap((method): readonly Endpoint[] => [
+    { method, path: '/api/web/*', auth: 'token', answer },
+    { method, path: '/api/auth/*', auth: 'nobody', answer },
+  ])
 }
 
 /** What lies at an upstream and is one account's. */

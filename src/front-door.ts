@@ -19,7 +19,7 @@ import type { BodyBounds, BodyType } from './http/body.ts'
 import { readBody } from './http/body.ts'
 import type { Arrival } from './http/server.ts'
 import type { Gate } from './limits/gate.ts'
-import type { TokenHolder } from './identity/token.ts'
+import type { Actor } from './management/actor.ts'
 import { addQuotas, errorHeaders } from './pipeline/answer-headers.ts'
 import type { Authenticate, Recognise } from './pipeline/10-authenticate.ts'
 import type { LimitRate } from './pipeline/20-limit-rate.ts'
@@ -36,7 +36,7 @@ export interface FrontDoorParts {
   readonly runCall: RunCall
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
-  verifyToken(token: string): Promise<TokenHolder | undefined>
+  verifyToken(token: string): Promise<Actor | undefined>
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
@@ -135,7 +135,10 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
   let isRead = false
   const ask: Ask = {
     callId: visit.callId,
+    method: arrival.method,
     path: arrival.path,
+    search: arrival.search,
+    address: () => arriving.address(),
     query: name => arriving.query(name),
     header: name => arriving.header(name),
     requestId: visit.requestId,
@@ -198,7 +201,7 @@ async function admit(
   }
 }
 
-async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<TokenHolder> {
+async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Actor> {
   const [scheme, token] = (arrival.headers.authorization ?? '').split(' ')
   const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.verifyToken(token) : undefined
   if (holder === undefined) throw new Refusal('token_invalid', arrival.path)

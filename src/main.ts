@@ -33,7 +33,9 @@ import type { Commands } from './management/command.ts'
 import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
 import { buildPublicData } from './management/public-data.ts'
+import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
+import type { AnswerWeb } from './management/web-app.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
@@ -148,13 +150,17 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
+      answerWeb: openWebApp(store.management),
       overloadLevel: () => gate.level,
     }),
     ...calls,
     gate,
     drain,
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
-    verifyToken: token => verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs()),
+    verifyToken: async token => {
+      const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
+      return holder && { personId: 0, role: 'owner', sessionId: 0 }
+    },
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     bodyBounds: world.bodyBounds,
     deadlines,
@@ -166,6 +172,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
   store.auditor.start()
+  store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
@@ -185,6 +192,15 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
       return underWay.size
     },
     drain: (delayMs = 0) => drain.begin(delayMs),
+  }
+}
+
+/** People come seldom: what answers them is loaded by the first of them. */
+function openWebApp(parts: ManagementParts): AnswerWeb {
+  let app: Promise<AnswerWeb> | undefined
+  return async ask => {
+    app ??= import('./management/web-app.ts').then(({ buildWebApp }) => buildWebApp(parts))
+    return (await app)(ask)
   }
 }
 

@@ -196,6 +196,11 @@ export const bounds = {
   conversationKeptMsMax: 3_600_000,
   /** Names of models whose calls are counted to bound what is tried again. */
   retryGroupsMax: 10_000,
+  /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
+  deskQuestionsMax: 200,
+  deskMsMax: 10_000,
+  pageRowsMax: 200,
+  managementBodyBytesMax: 1024 * 1024,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -61,7 +61,7 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
     },
     async takeBack({ callId, accountId }) {
       const about = { reference: null, author: 'weir' }
-      await writer.run('post', { kind: 'refund', ref: callId, accountId, amount: 'all', ...about })
+      await writer.run('post', { kind: 'refund', ref: callId, accountId, amount: 'all', ...about }, { actor: 'weir' })
     },
     async checkpoint(callId, used, known) {
       await writer.run('checkpoint', { callId, used: moneyText(used), known })

@@ -97,7 +97,7 @@ export interface PriceBookParts {
 export async function openPriceBook({ shipped, rows, writer, author }: PriceBookParts): Promise<PriceBook> {
   const prices = syncRows(shippedTexts(shipped), rows, author)
   if (prices.length === 0) return buildPriceBook(shipped, rows)
-  const { versions } = await writer.run('addPrices', { prices })
+  const { versions } = await writer.run('addPrices', { prices }, { actor: author })
   const fresh = prices.map((row, index) => ({ ...row, version: versions[index]! }))
   return buildPriceBook(shipped, [...rows, ...fresh])
 }

@@ -34,7 +34,8 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
     return answer
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(briefly(config), { writeLog: () => {} })
+  const givesUp = command === 'rotate' && input.finish === true && input.force === true
+  const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
     return await store.operator[command]!(input)
   } finally {

@@ -7,6 +7,8 @@ export interface Arrival {
   readonly headers: Readonly<Record<string, string>>
   /** Decoded once and free of dot segments, which the runtime has resolved. */
   readonly path: string
+  /** What stands behind the question mark. */
+  readonly search: string
   query(name: string): string | null
   /** Every value of that name. */
   queries(name: string): readonly string[]
@@ -65,8 +67,8 @@ class Arrived implements Arrival {
   readonly request: Request
   readonly headers: Readonly<Record<string, string>>
   readonly path: string
+  readonly search: string
   readonly #server: Bun.Server<undefined>
-  readonly #search: string
   readonly #answeredSeconds: number
 
   constructor(request: Request, server: Bun.Server<undefined>, answeredSeconds: number) {
@@ -76,7 +78,7 @@ class Arrived implements Arrival {
     this.#server = server
     const [path, search] = splitUrl(request.url)
     this.path = path
-    this.#search = search
+    this.search = search
   }
 
   get method(): string {
@@ -84,11 +86,11 @@ class Arrived implements Arrival {
   }
 
   query(name: string): string | null {
-    return this.#search === '' ? null : new URLSearchParams(this.#search).get(name)
+    return this.search === '' ? null : new URLSearchParams(this.search).get(name)
   }
 
   queries(name: string): readonly string[] {
-    return this.#search === '' ? [] : new URLSearchParams(this.#search).getAll(name)
+    return this.search === '' ? [] : new URLSearchParams(this.search).getAll(name)
   }
 
   socketAddress(): string {

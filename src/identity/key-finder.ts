@@ -1,5 +1,5 @@
-// Finds a key in the store, also one whose digest has an older pepper in it. Such a key is digested anew with the newest,
-// beside the calls, so that older peppers fade out: nobody but its caller can tell us the key.
+// Finds a key in the store, also one whose digest has an older pepper in it. Such a key is digested anew with the
+// newest, beside the calls, so that older peppers fade out: nobody but its caller can tell us the key.
 
 import { bounds } from '../base/bounds.ts'
 import type { SecretRing } from '../base/secret-ring.ts'

@@ -32,7 +32,7 @@ export function buildBooksWatch({ folder, writer, everyMs, lagMs, version, log }
   const auditing = new Auditing({ path: folder.database, lagMs, rests: true, deep: false })
   const auditor = buildAuditor({
     pass: () => auditing.pass(),
-    freeze: async id => void (await writer.run('setAccount', { id, frozen: true })),
+    freeze: async id => void (await writer.run('setAccount', { id, frozen: true }, { actor: 'auditor' })),
     everyMs,
     log,
   })

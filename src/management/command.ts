@@ -3,10 +3,12 @@
 
 import type { SecretRing } from '../base/secret-ring.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
+import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
+import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
@@ -31,6 +33,7 @@ export interface OperatorParts {
   backUp(folder: string): Promise<BackupReport>
   /** Renewed after each change to them. */
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
+  readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
   /** How a channel is, in a word. */
   channelHealth(id: string): string
@@ -46,3 +49,4 @@ export type Commands = Readonly<Record<string, Command>>
 
 /** Who posted, in the books. */
 export const author = 'cli'
+export const by: By = { actor: author }

@@ -11,6 +11,7 @@ import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
 import { recordCommands } from './commands/records.ts'
+import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
 
 export function buildOperator(parts: OperatorParts): Commands {
@@ -21,6 +22,7 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...recordCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
+    ...inTurn(rotateCommands(parts)),
     ...inTurn({ ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
   }
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
@@ -40,7 +42,7 @@ const inWords =
     }
   }
 
-/** A rule is held against all others before it is written: meanwhile none of them may change. */
+/** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
 function inTurn(commands: Commands): Commands {
   let last: Promise<unknown> = Promise.resolve()
   const after = (run: Command): Command => input => {

@@ -16,7 +16,7 @@ export function accountOperations(books: Books): KeyRun & AccountRun & CodeRun &
     'INSERT INTO price (model, origin, price, author, made_ms) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING version',
   )
   const upsertSetting = db.query(
-    'INSERT INTO setting VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+    'INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
   )
   return {
     ...keyOperations(books),

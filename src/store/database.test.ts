@@ -47,7 +47,7 @@ test('a reader cannot write', () => {
   const reader = openReader(join(folder, 'weir.db'))
   try {
     expect(reader.query('SELECT count(*) AS n FROM tier').get()).toEqual({ n: 3n })
-    expect(() => reader.run("INSERT INTO setting VALUES ('a', 'b')")).toThrow('readonly')
+    expect(() => reader.run("INSERT INTO setting (name, value) VALUES ('a', 'b')")).toThrow('readonly')
   } finally {
     reader.close()
   }

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SecretRing } from '../base/secret-ring.ts'
 import { FolderError } from './folder-error.ts'
-import type { SecretKind } from './secret-files.ts'
+import type { Environment, SecretKind } from './secret-files.ts'
 import { openSecrets } from './secret-files.ts'
 
 export { FolderError } from './folder-error.ts'
@@ -56,7 +56,8 @@ export function socketIn(folder: string): string {
   )
 }
 
-export function openFolder(path: string, env: Readonly<Record<string, string | undefined>>): DataFolder {
+/** With `givesUp`, secrets that are missed are made anew. */
+export function openFolder(path: string, env: Environment, givesUp = false): DataFolder {
   const folder = resolve(path)
   const socket = socketIn(folder)
   makeFolder(folder)
@@ -66,7 +67,7 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
   const database = join(folder, DATABASE)
   const isEmpty = !existsSync(database) || statSync(database).size === 0
   const lacksDatabase = isEmpty && existsSync(join(folder, 'pepper'))
-  const opened = openSecrets({ folder, env, database: isEmpty ? undefined : database })
+  const opened = openSecrets({ folder, env, database: isEmpty || givesUp ? undefined : database })
   return { path: folder, lacksDatabase, database, bodies: join(folder, 'bodies.db'), socket, ...opened }
 }
 

@@ -7,6 +7,7 @@ import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
+import { tierOperations } from './tier-operations.ts'
 
 export interface Operating {
   readonly run: Run
@@ -24,6 +25,7 @@ export function buildOperations(books: Books): Operating {
       ...accountOperations(books),
       ...ruleOperations(books),
       ...secretOperations(books),
+      ...tierOperations(books),
       ...kept.run,
     },
     balance: () => books.operators.write(),

@@ -13,6 +13,7 @@ import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import type { RuleOperations } from './rules.ts'
 import type { SecretOperations } from './secret-operations.ts'
+import type { TierOperations } from './tier-operations.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -151,7 +152,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, SecretOperations {
+export interface Operations extends KeptOperations, RuleOperations, SecretOperations, TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {

@@ -7,6 +7,9 @@ import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
 import { RulesReader } from './rules-reader.ts'
+import type { SecretKind } from './secret-files.ts'
+import type { SecretMark } from './secret-marks.ts'
+import { readMarks } from './secret-marks.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -149,6 +152,11 @@ export class Reader {
 
   setting(name: string): string | undefined {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** Of the secrets that are noted, the oldest first. */
+  marks(kind: SecretKind): readonly SecretMark[] {
+    return readMarks(this.#db, kind)
   }
 
   /** All rows of the price table, oldest first. For the start. */

@@ -71,9 +71,9 @@ interface Stale {
 
 function staleKeys(db: Database, { column: { table, column, key }, newest, after }: Stale): readonly KeyValues[] {
   const beyond = after === null ? '' : `AND (${key.join()}) > (${key.map((_, index) => `?${index + 2}`).join()})`
-  const sql =
-    'SELECT {key} FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> ?1 {beyond} ORDER BY {key} LIMIT '
-  const written = fill(sql, { table, column, key: key.join(), beyond }).concat(String(ROWS_AT_ONCE))
+  const sql = `SELECT {key} FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> ?1 {beyond}
+    ORDER BY {key} LIMIT {limit}`
+  const written = fill(sql, { table, column, key: key.join(), beyond, limit: String(ROWS_AT_ONCE) })
   const found = db.query(written).values(Buffer.from(newest, 'hex'), ...(after ?? []))
   return found.map(values => values.map(value => (typeof value === 'bigint' ? Number(value) : (value as string))))
 }

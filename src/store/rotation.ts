@@ -7,6 +7,7 @@ import { bounds } from '../base/bounds.ts'
 import { markOf } from '../base/seal.ts'
 import type { Secret } from '../base/secret.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
+import type { By } from './audited.ts'
 import type { Bodies } from './bodies.ts'
 import type { DataFolder } from './folder.ts'
 import { Reseal } from './reseal.ts'
@@ -56,9 +57,11 @@ export interface RotationStatus {
 
 export type Rotated =
   | { readonly done: 'rotated'; readonly mark: string; readonly older: number }
-  | { readonly done: 'from_environment' | 'too_many' }
+  | { readonly done: 'from_environment' }
+  | { readonly done: 'too_many' }
 
 export interface Finished {
+  readonly fromEnvironment: boolean
   readonly dropped: readonly SecretState[]
   readonly kept: readonly SecretState[]
 }
@@ -90,7 +93,7 @@ export class Rotation {
     this.#reseal.close()
   }
 
-  async rotate(kind: SecretKind): Promise<Rotated> {
+  async rotate(kind: SecretKind, by: By): Promise<Rotated> {
     const { folder, writer } = this.#parts
     const ring = folder.secrets[kind]
     if (folder.fromEnvironment.has(kind)) return { done: 'from_environment' }
@@ -99,7 +102,7 @@ export class Rotation {
     const after = [fresh(ring), ...before]
     this.#write(kind, after)
     try {
-      await writer.run('noteSecrets', { kind, marks: marksOf(after) })
+      await writer.run('noteSecrets', { kind, marks: marksOf(after) }, by)
     } catch (fault) {
       this.#write(kind, before)
       throw fault
@@ -129,33 +132,33 @@ export class Rotation {
     return { fromEnvironment: folder.fromEnvironment.has(kind), secrets, keys, underWay: this.#resealing }
   }
 
-  /** Lets those go that nothing rests on; with `force` also those whose time has not come, or that something rests on. */
-  async finish(kind: SecretKind, force: boolean): Promise<Finished> {
+  /** Lets those go that nothing rests on; with `force` also those that something rests on, or that callers may need. */
+  async finish(kind: SecretKind, force: boolean, by: By): Promise<Finished> {
     const { folder, writer, dateMs } = this.#parts
     const isResealed = kind !== 'encryption' || (await within(FINISH_MS_MAX, this.#resealAll()))
-    const { secrets } = await this.status(kind)
+    const { secrets, fromEnvironment } = await this.status(kind)
     const nowMs = dateMs()
     const isSoon = ({ replacedMs }: SecretState): boolean =>
       replacedMs === null || nowMs < replacedMs + bounds.secretReplacedMsMin
     const mayGo = (secret: SecretState): boolean => {
       if (secret.state === 'missing') return force || isUnused(secret)
-      if (folder.fromEnvironment.has(kind) || isSoon(secret) || !isResealed) return false
+      if (fromEnvironment || isSoon(secret) || !isResealed) return false
       return force || (isUnused(secret) && nowMs >= secret.dropMs!)
     }
     const old = secrets.filter(({ state }) => state !== 'newest')
     const dropped = old.filter(mayGo)
     const kept = old.filter(secret => !dropped.includes(secret))
-    if (dropped.length === 0) return { dropped, kept }
+    if (dropped.length === 0) return { fromEnvironment, dropped, kept }
     const gone = new Set(dropped.map(({ mark }) => mark))
     const ring = folder.secrets[kind]
     const left = ring.all.filter((_, at) => !gone.has(ring.marks[at]!))
     // First what is noted: what is given up would else stop the next start.
-    await writer.run('dropSecrets', { kind, marks: [...gone] })
+    await writer.run('dropSecrets', { kind, marks: [...gone] }, by)
     if (left.length < ring.all.length) {
       this.#write(kind, left)
       this.#use(kind, left)
     }
-    return { dropped, kept }
+    return { fromEnvironment, dropped, kept }
   }
 
   #write(kind: SecretKind, secrets: readonly Secret[]): void {

@@ -74,8 +74,8 @@ export function readGivenSecrets(kind: SecretKind, env: Environment): SecretRing
   } catch (fault) {
     if (!(fault instanceof Unreadable)) throw fault
     throw new FolderError(
-      `${variable} cannot be used: ${fault.message}. Give secrets of ${SECRET_CHARS_MIN} characters or more, the newest ` +
-        'first, with commas between.',
+      `${variable} cannot be used: ${fault.message}. Give secrets of ${SECRET_CHARS_MIN} characters or more, the ` +
+        'newest first, with commas between.',
     )
   }
 }
@@ -83,7 +83,7 @@ export function readGivenSecrets(kind: SecretKind, env: Environment): SecretRing
 interface Opening {
   readonly folder: string
   readonly env: Environment
-  /** Undefined where nothing is in it yet. */
+  /** Undefined where nothing in it would be missed. */
   readonly database: string | undefined
 }
 
@@ -123,7 +123,8 @@ function refuseIfMissed(kind: SecretKind, file: string, database: string | undef
   const { name, variable } = secretHomes[kind]
   throw new FolderError(
     `${name[0]!.toUpperCase()}${name.slice(1)} is missing: the data in ${database} was made with one, and there is ` +
-      `neither ${file} nor ${variable}. Bring the file back from a backup, or set the variable.`,
+      `neither ${file} nor ${variable}. Bring the file back from a backup, or set the variable. If it is lost, give ` +
+      `up what was made with it: weir rotate ${kind} --finish --force.`,
   )
 }
 

@@ -84,8 +84,8 @@ export function countPeppered(db: Database, first: string): Resting {
 
 /** Reads every envelope. */
 export function countSealed(db: Database, columns = sealedColumns): Resting {
-  const sql =
-    'SELECT lower(hex(substr({column}, 2, 4))) AS mark, count(*) AS n FROM {table} WHERE {column} IS NOT NULL GROUP BY 1'
+  const sql = `SELECT lower(hex(substr({column}, 2, 4))) AS mark, count(*) AS n FROM {table}
+    WHERE {column} IS NOT NULL GROUP BY 1`
   return gather(columns.map(({ table, column }) => {
     const name = columns.some(other => other.table === table && other.column !== column) ? `${table}.${column}` : table
     return [name, db.query(fill(sql, { table, column })).all() as Counted]
@@ -106,7 +106,8 @@ function gather(counts: readonly (readonly [string, Counted])[]): Resting {
 /** Stops at the first that it finds. */
 export function isPeppered(db: Database, { mark, isFirst }: SecretMark): boolean {
   const sql = 'SELECT 1 FROM {table} WHERE {live} AND (pepper = ?1 OR (?2 AND pepper IS NULL)) LIMIT 1'
-  return pepperedTables.some(({ table, live }) => db.query(fill(sql, { table, live })).get(mark, Number(isFirst)) !== null)
+  const told = [mark, Number(isFirst)] as const
+  return pepperedTables.some(({ table, live }) => db.query(fill(sql, { table, live })).get(...told) !== null)
 }
 
 /** Stops at the first that it finds. */

@@ -20,7 +20,8 @@ export interface SecretOperations {
   /** The marks of all that are in use, the newest first; others stay noted. */
   noteSecrets: {
     input: { readonly kind: SecretKind; readonly marks: readonly string[] }
-    result: { done: 'noted' }
+    /** `rotated`: there was another newest before. */
+    result: { done: 'noted' | 'rotated' }
   }
   /** Nothing rests on them any more, or what does is given up. */
   dropSecrets: {
@@ -35,7 +36,9 @@ export interface SecretOperations {
 }
 
 export function secretOperations({ db, nowMs }: Books): Pick<Run, keyof SecretOperations> {
-  const countMarks = db.query('SELECT count(*) AS n FROM secret_mark WHERE kind = ?1')
+  const findNewest = db.query(
+    'SELECT mark FROM secret_mark WHERE kind = ?1 ORDER BY replaced_ms IS NOT NULL, replaced_ms DESC LIMIT 1',
+  )
   const insertMark = db.query('INSERT INTO secret_mark VALUES (?1, ?2, ?3, NULL, ?4) ON CONFLICT DO NOTHING')
   const setReplaced = db.query(
     `UPDATE secret_mark SET replaced_ms = CASE WHEN mark = ?2 THEN NULL ELSE coalesce(replaced_ms, ?3) END
@@ -46,11 +49,11 @@ export function secretOperations({ db, nowMs }: Books): Pick<Run, keyof SecretOp
   const writeResealed = resealedWriter(db, sealedColumns)
   return {
     noteSecrets({ kind, marks }) {
-      const isNew = (countMarks.get(kind) as { n: bigint }).n === 0n
-      const oldest = isNew ? marks.at(-1) : undefined
+      const former = findNewest.get(kind) as { mark: string } | null
+      const oldest = former === null ? marks.at(-1) : undefined
       for (const mark of marks) insertMark.run(kind, mark, nowMs(), Number(mark === oldest))
       setReplaced.run(kind, marks[0]!, nowMs())
-      return { done: 'noted' }
+      return { done: former === null || former.mark === marks[0] ? 'noted' : 'rotated' }
     },
     dropSecrets({ kind, marks }) {
       for (const mark of marks) dropMark.run(kind, mark)

@@ -4,6 +4,8 @@
 import type { Database } from 'bun:sqlite'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { By, RunAudited, Seen } from './audited.ts'
+import { isAudited, openAudit } from './audited.ts'
 import { Ballast } from './ballast.ts'
 import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
 import type { Books } from './books.ts'
@@ -20,6 +22,8 @@ export interface Job {
   readonly input: Input<OperationName>
   /** By the wall clock, which both threads share. What begins later is not done: its caller has been told so. */
   readonly dueMs: number
+  /** Who causes it, and which version of it they have seen; only of what people cause. */
+  readonly by?: By & Partial<Seen>
 }
 
 export type Fault = { readonly message: string; readonly full: boolean }
@@ -38,6 +42,7 @@ declare const self: Worker
 let db: Database
 let ballast: Ballast
 let operations: Operating
+let runAudited: RunAudited
 
 const answer = (message: FromWriter): void => postMessage(message)
 
@@ -48,6 +53,7 @@ function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
   ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
   const recovered = recover(books)
   operations = buildOperations(books)
+  runAudited = openAudit(db, books.nowMs)
   const last = db
     .query(
       `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),
@@ -88,7 +94,8 @@ function runJob(job: Job): Done {
   if (isLate(job)) return tooLate
   if (ballast.full && takesRoom(job)) return [null, { message: 'no room on the disk', full: true }]
   // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
-  const run = operations.run[job.name] as (input: Input<OperationName>) => unknown
+  const run = operations.run[job.name] as (input: Input<OperationName>) => { done: string }
+  if (isAudited(job.name)) return [runAudited(job, () => run(job.input))]
   return [run(ballast.full ? lean(job) : job.input)]
 }
 

@@ -3,6 +3,8 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import type { AuditedName } from './audit-plans.ts'
+import type { By, Seen, Stale } from './audited.ts'
 import { StoreError } from './database.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 import { beginning } from './operations.ts'
@@ -111,15 +113,19 @@ export class Writer {
   /**
    * Resolves when the operation is durable, and rejects when that takes too long, although it may still come to
    * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full, what
-   * begins something is refused, without having queued anything; what ends a hold always has a place.
+   * begins something is refused, without having queued anything; what ends a hold always has a place. What people
+   * cause says who they are; with the version that they have seen it is not done to any other.
    */
-  run<Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> {
+  run<Name extends Exclude<OperationName, AuditedName>>(name: Name, input: Input<Name>): Promise<Result<Name>>
+  run<Name extends AuditedName>(name: Name, input: Input<Name>, by: By & Seen): Promise<Result<Name> | Stale>
+  run<Name extends AuditedName>(name: Name, input: Input<Name>, by: By): Promise<Result<Name>>
+  run<Name extends OperationName>(name: Name, input: Input<Name>, by?: By & Partial<Seen>): Promise<Result<Name>> {
     const sinceMs = performance.now()
     if (beginning.has(name) && this.#isBehind(sinceMs)) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
-      const job = { name, input, dueMs: Date.now() + bounds.settleMsMax }
+      const job = { name, input, dueMs: Date.now() + bounds.settleMsMax, ...(by !== undefined && { by }) }
       this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), LOOK_MS)
       if (this.#busy) return

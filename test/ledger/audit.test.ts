@@ -221,10 +221,10 @@ test('books that are being written to agree at every look', async () => {
       const posted = { kind: 'top_up', ref, accountId: owner.accountId, amount: '600', reference: null } as const
       const cost = `${BigInt(callId % 1_000)}` as const
       const settled = writer.run('settle', { record: recordOf(callId, owner), cost })
-      await Promise.all([settled, writer.run('post', { ...posted, author: 'cli' })])
+      await Promise.all([settled, writer.run('post', { ...posted, author: 'cli' }, { actor: 'test' })])
       if (callId % 7 === 0) {
         const part = { kind: 'refund', ref: callId, amount: 'all', reference: null, author: 'cli' } as const
-        await writer.run('post', { ...part, accountId: owner.accountId })
+        await writer.run('post', { ...part, accountId: owner.accountId }, { actor: 'test' })
       }
     }
   }

@@ -48,7 +48,7 @@ export async function runRounds({ rounds, seed, races: named }: RoundsOptions): 
   let lost = ''
   const [writer] = await Writer.open({ path, ballastBytes: 0 }, detail => (lost = detail))
   const ground: Ground = {
-    writer: { run: (name, input) => writer.run(name, input).catch(asResult) },
+    writer: { run: ((...job: Parameters<Writer['run']>) => writer.run(...job).catch(asResult)) as Writer['run'] },
     callers: CALLERS,
     mintId: buildIdMinter(Date.now),
     below: bound => Math.floor(random() * bound),
@@ -83,7 +83,7 @@ const budgetRace = (scope: 'id' | 'accountId'): Race =>
     const key = await createKey(ground, 2n * amount * BigInt(ground.callers))
     const cap = `${amount * BigInt(enough) + BigInt(ground.below(Number(amount)))}` as const
     for (const span of ['total', 'day', 'month'] as const) {
-      await ground.writer.run('setBudget', { scopeId: key[scope], span, cap })
+      await ground.writer.run('setBudget', { scopeId: key[scope], span, cap }, { actor: 'test' })
     }
     return await everybodyAtOnce({ ground, key, amount, enough, refusal: 'budget_too_low' })
   }
@@ -93,11 +93,12 @@ async function codeRace(ground: Ground): Promise<string[]> {
   const worth = BigInt(1 + ground.below(1_000_000))
   const id = ground.mintId()
   const digest = createHash('sha256').update(`code ${id}`).digest('hex')
-  const made = { batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
-  await ground.writer.run('createCodes', { ...made, codes: [{ id, digest }] })
+  const digests = [digest]
+  const made = { pepper: 'aabbccdd', batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
+  await ground.writer.run('createCodes', { ...made, codes: [{ id, digest }] }, { actor: 'test' })
   const keys = await inTurn(20, () => createKey(ground, 0n))
   const results = await atOnce(REDEEMERS, index =>
-    ground.writer.run('redeemCode', { digest, accountId: keys[index % keys.length]!.accountId }),
+    ground.writer.run('redeemCode', { digests, accountId: keys[index % keys.length]!.accountId }, { actor: 'test' }),
   )
   return [
     ...expectCount(results, 'redeemed', 1),
@@ -138,7 +139,7 @@ async function repeatRace(ground: Ground): Promise<string[]> {
   const again = await Promise.all(ids.map(settle))
   const topUp = { kind: 'top_up', accountId: key.accountId, amount: '5', author: 'race' } as const
   const posted = await atOnce(20, () =>
-    ground.writer.run('post', { ...topUp, ref: ground.mintId(), reference: `invoice ${key.id}` }),
+    ground.writer.run('post', { ...topUp, ref: ground.mintId(), reference: `invoice ${key.id}` }, { actor: 'test' }),
   )
   return [
     ...expectCount(first, 'settled', ids.length),
@@ -203,8 +204,8 @@ function deal(ground: Ground): { amount: bigint; enough: number } {
 async function createKey({ writer, mintId }: Ground, credit: bigint): Promise<Key> {
   const [accountId, creditRef, id] = [mintId(), mintId(), mintId()]
   const digest = createHash('sha256').update(`key ${id}`).digest('hex')
-  const named = { existing: false, suffix: '', name: 'race', tier: 'pro', qpm: null }
-  await writer.run('createKey', { ...named, id, accountId, creditRef, digest, credit: `${credit}` })
+  const named = { existing: false, pepper: 'aabbccdd', suffix: '', name: 'race', tier: 'pro', qpm: null }
+  await writer.run('createKey', { ...named, id, accountId, creditRef, digest, credit: `${credit}` }, { actor: 'test' })
   return { id, accountId }
 }
 

@@ -45,14 +45,15 @@ describe('what nobody can understand stops the start, and can be mended without 
   const cases: readonly (readonly [string, string, RegExp, string, object])[] = [
     [
       'a route without members',
-      "INSERT INTO model_route VALUES ('a', 'balanced', '[]', 'x', 0)",
+      "INSERT INTO model_route (name, policy, members, author, changed_ms) VALUES ('a', 'balanced', '[]', 'x', 0)",
       /^The route "a" cannot be read\. Take it away: weir routes remove\.$/,
       'routes-remove',
       { name: 'a' },
     ],
     [
       'names that stand for each other',
-      `INSERT INTO model_route VALUES ('a', 'balanced', '[${member}]', 'x', 0),
+      `INSERT INTO model_route (name, policy, members, author, changed_ms)
+       VALUES ('a', 'balanced', '[${member}]', 'x', 0),
          ('b', 'balanced', '[${member.replace('"b"', '"a"')}]', 'x', 0)`,
       /^The names for models cannot be used\. .*See: weir routes\.$/,
       'routes-remove',
@@ -60,7 +61,7 @@ describe('what nobody can understand stops the start, and can be mended without 
     ],
     [
       'a limit of nothing',
-      "INSERT INTO limit_rule VALUES (7, 'requests', 'minute', 0, NULL, NULL, NULL, NULL, '', 'x', 0)",
+      "INSERT INTO limit_rule VALUES (7, 'requests', 'minute', 0, NULL, NULL, NULL, NULL, '', 'x', 0, 1)",
       /^Limit 7 cannot be used\. The amount of a limit must be a whole number .*See: weir limits\.$/,
       'limits-remove',
       { id: 7 },

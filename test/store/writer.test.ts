@@ -13,6 +13,8 @@ import { Writer } from '../../src/store/writer.ts'
 import { holdOf, recordOf } from '../support/books.ts'
 import { until } from '../support/gateway.ts'
 
+const by = { actor: 'test' }
+
 let folder: string
 let path: string
 let open: Writer[]
@@ -54,7 +56,7 @@ const settings = (): number => read('SELECT name FROM setting').length
 function keyOf(id: number, more: Partial<Input<'createKey'>> = {}): Input<'createKey'> {
   const digest = id.toString(16).padStart(64, '0')
   const about = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: id }
-  return { id: id + 1_000, accountId: id, ...about, credit: '1000', ...more }
+  return { id: id + 1_000, accountId: id, pepper: 'aabbccdd', ...about, credit: '1000', ...more }
 }
 
 /** Commits in the write-ahead log: a frame that ends one tells the size of the database, all others zero. */
@@ -101,7 +103,7 @@ describe('group commit', () => {
 
   test('ends calls before it begins others, so that their money is there', async () => {
     const writer = await openWriter()
-    await writer.run('createKey', keyOf(11))
+    await writer.run('createKey', keyOf(11), by)
     await writer.run('hold', holdOf(7, 11, '1000'))
     const next = writer.run('hold', holdOf(8, 11, '900'))
     await writer.run('settle', { record: recordOf(7, 11), cost: '100' })
@@ -121,11 +123,11 @@ describe('an operation that fails', () => {
   test('does not hurt those beside it', async () => {
     const writer = await openWriter()
     const work = [
-      writer.run('createKey', keyOf(11)),
-      writer.run('createKey', keyOf(12, { digest: '00' })), // too short for the table
+      writer.run('createKey', keyOf(11), by),
+      writer.run('createKey', keyOf(12, { digest: '00' }), by), // too short for the table
       writer.run('hold', holdOf(7, 11, '400')),
       writer.run('hold', holdOf(7, 11, '100')), // a second hold of one call
-      writer.run('createKey', keyOf(13)),
+      writer.run('createKey', keyOf(13), by),
     ]
     const results = await Promise.allSettled(work)
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
@@ -139,28 +141,28 @@ describe('an operation that fails', () => {
 
   test('has moved nothing, also not in the next commit', async () => {
     const writer = await openWriter()
-    await writer.run('createKey', keyOf(11))
+    await writer.run('createKey', keyOf(11), by)
     await writer.run('hold', holdOf(7, 11, '400'))
     // It fails when its money has been moved: the call has no key that an answer could be kept for.
     const settle = { record: recordOf(7, 11), cost: '150', idempotency: { sealed: null } } as const
     const fault = await writer.run('settle', settle).catch((thrown: Error) => thrown)
     expect((fault as Error).message).toContain('assertion failed')
-    await writer.run('createKey', keyOf(12))
+    await writer.run('createKey', keyOf(12), by)
     expect(read('SELECT sum(balance) AS sum FROM account')).toEqual([{ sum: 0 }])
     expect(read('SELECT balance FROM account WHERE id = 1')).toEqual([{ balance: 0 }])
   })
 
   test('leaves the writer able to work', async () => {
     const writer = await openWriter()
-    const fault = await writer.run('createKey', keyOf(12, { digest: '' })).catch((thrown: Error) => thrown)
+    const fault = await writer.run('createKey', keyOf(12, { digest: '' }), by).catch((thrown: Error) => thrown)
     expect(fault).toBeInstanceOf(Error)
-    expect(await writer.run('createKey', keyOf(11))).toEqual({ done: 'created' })
+    expect(await writer.run('createKey', keyOf(11), by)).toEqual({ done: 'created' })
   })
 })
 
 test('a refusal is a result and not a fault', async () => {
   const writer = await openWriter()
-  await writer.run('createKey', keyOf(11))
+  await writer.run('createKey', keyOf(11), by)
   expect(await writer.run('hold', holdOf(1, 11, '1001'))).toEqual({
     done: 'balance_too_low',
     available: '1000',
@@ -169,7 +171,7 @@ test('a refusal is a result and not a fault', async () => {
 
 test('a full queue refuses new holds and mere records, and never a settle', async () => {
   const writer = await openWriter()
-  await writer.run('createKey', keyOf(11, { credit: '1000000' }))
+  await writer.run('createKey', keyOf(11, { credit: '1000000' }), by)
   await writer.run('hold', holdOf(1, 11, '5'))
   const waiting = Array.from({ length: bounds.ledgerQueueMax }, (_, at) =>
     writer.run('hold', holdOf(at + 2, 11, '1')))
@@ -189,7 +191,7 @@ test('a full queue refuses new holds and mere records, and never a settle', asyn
 
 test('a queue that stands still refuses new holds, too, and lets them in again when it moves', async () => {
   const writer = await openWriter()
-  await writer.run('createKey', keyOf(11))
+  await writer.run('createKey', keyOf(11), by)
   const other = new Database(path)
   other.run('BEGIN IMMEDIATE')
   const first = writer.run('setSetting', { name: 'first', value: 'x' })
@@ -214,7 +216,7 @@ test('a queue that stands still refuses new holds, too, and lets them in again w
 
 test('what begins too late is not done: its caller has been told so', async () => {
   const writer = await openWriter()
-  await writer.run('createKey', keyOf(11))
+  await writer.run('createKey', keyOf(11), by)
   setSystemTime(Date.now() - bounds.settleMsMax - 1) // here and not in the thread: it has waited for so long
   const late = writer.run('hold', holdOf(7, 11, '400')).catch((fault: Refusal) => fault.code)
   setSystemTime()
@@ -241,7 +243,7 @@ describe('closing', () => {
 describe('opening', () => {
   test('gives back the holds that were left, and tells the last call', async () => {
     const writer = await openWriter()
-    await writer.run('createKey', keyOf(11))
+    await writer.run('createKey', keyOf(11), by)
     await writer.run('hold', holdOf(4_100, 11, '400'))
     await writer.run('hold', holdOf(4_200, 11, '100'))
     await writer.run('settle', { record: recordOf(4_200, 11), cost: '30' })
@@ -263,13 +265,14 @@ describe('opening', () => {
       return start.lastId
     }
     const codes = [{ id: 60_000, digest: 'ab'.repeat(32) }]
+    const batch = { pepper: 'aabbccdd', batch: 'b', amount: '5', author: 'x', expiresMs: null } as const
     const work: readonly ((writer: Writer) => Promise<unknown>)[] = [
-      writer => writer.run('createKey', keyOf(11, { id: 10_000 })),
-      writer => writer.run('createKey', keyOf(20_000, { id: 12 })),
-      writer => writer.run('createKey', keyOf(13, { creditRef: 30_000 })),
+      writer => writer.run('createKey', keyOf(11, { id: 10_000 }), by),
+      writer => writer.run('createKey', keyOf(20_000, { id: 12 }), by),
+      writer => writer.run('createKey', keyOf(13, { creditRef: 30_000 }), by),
       writer => writer.run('record', { record: recordOf(40_000, 11) }),
       writer => writer.run('hold', holdOf(50_000, 11, '5', { kind: 'task' })),
-      writer => writer.run('createCodes', { codes, batch: 'b', amount: '5', author: 'x', expiresMs: null }),
+      writer => writer.run('createCodes', { ...batch, codes }, by),
     ]
     for (const [at, one] of work.entries()) {
       const writer = await openWriter()

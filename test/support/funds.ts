@@ -39,10 +39,10 @@ async function fundKey({ operator, writer, reader }: Store, funds: Funds): Promi
   const made = await operator['keys-create']!({ tier: 'pro', ...rest })
   const keyId = parseTextId('key', made.id as string)!
   const { accountId } = reader.balance(keyId)!
-  if (clamps) await writer.run('setKey', { id: keyId, clamps })
-  if (account !== undefined) await writer.run('setAccount', { id: accountId, ...account })
+  if (clamps) await writer.run('setKey', { id: keyId, clamps }, { actor: 'test' })
+  if (account !== undefined) await writer.run('setAccount', { id: accountId, ...account }, { actor: 'test' })
   for (const { of, span, cap } of budgets) {
-    await writer.run('setBudget', { scopeId: of === 'key' ? keyId : accountId, span, cap: `${cap}` })
+    await writer.run('setBudget', { scopeId: of === 'key' ? keyId : accountId, span, cap: `${cap}` }, { actor: 'test' })
   }
   return made.key as string
 }

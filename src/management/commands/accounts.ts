@@ -7,7 +7,7 @@ import { periodOf } from '../../store/budgets.ts'
 import type { BudgetSpan, Input as StoreInput } from '../../store/operations.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { OperatorError } from '../command.ts'
+import { by, OperatorError } from '../command.ts'
 import { accountOf, scopeOf, switchOf, usdOf } from '../command-input.ts'
 import { onOff, showKey } from './keys.ts'
 
@@ -68,7 +68,7 @@ async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
 async function change(parts: OperatorParts, input: Input, wanted: Change): Promise<Answer> {
   const { id, kind } = accountOf(parts, input.account)
   if (kind === 'operator') throw new OperatorError("This is one of the operator's own accounts: it has no settings.")
-  const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted })
+  const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted }, by)
   if (done === 'balance_too_low') {
     throw new OperatorError('What the account owes and holds is more than that: top it up, or leave it more credit.')
   }
@@ -84,7 +84,7 @@ async function setBudget(parts: OperatorParts, input: Input): Promise<Answer> {
   const span = String(input.span)
   if (!SPANS.includes(span)) throw new OperatorError('A budget is for the total, a day or a month: total, day, month.')
   const cap = input.amount === 'none' ? null : moneyText(usdOf(input.amount, 'The budget'))
-  const { done } = await parts.writer.run('setBudget', { scopeId, span: span as BudgetSpan, cap })
+  const { done } = await parts.writer.run('setBudget', { scopeId, span: span as BudgetSpan, cap }, by)
   if (done === 'scope_unknown') throw new OperatorError("The operator's own accounts have no budgets.")
   return { budgets: budgetsOf(parts, scopeId) }
 }

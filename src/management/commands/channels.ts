@@ -5,7 +5,7 @@ import type { Secret } from '../../base/secret.ts'
 import type { ChannelChange, ChannelRow } from '../../store/rules.ts'
 import type { Channel } from '../../upstreams/catalogue.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, OperatorError } from '../command.ts'
+import { author, by, OperatorError } from '../command.ts'
 import { deadRoutes, rulesNow } from '../rule-check.ts'
 import { capOf, countOf, proxyOf, tagsOf } from '../rule-input.ts'
 
@@ -78,7 +78,7 @@ function readChange(input: Input): Wanted {
 async function write(parts: OperatorParts, change: ChannelChange, proxy: Wanted['proxy']): Promise<void> {
   const sealed = proxy && parts.rules.sealProxy(change.channel, proxy)
   const said = proxy === undefined ? change : { ...change, proxy: sealed ?? null }
-  const { done } = await parts.writer.run('setChannel', { ...said, author })
+  const { done } = await parts.writer.run('setChannel', { ...said, author }, by)
   if (done === 'too_many') throw new OperatorError('There are too many rules for channels. Reset some first.')
   parts.rules.renew()
 }
@@ -126,7 +126,7 @@ async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
   if (row.proxyLost) throw new OperatorError('The proxy of the first channel cannot be read. Set it again there first.')
   const { proxy, channel: _channel, ...said } = row
   await write(parts, { ...said, channel: to.id }, proxy)
-  await parts.writer.run('resetChannel', { channel: from })
+  await parts.writer.run('resetChannel', { channel: from }, by)
   parts.rules.renew()
   return showChannel(parts, to)
 }
@@ -134,7 +134,7 @@ async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
 async function resetChannel(parts: OperatorParts, input: Input): Promise<Answer> {
   const given = String(input.channel ?? '')
   const channel = parts.catalogue().channelNamed(given)?.id ?? given
-  const { done } = await parts.writer.run('resetChannel', { channel })
+  const { done } = await parts.writer.run('resetChannel', { channel }, by)
   if (done === 'unknown') throw new OperatorError('Nothing is said of this channel. See: weir channels list.')
   parts.rules.renew()
   return { channel, state: 'as any other' }

@@ -9,7 +9,7 @@ import { mintToken } from '../../identity/token.ts'
 import type { KeyView } from '../../store/books-reader.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { OperatorError } from '../command.ts'
+import { by, OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts'
 import { nameWarning, tagWarning } from '../rule-check.ts'
 import { patternsOf, tagsOf } from '../rule-input.ts'
@@ -46,7 +46,7 @@ async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const made = { digest, pepper: parts.pepper.newestMark, suffix: keySuffix(key) }
   const stored = { ...made, name, tier, qpm, credit: moneyText(credit), ...rights }
   const account = { accountId, existing: shared !== undefined, creditRef: parts.mintId() }
-  const created = parts.writer.run('createKey', { id, ...account, ...stored })
+  const created = parts.writer.run('createKey', { id, ...account, ...stored }, by)
   if (typeof input.setting === 'string') {
     // Queued in the same turn, so that both are in one commit.
     parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
@@ -72,7 +72,7 @@ async function setKey(parts: OperatorParts, input: Input): Promise<Answer> {
     const switches = '--clamp on|off, --bodies on|off, --strict on|off, --explain on|off'
     throw new OperatorError(`Say what to set: ${switches}, --allow, --deny or --require.`)
   }
-  await parts.writer.run('setKey', { id, ...told })
+  await parts.writer.run('setKey', { id, ...told }, by)
   parts.onKeyChanged()
   return { ...showKey(parts.books.key(id)!), ...warningOf(parts, input) }
 }
@@ -122,7 +122,7 @@ export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')
 
 async function revokeKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
-  await parts.writer.run('revokeKey', { id })
+  await parts.writer.run('revokeKey', { id }, by)
   parts.onKeyChanged()
   parts.onKeyRevoked(id)
   return { id: textId('key', id), state: 'revoked' }

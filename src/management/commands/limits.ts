@@ -4,7 +4,7 @@ import { textId } from '../../base/ids.ts'
 import { checkLimit } from '../../limits/check.ts'
 import type { LimitRow, RuleOperations } from '../../store/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, OperatorError } from '../command.ts'
+import { author, by, OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, textOf, wholeNumberOf } from '../command-input.ts'
 import { nameWarning, rulesNow } from '../rule-check.ts'
 import { amountOf, patternOf, scopesOf } from '../rule-input.ts'
@@ -34,7 +34,7 @@ async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
   } catch (fault) {
     throw new OperatorError((fault as Error).message)
   }
-  const result = await parts.writer.run('setLimit', { ...wanted, author })
+  const result = await parts.writer.run('setLimit', { ...wanted, author }, by)
   if (!('id' in result)) throw new OperatorError(refusals[result.done])
   parts.rules.renew()
   const warning = nameWarning(wanted.model === null ? [] : [wanted.model], parts)
@@ -60,7 +60,7 @@ function readLimit(parts: OperatorParts, input: Input): Wanted {
 
 async function removeLimit(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = wholeNumberOf(input.id, 'The id of a limit', { max: Number.MAX_SAFE_INTEGER })
-  const { done } = await parts.writer.run('removeLimit', { id })
+  const { done } = await parts.writer.run('removeLimit', { id }, by)
   if (done === 'unknown') throw new OperatorError('There is no such limit. See: weir limits list.')
   parts.rules.renew()
   return { id, state: 'removed' }

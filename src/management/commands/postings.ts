@@ -9,7 +9,7 @@ import { digestCode, mintCode, parseCode } from '../../identity/code-format.ts'
 import type { PostedKind } from '../../store/operations.ts'
 import { moneyText, readMoney } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, OperatorError } from '../command.ts'
+import { author, by, OperatorError } from '../command.ts'
 import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf, wholeNumberOf } from '../command-input.ts'
 
 const DAY_MS = 86_400_000
@@ -76,7 +76,7 @@ const refusals = {
 } as const
 
 async function post(parts: OperatorParts, { amount, ...posting }: Posting): Promise<Answer> {
-  const result = await parts.writer.run('post', { ...posting, amount: moneyText(amount), author })
+  const result = await parts.writer.run('post', { ...posting, amount: moneyText(amount), author }, by)
   if (result.done !== 'posted') throw new OperatorError(refusals[result.done])
   return {
     posted: posting.kind.replace('_', '-'),
@@ -98,7 +98,8 @@ async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> 
     const some = codes.slice(at, at + CODES_AT_ONCE)
     const { newest, newestMark: pepper } = parts.pepper
     const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
-    await parts.writer.run('createCodes', { codes: rows, pepper, batch, amount: moneyText(amount), author, expiresMs })
+    const worth = { amount: moneyText(amount), author, expiresMs }
+    await parts.writer.run('createCodes', { codes: rows, pepper, batch, ...worth }, by)
   }
   const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
   return { batch, amount: formatUsd(amount), expires, codes }
@@ -116,7 +117,7 @@ async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
   const code = parseCode(String(input.code ?? ''))
   if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
   const digests = parts.pepper.all.map(pepper => digestCode(code, pepper).toString('hex'))
-  const result = await parts.writer.run('redeemCode', { digests, accountId })
+  const result = await parts.writer.run('redeemCode', { digests, accountId }, by)
   if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
   const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
   return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }

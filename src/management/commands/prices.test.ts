@@ -25,7 +25,7 @@ test('a price of the operator is a new version', async () => {
   expect(await set({ model: 'openai/gpt-x', price: '{"output":"2.5","input":"1"}', author: 'ann' })).toEqual({
     ...{ model: 'openai/gpt-x', version: 640, price },
   })
-  expect(written).toEqual([['addPrices', { prices: [row] }]])
+  expect(written).toEqual([['addPrices', { prices: [row] }, { actor: 'cli' }]])
   expect(told).toEqual([{ ...row, version: 640 }])
   await set({ model: 'a/b/c', price: { input: '1', output: '2' } })
   expect(told[1]).toMatchObject({ model: 'a/b/c', author: 'operator' })

@@ -7,7 +7,7 @@ import { parseModelName } from '../../routing/model-name.ts'
 import type { PriceView } from '../../store/books-reader.ts'
 import type { PriceInsert } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { OperatorError } from '../command.ts'
+import { by, OperatorError } from '../command.ts'
 import { textOf } from '../command-input.ts'
 
 export function priceCommands(parts: OperatorParts): Commands {
@@ -24,7 +24,7 @@ export function priceCommands(parts: OperatorParts): Commands {
 }
 
 async function add(parts: OperatorParts, row: PriceInsert): Promise<Answer> {
-  const { versions } = await parts.writer.run('addPrices', { prices: [row] })
+  const { versions } = await parts.writer.run('addPrices', { prices: [row] }, by)
   const version = versions[0]!
   parts.onPriceAdded({ ...row, version })
   return { model: row.model, version, price: row.price === '' ? 'as shipped' : row.price }

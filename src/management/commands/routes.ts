@@ -3,7 +3,7 @@
 import { checkRoutes, compileRoutes } from '../../routing/names.ts'
 import type { PolicyName, RouteRow } from '../../store/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, OperatorError } from '../command.ts'
+import { author, by, OperatorError } from '../command.ts'
 import { memberProblem, providersOf, rulesNow } from '../rule-check.ts'
 import { membersOf, memberText, routeNameOf } from '../rule-input.ts'
 
@@ -22,7 +22,7 @@ async function setRoute(parts: OperatorParts, input: Input): Promise<Answer> {
   const policy = String(input.policy ?? before?.policy ?? 'balanced') as PolicyName
   const row: RouteRow = { name, policy, members: membersOf(input.members) }
   const warning = checkRoute(parts, row, routes.filter(other => other.name !== name))
-  const { done } = await parts.writer.run('setRoute', { ...row, author })
+  const { done } = await parts.writer.run('setRoute', { ...row, author }, by)
   if (done === 'too_many') throw new OperatorError('There are too many names for models. Remove some first.')
   parts.rules.renew()
   return { ...showRoute(row), ...(warning !== undefined && { warning }) }
@@ -51,7 +51,7 @@ async function removeRoute(parts: OperatorParts, input: Input): Promise<Answer> 
   const name = String(input.name ?? '')
   const { routes } = parts.rules.current
   const user = routes.find(row => row.name !== name && row.members.some(({ model }) => model === name))
-  const { done } = await parts.writer.run('removeRoute', { name })
+  const { done } = await parts.writer.run('removeRoute', { name }, by)
   if (done === 'unknown') throw new OperatorError('There is no such name. See: weir routes list.')
   parts.rules.renew()
   const warning = user && `It is a member of "${user.name}", which now does without it.`

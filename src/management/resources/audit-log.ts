@@ -1,0 +1,69 @@
+// The audit log: who changed what, when and from where; and whether the log itself is whole.
+
+import * as z from 'zod'
+import { textId } from '../../base/ids.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { listAnswer, listAsk } from './listing.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { idOf, listOf, listQuery, endpoint, time } from './endpoint.ts'
+
+const AuditRow = z
+  .object({
+    seq: z.number(),
+    made: time,
+    actor: z.string(),
+    address: z.string().nullable(),
+    request: z.string().nullable(),
+    action: z.string(),
+    target: z.string(),
+    account: z.string().nullable(),
+    changes: z.unknown(),
+    hash: z.string(),
+  })
+  .meta({ id: 'AuditRow' })
+
+const moment = z.iso.datetime().transform(text => Date.parse(text))
+
+export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/audit-log',
+      who: { account: 'manager' },
+      about: 'List what was changed, newest first: of all accounts, or of those that you manage.',
+      query: listQuery(
+        {
+          actor: z.string().max(100).optional(),
+          action: z.string().max(100).optional(),
+          target: z.string().max(200).optional(),
+          account: idOf('acc').optional(),
+          from: moment.optional(),
+          before: moment.optional(),
+        },
+        ['seq'],
+      ),
+      answer: listOf(AuditRow),
+      async run({ query, scope }) {
+        const ask = listAsk(query, scope, '-seq')
+        return listAnswer(await desk.ask('auditLog', ask), ask, ({ madeMs, accountId, ...row }) => ({
+          ...row,
+          made: new Date(madeMs).toISOString(),
+          account: accountId === null ? null : textId('acc', accountId),
+        }))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/audit-log/check',
+      who: { site: 'support' },
+      about: 'Check that no row of the audit log was changed, removed or moved.',
+      query: z.strictObject({ head: z.string().max(100).optional() }),
+      answer: z.object({
+        rows: z.number(),
+        brokenAt: z.number().nullable(),
+        head: z.object({ seq: z.number(), hash: z.string() }).nullable(),
+      }),
+      run: async ({ query }) => ({ body: await desk.ask('checkAuditLog', query) }),
+    }),
+  ]
+}

@@ -1,0 +1,13 @@
+// Every management endpoint, in one table.
+
+import type { ManagementParts } from '../management-parts.ts'
+import { auditLogEndpoints } from './audit-log.ts'
+import { meEndpoints } from './me.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { tierEndpoints } from './tiers.ts'
+
+export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
+  ...meEndpoints,
+  ...tierEndpoints(parts),
+  ...auditLogEndpoints(parts),
+]

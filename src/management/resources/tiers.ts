@@ -1,0 +1,88 @@
+// Tiers: what the keys of a kind may do and pay.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { listOf, listQuery, nothing, endpoint } from './endpoint.ts'
+
+const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
+const qpm = z.number().int().min(1).max(1_000_000_000)
+const pricePerMille = z.number().int().min(0).max(1_000_000).meta({ description: '1000 is the price as it is' })
+
+const Tier = z.object({ name, qpm, pricePerMille, keys: z.number() }).meta({ id: 'Tier' })
+const params = z.object({ tier: name })
+
+const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'Keys or limits are of this tier.' })
+
+export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): readonly WebEndpoint[] {
+  const show = async (tier: string) => {
+    const { version, ...body } = found(await desk.ask('tier', { name: tier }))
+    return { body, version }
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/tiers',
+      who: 'person',
+      about: 'List the tiers.',
+      query: listQuery({}, ['name', 'qpm']),
+      answer: listOf(Tier),
+      async run({ query }) {
+        const ask = listAsk(query, null, 'name')
+        return listAnswer(await desk.ask('tiers', ask), ask, tier => tier)
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/tiers/{tier}',
+      who: 'person',
+      about: 'Show a tier.',
+      params,
+      answer: Tier,
+      run: ({ params: { tier } }) => show(tier),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/tiers',
+      who: { site: 'admin' },
+      about: 'Make a tier.',
+      body: z.strictObject({ name, qpm, pricePerMille: pricePerMille.default(1000) }),
+      answer: Tier,
+      status: 201,
+      async run({ body, by }) {
+        const result = await writer.run('setTier', { ...body, isNew: true }, by)
+        done(result, { exists: new Refusal('name_taken', body.name, { param: 'name' }) })
+        return show(body.name)
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/tiers/{tier}',
+      who: { site: 'admin' },
+      about: 'Change a tier; its keys go by it from their next call on.',
+      params,
+      body: z.strictObject({ qpm: qpm.optional(), pricePerMille: pricePerMille.optional() }),
+      answer: Tier,
+      async run({ params: { tier }, body, by }) {
+        done(await writer.run('setTier', { name: tier, isNew: false, ...body }, by), { unknown })
+        onKeyChanged()
+        return show(tier)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/tiers/{tier}',
+      who: { site: 'admin' },
+      about: 'Remove a tier that no key has.',
+      params,
+      answer: nothing,
+      status: 204,
+      async run({ params: { tier }, by }) {
+        done(await writer.run('removeTier', { name: tier }, by), { unknown, in_use: inUse })
+        return {}
+      },
+    }),
+  ]
+}

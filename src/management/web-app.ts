@@ -1,0 +1,182 @@
+// Answers what comes to /api/web/* and /api/auth/*: finds the row, sees who asks, reads what is asked, runs it, and
+// shows nothing but what the row's answer has a place for. Loaded by the first who asks: calls do without it.
+
+import type * as z from 'zod'
+import { bounds } from '../base/bounds.ts'
+import { Refusal } from '../base/errors.ts'
+import { textId } from '../base/ids.ts'
+import type { Actor } from './actor.ts'
+import { isAtLeast, scopeOf } from './actor.ts'
+import type { ManagementParts } from './management-parts.ts'
+import type { Method, WebEndpoint, EndpointAnswer } from './resources/endpoint.ts'
+import { buildWebEndpoints } from './resources/table.ts'
+
+export interface WebAsk {
+  readonly method: string
+  readonly path: string
+  readonly requestId: string
+  readonly address: string
+  /** Who is signed in; undefined under /api/auth. */
+  readonly actor: Actor | undefined
+  header(name: string): string | undefined
+  /** Without the question mark. */
+  readonly search: string
+  readBody(): Promise<Buffer>
+}
+
+export interface WebReply {
+  readonly status: number
+  readonly body: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export type AnswerWeb = (ask: WebAsk) => Promise<WebReply | Response>
+
+interface Way {
+  readonly endpoint: WebEndpoint
+  readonly segments: readonly string[]
+}
+
+const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
+
+export function buildWebApp(parts: ManagementParts): AnswerWeb {
+  const table = buildWebEndpoints(parts)
+  const ways: readonly Way[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
+  return async function answerWeb(ask) {
+    const segments = ask.path.split('/')
+    const there = ways.filter(way => fits(way.segments, segments)).sort(bySharpness)
+    const way = there.find(({ endpoint }) => endpoint.method === methodOf(ask))
+    if (way === undefined) throw notThere(ask, there)
+    const { endpoint } = way
+    const actor = ask.actor ?? nobody
+    if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
+    const scope = scopeOf(endpoint.who, actor, endpoint.method === 'GET')
+    const params = read(endpoint.params, named(way.segments, segments), 'resource_unknown')
+    const query = read(endpoint.query, queryOf(ask.search), 'field_invalid')
+    const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
+    const expects = versionOf(ask.header('if-match'))
+    const answer = await endpoint.run({
+      ...{ actor, scope, requestId: ask.requestId, address: ask.address },
+      ...{ params: params as never, query: query as never, body: body as never },
+      by: {
+        actor: actor === nobody ? 'nobody' : textId('usr', actor.personId),
+        ...{ address: ask.address, request: ask.requestId },
+        ...(expects !== undefined && { expects }),
+      },
+      header: name => ask.header(name),
+    })
+    return answer instanceof Response ? answer : reply(endpoint, answer, { ask, query })
+  }
+}
+
+const nobody: Actor = { personId: 0, role: 'member', sessionId: 0 }
+
+const methodOf = ({ method }: WebAsk): Method => (method === 'HEAD' ? 'GET' : (method as Method))
+
+const isHole = (segment: string): boolean => segment.startsWith('{')
+
+/** The last one may stand for all that is left, as names of models have slashes in them. */
+const takesRest = (way: readonly string[]): boolean => way.at(-1)!.endsWith('*}')
+
+const fits = (way: readonly string[], path: readonly string[]): boolean =>
+  (way.length === path.length || (takesRest(way) && path.length > way.length)) &&
+  way.every((segment, at) => (isHole(segment) ? path[at] !== '' : segment === path[at]))
+
+/** A path that is written out wins over one with a hole there, and that over one with all that is left. */
+const bySharpness = (a: Way, b: Way): number =>
+  Number(takesRest(a.segments)) - Number(takesRest(b.segments)) ||
+  a.segments.filter(isHole).length - b.segments.filter(isHole).length
+
+function notThere({ path }: WebAsk, there: readonly Way[]): Refusal {
+  if (there.length === 0) return new Refusal('path_unknown', path)
+  const allow = [...new Set(there.map(({ endpoint }) => endpoint.method))].join(', ')
+  return new Refusal('method_not_allowed', path, { headers: { allow } })
+}
+
+function named(way: readonly string[], path: readonly string[]): Record<string, string> {
+  const holes = way.flatMap((segment, at) => (isHole(segment) ? [[segment.slice(1, -1), at] as const] : []))
+  const value = (name: string, at: number): string => (name.endsWith('*') ? path.slice(at).join('/') : path[at]!)
+  return Object.fromEntries(holes.map(([name, at]) => [name.replace('*', ''), value(name, at)]))
+}
+
+/** A name that stands there twice is a mistake that must not be passed over. */
+function queryOf(search: string): Record<string, string> {
+  const query: Record<string, string> = Object.create(null) as Record<string, string>
+  for (const [name, value] of new URLSearchParams(search)) {
+    const param = name.slice(0, 50)
+    if (name in query) throw new Refusal('field_duplicate', param, { param, hint: `It is "${param}".` })
+    query[name] = value
+  }
+  return query
+}
+
+async function bodyOf(endpoint: WebEndpoint, ask: WebAsk, actor: Actor): Promise<unknown> {
+  const bytes = await ask.readBody()
+  if (bytes.length > bounds.managementBodyBytesMax) throw new Refusal('body_too_large', `${bytes.length} bytes`)
+  let json: unknown
+  try {
+    json = JSON.parse(bytes.toString('utf8'))
+  } catch {
+    throw new Refusal('json_invalid', 'management')
+  }
+  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
+  if (!isObject) throw new Refusal('body_not_object', 'management')
+  const body = read(endpoint.body as z.ZodType, json, 'field_invalid')
+  for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
+    if (!Object.hasOwn(json as object, field) || isAtLeast(actor.role, least)) continue
+    throw new Refusal('role_too_low', field, { param: field, hint: `Only ${least}s may set "${field}".` })
+  }
+  return body
+}
+
+function read(schema: z.ZodType | undefined, value: unknown, code: 'resource_unknown' | 'field_invalid'): unknown {
+  if (schema === undefined) {
+    if (Object.keys(value as object).length === 0 || code === 'resource_unknown') return {}
+    throw unknownField(Object.keys(value as object)[0]!)
+  }
+  const { success, data, error } = schema.safeParse(value)
+  if (success) return data
+  if (code === 'resource_unknown') throw new Refusal(code, 'an id that we never wrote')
+  const [issue] = error.issues
+  if (issue?.code === 'unrecognized_keys') throw unknownField([...issue.path, issue.keys[0]!].join('.'))
+  const param = issue?.path.join('.') ?? ''
+  const hint = `${param === '' ? 'The body' : `"${param}"`}: ${issue?.message ?? 'not valid'}.`
+  throw new Refusal('field_invalid', hint, { hint, ...(param !== '' && { param }) })
+}
+
+function unknownField(name: string): Refusal {
+  const param = name.slice(0, 100)
+  return new Refusal('field_unknown', param, { param, hint: `It is "${param}".` })
+}
+
+/** Of `If-Match: "7"`; any (`*`) and none are the same. */
+function versionOf(header: string | undefined): number | undefined {
+  if (header === undefined || header === '*') return undefined
+  const version = /^(?:W\/)?"(\d{1,15})"$/.exec(header)?.[1]
+  // What we never gave cannot be what they have seen.
+  return version === undefined ? 0 : Number(version)
+}
+
+interface Asked {
+  readonly ask: WebAsk
+  readonly query: unknown
+}
+
+function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, { ask, query }: Asked): WebReply {
+  const status = answer.status ?? endpoint.status ?? 200
+  const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
+  const headers = { ...NO_STORE, ...etag, ...clamped(answer.body, query), ...answer.headers }
+  if (status === 204) return { status, body: '', headers }
+  if (endpoint.method === 'GET' && etag.etag !== undefined && ask.header('if-none-match') === etag.etag) {
+    return { status: 304, body: '', headers }
+  }
+  return { status, body: JSON.stringify(endpoint.answer.parse(answer.body)), headers }
+}
+
+/** A page that is smaller than was asked for says so. */
+function clamped(body: unknown, query: unknown): Record<string, string> {
+  const asked = (query as { limit?: unknown }).limit
+  const given = (body as { limit?: unknown } | undefined)?.limit
+  const isLess = typeof asked === 'number' && typeof given === 'number' && given < asked
+  return isLess ? { 'x-weir-clamped': `limit=${given}` } : {}
+}

@@ -1,0 +1,138 @@
+// Which operations people cause, and what the audit log tells of each: what it is about, and which columns are looked
+// at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
+
+import { textId } from '../base/ids.ts'
+import type { Input, OperationName, Result } from './operations.ts'
+
+type Key = string | number
+
+export interface AuditPlan<Name extends OperationName> {
+  /** The results that have changed something. */
+  readonly done: readonly Result<Name>['done'][]
+  /** Gives one row, with `version` where it has one, and `account_id` where it is an account's. */
+  readonly row?: string
+  /** What the row is found by. */
+  key?(input: Input<Name>, result?: Result<Name>): Key | readonly Key[]
+  target(input: Input<Name>, result: Result<Name>): string
+  account?(input: Input<Name>): number | undefined
+  /** What cannot be seen in the row. Never anything secret. */
+  tells?(input: Input<Name>, result: Result<Name>): Readonly<Record<string, unknown>>
+}
+
+const plan = <Name extends OperationName>(_name: Name, told: AuditPlan<Name>): AuditPlan<Name> => told
+
+const KEY = `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies,
+  requires, revoked_ms, version FROM api_key WHERE id = ?1`
+const ACCOUNT = `SELECT id AS account_id, name, kind, credit_limit, keeps_bodies, frozen_ms, version FROM account
+  WHERE id = ?1`
+const BUDGET = `SELECT cap, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
+  SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`
+const LIMIT = `SELECT id, resource, span, amount, key_id, account_id, tier, model, per, version FROM limit_rule
+  WHERE id = ?1`
+const ROUTE = 'SELECT name, policy, members, version FROM model_route WHERE name = ?1'
+const CHANNEL = `SELECT channel, disabled, weight, priority, rpm, tpm, concurrency, proxy IS NOT NULL AS proxy, tags,
+  version FROM channel_rule WHERE channel = ?1`
+const TIER = 'SELECT name, qpm, price_per_mille, version FROM tier WHERE name = ?1'
+
+export const auditPlans = {
+  createKey: plan('createKey', {
+    done: ['created'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+    tells: ({ credit }) => (credit === '0' ? {} : { credit }),
+  }),
+  setKey: plan('setKey', { done: ['set'], row: KEY, key: ({ id }) => id, target: ({ id }) => textId('key', id) }),
+  revokeKey: plan('revokeKey', {
+    done: ['revoked'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+  }),
+  setAccount: plan('setAccount', {
+    done: ['set'],
+    row: ACCOUNT,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('acc', id),
+  }),
+  setBudget: plan('setBudget', {
+    done: ['set', 'removed'],
+    row: BUDGET,
+    key: ({ scopeId, span }) => [scopeId, span],
+    target: ({ scopeId, span }) => `${textId('budget', scopeId)} ${span}`,
+  }),
+  post: plan('post', {
+    done: ['posted'],
+    target: ({ accountId }) => textId('acc', accountId),
+    account: ({ accountId }) => accountId,
+    tells: ({ kind, ref, amount, reference }) => ({ kind, ref, amount, reference }),
+  }),
+  createCodes: plan('createCodes', {
+    done: ['created'],
+    target: ({ batch }) => batch,
+    tells: ({ codes, amount, expiresMs }) => ({ codes: codes.length, amount, expiresMs }),
+  }),
+  redeemCode: plan('redeemCode', {
+    done: ['redeemed'],
+    target: ({ accountId }) => textId('acc', accountId),
+    account: ({ accountId }) => accountId,
+    tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
+  }),
+  addPrices: plan('addPrices', {
+    done: ['added'],
+    target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
+    tells: ({ prices }, { versions }) =>
+      prices.length === 1 ? { origin: prices[0]!.origin, price: prices[0]!.price, version: versions[0] } : {},
+  }),
+  setLimit: plan('setLimit', {
+    done: ['added', 'changed'],
+    row: LIMIT,
+    key: (_, result) => (result !== undefined && 'id' in result ? result.id : 0),
+    target: (_, result) => ('id' in result ? `limit ${result.id}` : ''),
+  }),
+  removeLimit: plan('removeLimit', {
+    done: ['removed'],
+    row: LIMIT,
+    key: ({ id }) => id,
+    target: ({ id }) => `limit ${id}`,
+  }),
+  setRoute: plan('setRoute', { done: ['set'], row: ROUTE, key: ({ name }) => name, target: ({ name }) => name }),
+  removeRoute: plan('removeRoute', {
+    done: ['removed'],
+    row: ROUTE,
+    key: ({ name }) => name,
+    target: ({ name }) => name,
+  }),
+  setChannel: plan('setChannel', {
+    done: ['set'],
+    row: CHANNEL,
+    key: ({ channel }) => channel,
+    target: ({ channel }) => channel,
+  }),
+  resetChannel: plan('resetChannel', {
+    done: ['removed'],
+    row: CHANNEL,
+    key: ({ channel }) => channel,
+    target: ({ channel }) => channel,
+  }),
+  setTier: plan('setTier', { done: ['set'], row: TIER, key: ({ name }) => name, target: ({ name }) => `tier ${name}` }),
+  removeTier: plan('removeTier', {
+    done: ['removed'],
+    row: TIER,
+    key: ({ name }) => name,
+    target: ({ name }) => `tier ${name}`,
+  }),
+  noteSecrets: plan('noteSecrets', {
+    done: ['rotated'],
+    target: ({ kind }) => `secret ${kind}`,
+    tells: ({ marks }) => ({ newest: marks[0], older: marks.slice(1) }),
+  }),
+  dropSecrets: plan('dropSecrets', {
+    done: ['dropped'],
+    target: ({ kind }) => `secret ${kind}`,
+    tells: ({ marks }) => ({ dropped: marks }),
+  }),
+} as const
+
+export type AuditPlans = typeof auditPlans
+export type AuditedName = keyof AuditPlans

@@ -1,0 +1,30 @@
+// Reading tiers.
+
+import type { Database } from 'bun:sqlite'
+import type { ListAsk, ListPlan, Page } from './paging.ts'
+import { findOne, listPage } from './paging.ts'
+import type { Told } from './values.ts'
+import { number, text } from './values.ts'
+
+const columns = {
+  name: ['t.name', text],
+  qpm: ['t.qpm', number],
+  pricePerMille: ['t.price_per_mille', number],
+  keys: ['(SELECT count(*) FROM api_key k WHERE k.tier = t.name AND k.revoked_ms IS NULL)', number],
+  version: ['t.version', number],
+} as const
+
+const sorts = { name: 't.name', qpm: 't.qpm' }
+const plan: ListPlan<typeof columns> = { from: 'tier t', columns, id: 't.name', sorts }
+
+export type TierView = Told<typeof columns>
+
+export interface TierReads {
+  tiers: { input: ListAsk; result: Page<TierView> }
+  tier: { input: { readonly name: string }; result: TierView | null }
+}
+
+export const tierReads = (db: Database) => ({
+  tiers: (ask: ListAsk) => listPage(db, plan, ask),
+  tier: ({ name }: { readonly name: string }) => findOne(db, plan, { id: name, scope: null }) ?? null,
+})

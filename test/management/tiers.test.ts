@@ -1,0 +1,137 @@
+// Tiers over the web; what holds for them holds for whatever is edited there.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Ask } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+
+let harness: Harness
+let ask: Ask
+
+beforeAll(async () => {
+  harness = await startHarness()
+  ask = await askAsOwner(harness)
+})
+afterAll(() => harness.stop())
+
+describe('a tier', () => {
+  test('is made, shown, changed and removed', async () => {
+    const made = await ask('POST', 'web/tiers', { name: 'gold', qpm: 7 })
+    expect(made.status).toBe(201)
+    expect(made.body).toEqual({ name: 'gold', qpm: 7, pricePerMille: 1000, keys: 0 })
+    expect(made.headers.get('etag')).toBe('"1"')
+    expect((await ask('GET', 'web/tiers/gold')).body).toEqual(made.body)
+    const changed = await ask('PATCH', 'web/tiers/gold', { qpm: 9 }, { 'if-match': '"1"' })
+    expect([changed.body.qpm, changed.headers.get('etag')]).toEqual([9, '"2"'])
+    expect((await ask('DELETE', 'web/tiers/gold')).status).toBe(204)
+    expect((await ask('GET', 'web/tiers/gold')).status).toBe(404)
+  })
+
+  test('that somebody else has changed is not changed again, nor removed', async () => {
+    await ask('POST', 'web/tiers', { name: 'silver', qpm: 1 })
+    expect((await ask('PATCH', 'web/tiers/silver', { qpm: 2 }, { 'if-match': '"1"' })).status).toBe(200)
+    for (const method of ['PATCH', 'DELETE']) {
+      const body = method === 'PATCH' ? { qpm: 3 } : undefined
+      const late = await ask(method, 'web/tiers/silver', body, { 'if-match': '"1"' })
+      expect([late.status, late.error.code]).toEqual([412, 'version_stale'])
+    }
+    expect((await ask('GET', 'web/tiers/silver')).body.qpm).toBe(2)
+  })
+
+  test('of a name that is taken, or that keys have, is refused', async () => {
+    expect((await ask('POST', 'web/tiers', { name: 'pro', qpm: 1 })).error.code).toBe('name_taken')
+    await harness.key({ tier: 'free' })
+    expect((await ask('DELETE', 'web/tiers/free')).error.code).toBe('state_unfit')
+  })
+})
+
+describe('what is asked wrongly', () => {
+  const wrong: readonly (readonly [method: string, path: string, body: unknown, code: string, param?: string])[] = [
+    ['POST', 'web/tiers', { name: 'a', qpm: 1, admin: true }, 'field_unknown', 'admin'],
+    ['POST', 'web/tiers', { name: 'a', qpm: '1' }, 'field_invalid', 'qpm'],
+    ['POST', 'web/tiers', { qpm: 1 }, 'field_invalid', 'name'],
+    ['POST', 'web/tiers', '{', 'json_invalid'],
+    ['POST', 'web/tiers', '[]', 'body_not_object'],
+    ['GET', 'web/tiers?colour=red', undefined, 'field_unknown', 'colour'],
+    ['GET', 'web/tiers?sort=keys', undefined, 'field_invalid', 'sort'],
+    ['GET', 'web/tiers?limit=0', undefined, 'field_invalid', 'limit'],
+    ['GET', 'web/tiers?limit=1&limit=2', undefined, 'field_duplicate', 'limit'],
+    ['PUT', 'web/tiers/pro', {}, 'method_not_allowed'],
+    ['GET', 'web/tiers/pro/keys', undefined, 'path_unknown'],
+    ['GET', "web/tiers/p'ro%25", undefined, 'resource_unknown'],
+  ]
+  test.each(wrong)('%s %s %j: %s', async (...[method, path, body, code, param]) => {
+    const { error } = await ask(method, path, body)
+    expect([error.code, error.param ?? undefined]).toEqual([code, param])
+  })
+
+  test('a page of a million rows is clamped, and said so', async () => {
+    const { body, headers } = await ask('GET', 'web/tiers?limit=1000000')
+    expect([body.limit, headers.get('x-weir-clamped')]).toEqual([200, 'limit=200'])
+  })
+})
+
+test('a list goes on where its page ended', async () => {
+  const names: string[] = []
+  for (let path: string | undefined = 'web/tiers?limit=1&sort=-name'; path !== undefined; ) {
+    const { body } = await ask('GET', path)
+    names.push(...(body.data as { name: string }[]).map(({ name }) => name))
+    path = body.next === null ? undefined : `web/tiers?limit=1&sort=-name&after=${String(body.next)}`
+  }
+  expect(names).toEqual([...names].sort().reverse())
+  expect(names).toEqual(expect.arrayContaining(['free', 'pro', 'standard']))
+  expect(new Set(names).size).toBe(names.length)
+})
+
+describe('the audit log', () => {
+  test('tells what each change changed, and that its chain holds', async () => {
+    await ask('PATCH', 'web/tiers/standard', { qpm: 301 })
+    const { body } = await ask('GET', 'web/audit-log?limit=1')
+    expect(body.data).toMatchObject([
+      { action: 'setTier', target: 'tier standard', changes: { qpm: ['300', '301'] }, request: expect.any(String) },
+    ])
+    expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
+  })
+
+  test('of what was refused has nothing', async () => {
+    const last = async (): Promise<unknown> => (await ask('GET', 'web/audit-log?limit=1')).body.data
+    const before = await last()
+    await ask('POST', 'web/tiers', { name: 'pro', qpm: 1 })
+    await ask('PATCH', 'web/tiers/pro', { qpm: 1 }, { 'if-match': '"77"' })
+    expect(await last()).toEqual(before)
+  })
+
+  const moves = [[2, 1_000], [3, 2], [1_000, 3]] as const
+  const swap = moves.map(([from, to]) => `UPDATE audit SET seq = ${to} WHERE seq = ${from}`).join(';')
+  const damages: readonly (readonly [name: string, sql: string])[] = [
+    ['changed', "UPDATE audit SET actor = 'usr_1' WHERE seq = 2"],
+    ['removed', 'DELETE FROM audit WHERE seq = 2'],
+    ['moved', swap],
+  ]
+  test.each(damages)('with a row %s does not hold', async (_, sql) => {
+    const db = new Database(join(harness.folder, 'weir.db'))
+    const copy = db.query('SELECT * FROM audit').all() as Record<string, unknown>[]
+    db.run('DROP TRIGGER IF EXISTS audit_is_final')
+    db.run('DROP TRIGGER IF EXISTS audit_is_kept')
+    db.run(sql)
+    expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBe(2)
+    db.run('DELETE FROM audit')
+    for (const row of copy) {
+      const marks = Object.keys(row).map((_, at) => `?${at + 1}`).join()
+      db.query('INSERT INTO audit VALUES ('.concat(marks, ')')).run(...(Object.values(row) as string[]))
+    }
+    db.close()
+    expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
+  })
+
+  test('without its last rows does not hold for whoever knows them', async () => {
+    const { head } = (await ask('GET', 'web/audit-log/check')).body as { head: { seq: number; hash: string } }
+    const known = `${head.seq}:${head.hash}`
+    expect((await ask('GET', `web/audit-log/check?head=${known}`)).body.brokenAt).toBeNull()
+    const forged = `${head.seq + 1}:${head.hash}`
+    expect((await ask('GET', `web/audit-log/check?head=${forged}`)).body.brokenAt).not.toBeNull()
+  })
+})

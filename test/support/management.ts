@@ -1,0 +1,43 @@
+// Asking the management interface, as somebody.
+
+import type { Harness } from './gateway.ts'
+
+export interface Told {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** Of a JSON answer. */
+  readonly body: Record<string, unknown>
+  readonly error: { readonly code?: string; readonly message?: string; readonly param?: string }
+}
+
+type Asked = [method: string, path: string, body?: unknown, headers?: Record<string, string>]
+
+export type Ask = (...asked: Asked) => Promise<Told>
+
+/** As whoever has this token; the paths begin after `/api/`. */
+export const askAs =
+  (harness: Pick<Harness, 'url'>, token: string | undefined): Ask =>
+  async (...[method, path, body, headers = {}]) => {
+    const response = await fetch(`${harness.url}/api/${path}`, {
+      method,
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const parsed = (isJson(text) ? JSON.parse(text) : {}) as Record<string, unknown>
+    const error = (parsed.error ?? {}) as Told['error']
+    return { status: response.status, headers: response.headers, text, body: parsed, error }
+  }
+
+const isJson = (text: string): boolean => text.startsWith('{') || text.startsWith('[')
+
+/** As the one who may do everything. */
+export async function askAsOwner(harness: Harness): Promise<Ask> {
+  const { token } = await harness.gateway.operator.token!({})
+  return askAs(harness, String(token))
+}
