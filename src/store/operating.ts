@@ -7,6 +7,7 @@ import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import { recordOperations } from './record-operations.ts'
 import { ruleOperations } from './rules-operations.ts'
+import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
 
 export interface Operating {
@@ -25,6 +26,7 @@ export function buildOperations(books: Books): Operating {
       ...accountOperations(books),
       ...ruleOperations(books),
       ...recordOperations(books.db),
+      ...secretOperations(books),
       ...tierOperations(books),
       ...kept.run,
     },
