@@ -13,6 +13,7 @@ import { ConfigError } from './config.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
+import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
 import { Bodies } from './store/bodies.ts'
@@ -99,7 +100,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
+  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running', state: () => undefined }
   const desk = new Desk(folder.database)
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs },
@@ -108,7 +109,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp },
-    ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
+    ...{ rules, catalogue, channelHealth: (id: string) => told.health(id), state: () => told.state() },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
@@ -136,6 +137,8 @@ interface Told {
   revoked(keyId: number): void
   /** How a channel is. */
   health(channelId: string): string
+  /** How the gateway is. */
+  state(): GatewayState | undefined
 }
 
 interface RuleParts {

@@ -11,6 +11,7 @@ import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { GatewayState } from './gateway-state.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
@@ -33,6 +34,8 @@ export interface OperatorParts {
   /** Renewed after each change to them. */
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
   catalogue(): Catalogue
+  /** How the gateway says it is; undefined while none runs. */
+  state(): GatewayState | undefined
   /** How a channel is, in a word. */
   channelHealth(id: string): string
 }

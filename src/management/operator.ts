@@ -6,6 +6,7 @@ import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelCommands } from './commands/channels.ts'
+import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
@@ -21,6 +22,7 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...recordCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
+    ...doctorCommands(parts),
     ...inTurn({ ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
   }
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))

@@ -27,7 +27,7 @@ test('set on, whatever the level: how it ended, where it went and what it took',
   expect(await whole.text()).toContain(CANARY)
   harness.upstream.plan(streamed([CANARY]))
   await (await ask(key, { stream: true })).text()
-  harness.upstream.plan(fail(400, { message: CANARY }))
+  harness.upstream.plan(fail(400))
   await (await ask(key)).text()
   await (await ask(key, { model: `openai/${CANARY}` })).text()
   await (await ask(`wk-${CANARY}`)).text()
