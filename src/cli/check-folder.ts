@@ -31,7 +31,7 @@ export function checkFolder(config: Config, catalogue: Catalogue): readonly Trou
   if (existsSync(asideNoteIn(folder))) {
     return [problem('WEIR_DATA', `A restore to ${folder} was cut off.`, 'Run it again: weir restore <backup folder>')]
   }
-  return [...checkWritable(folder), ...checkModes(folder), ...secrets, ...checkDatabase(folder, config, catalogue)]
+  return [...checkWritable(folder), ...checkFolderMode(folder), ...secrets, ...checkDatabase(folder, config, catalogue)]
 }
 
 /** It is made by the first start. */
@@ -51,16 +51,14 @@ function checkWritable(folder: string): readonly Trouble[] {
   }
 }
 
-export function checkModes(folder: string): readonly Trouble[] {
-  const files = ['weir.db', 'bodies.db'].map(name => join(folder, name)).filter(file => existsSync(file))
-  return [checkMode(folder, '700'), ...files.map(file => checkMode(file, '600'))].flatMap(found => found ?? [])
-}
+/** Nobody comes to what is in it but through it. */
+export const checkFolderMode = (folder: string): readonly Trouble[] => checkMode(folder, '700')
 
-function checkMode(path: string, wanted: string): Trouble | undefined {
+function checkMode(path: string, wanted: string): readonly Trouble[] {
   const mode = statSync(path).mode & 0o777
-  if ((mode & OTHERS) === 0) return undefined
+  if ((mode & OTHERS) === 0) return []
   const says = `Others than its owner may use it (mode ${mode.toString(8)}).`
-  return problem(path, says, `chmod ${wanted} ${path}`)
+  return [problem(path, says, `chmod ${wanted} ${path}`)]
 }
 
 function checkSecret(file: string, variable: string, given: string | undefined): readonly Trouble[] {
@@ -69,10 +67,9 @@ function checkSecret(file: string, variable: string, given: string | undefined):
     return isSecret(given) ? [] : [problem(variable, 'It is shorter than 32 characters.', remedy)]
   }
   if (!existsSync(file)) return []
-  const mode = checkMode(file, '600')
   const remedy = 'Restore it from a backup: what was made with it needs it.'
   const damaged = isSecret(readOr(file, '').trim()) ? [] : [problem(file, 'The secret in it is damaged.', remedy)]
-  return mode === undefined ? damaged : [mode, ...damaged]
+  return [...checkMode(file, '600'), ...damaged]
 }
 
 function readOr(file: string, otherwise: string): string {

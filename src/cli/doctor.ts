@@ -10,7 +10,7 @@ import { lastBackupMs } from '../store/backup.ts'
 import { hasData } from '../store/folder.ts'
 import type { BookFacts } from '../store/look-at-books.ts'
 import { lookAtBooks } from '../store/look-at-books.ts'
-import { checkModes } from './check-folder.ts'
+import { checkFolderMode } from './check-folder.ts'
 import { checkDisk } from './check-machine.ts'
 import type { Seen } from './doctor-rows.ts'
 import { diagnose } from './doctor-rows.ts'
@@ -51,7 +51,7 @@ export async function examine(config: Config, dateMs: number): Promise<Seen> {
     lastBackupMs: lastBackupMs(folder),
     logBytes: existsSync(log) ? statSync(log).size : 0,
     metricsAnswer: typeof running?.metricsUrl === 'string' && (await statusAt(running.metricsUrl)) === 200,
-    folderTroubles: isThere ? [...checkModes(folder), ...checkDisk(config)] : [],
+    folderTroubles: isThere ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
   }
 }
 
