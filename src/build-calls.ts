@@ -10,6 +10,7 @@ import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
+import { buildRunning } from './build-running.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import type { Client } from './http/outgoing.ts'
 import { DayNotes, rememberedDebts } from './limits/day-notes.ts'
@@ -196,7 +197,7 @@ function buildChoice(parts: CallParts) {
       prices.add(row)
       lanes.forget()
     },
-    health: id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused',
+    running: buildRunning({ catalogue, prices, lanes, send: parts.upstreams.send, deadlines, nowMs: clock.nowMs }),
   })
   /** Each as it is at the moment. */
   const channels = () =>

@@ -7,7 +7,6 @@ import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
-import type { LedgerState } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
@@ -79,11 +78,11 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
+    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
@@ -94,11 +93,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
 
 /** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
+  store.useCatalogue(catalogue)
   const { problem, notes } = checkRules(store.rules.current, catalogue)
   const unusable = store.rules.problem ?? problem
   if (unusable !== undefined) throw new ConfigError(unusable)
   for (const note of notes) log.warn('a rule is for what is not there', { note })
-  store.useCatalogue(catalogue)
+  for (const [id, why] of catalogue.problems) log.warn('what was laid down cannot be used', { id, why })
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
@@ -138,8 +138,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
-  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
-  const served = { catalogue, prices, upstreams, ledger: counted, store }
+  const written = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
+  const served = { catalogue, prices, upstreams, ledger: written, store }
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, onEnd }
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
@@ -147,10 +147,10 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
   const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
-  const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
-      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
+      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
+      ledgerState: () => store.auditor.state,
       answerWeb: openWebApp(store.management),
       overloadLevel: () => gate.level,
     }),
@@ -162,11 +162,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
       return holder && { personId: 0, role: 'owner', sessionId: 0 }
     },
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
-    bodyBounds: world.bodyBounds,
-    deadlines,
-    log,
-    mintId: store.mintId,
-    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
+    ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
   const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }
   const watch = watchGateway(config, { ...watched, requestsOpen: () => server.pending })
@@ -178,6 +174,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     state: () => watch.state({ url, metricsUrl }),
   })
   store.auditor.start()
+  store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 

@@ -7,7 +7,7 @@
 //
 // Rates are decimal texts, USD for a million tokens (perRequest, perSearch and their like: USD each) unless "currency"
 // names another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply,
-// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours` in billing/price.ts).
+// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours`).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
 import { formatUsd, parseUsd } from './money.ts'
@@ -21,6 +21,26 @@ export const unitFees = {
   characters: 'perCharacter',
   seconds: 'perSecond',
 } as const satisfies Record<Unit, string>
+
+/** One of each, as a line of a bill names it. */
+export const unitNames = { searches: 'search', images: 'image', characters: 'character', seconds: 'second' } as const
+
+/** A bucket that a price does not name has the rate of the first of these that it does: nothing is free by omission. */
+export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
+  input: [],
+  cacheRead: ['input'],
+  cacheWrite: ['input'],
+  cacheWrite1h: ['cacheWrite', 'input'],
+  inputAudio: ['input'],
+  cacheReadAudio: ['inputAudio', 'cacheRead', 'input'],
+  inputImage: ['input'],
+  cacheReadImage: ['inputImage', 'cacheRead', 'input'],
+  toolUse: ['input'],
+  output: [],
+  reasoning: ['output'],
+  outputAudio: ['output'],
+  outputImage: ['output'],
+}
 
 export const fees = ['perRequest', ...Object.values(unitFees)] as const
 

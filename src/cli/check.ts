@@ -1,7 +1,7 @@
 // weir check: what a start would stumble over, all of it at once, without starting. Nothing is made or changed.
 
-import { join, resolve } from 'node:path'
 import { askControl } from '../http/control-socket.ts'
+import { socketIn } from '../store/folder.ts'
 import { checkFolder, secretVariables } from './check-folder.ts'
 import { checkMachine } from './check-machine.ts'
 import { checkProviders } from './check-providers.ts'
@@ -32,7 +32,7 @@ export async function findTroubles(env: Environment): Promise<readonly Trouble[]
 /** Its ports are taken by itself then. */
 async function runsOn(folder: string): Promise<boolean> {
   try {
-    return (await askControl(join(resolve(folder), 'weir.sock'), NOTHING, {})) !== undefined
+    return (await askControl(socketIn(folder), NOTHING, {})) !== undefined
   } catch {
     return false
   }

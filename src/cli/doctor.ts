@@ -7,7 +7,7 @@ import { readConfig } from '../config.ts'
 import { askControl } from '../http/control-socket.ts'
 import type { GatewayState } from '../management/gateway-state.ts'
 import { lastBackupMs } from '../store/backup.ts'
-import { hasData } from '../store/folder.ts'
+import { hasData, socketIn } from '../store/folder.ts'
 import type { BookFacts } from '../store/look-at-books.ts'
 import { lookAtBooks } from '../store/look-at-books.ts'
 import { checkFolderMode } from './check-folder.ts'
@@ -41,7 +41,7 @@ const summary = ({ state, books, folder }: Seen) => ({
 export async function examine(config: Config, dateMs: number): Promise<Seen> {
   const folder = resolve(config.dataFolder)
   const isThere = hasData(folder)
-  const state = isThere ? await askState(join(folder, 'weir.sock')) : undefined
+  const state = isThere ? await askState(socketIn(folder)) : undefined
   const running = typeof state === 'object' ? state : undefined
   const log = join(folder, 'weir.db-wal')
   return {

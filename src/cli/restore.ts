@@ -27,7 +27,8 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
   const during = openProgress(values.progress === true)
-  const before = await during({ doing: 'auditing the backup' }, () => judgeBackup(backup))
+  const place = { data: config.dataFolder, env: config.env }
+  const before = await during({ doing: 'auditing the backup' }, () => judgeBackup(backup, place))
   if (before === undefined) say('The backup is from before the ledger: it is audited once it is up to date.')
   else if (!tell(before, say) && values['despite-findings'] !== true) {
     throw new Problem('The books of this backup do not agree. To restore it all the same, say --despite-findings.')
@@ -43,7 +44,8 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
     lock.release()
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(briefly(config), { writeLog: () => {} })
+  const givesUp = values['despite-findings'] === true
+  const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
     const { findings, ...seen } = await during({ doing: 'auditing what was restored' }, () => store.operator.audit!({}))
     say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)

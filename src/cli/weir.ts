@@ -10,6 +10,7 @@ import { alone, asking, say } from './row.ts'
 import { bookRows } from './rows-books.ts'
 import { moneyRows } from './rows-money.ts'
 import { ruleRows } from './rows-rules.ts'
+import { secretRows } from './rows-secrets.ts'
 import { systemRows } from './rows-system.ts'
 import { serve } from './serve.ts'
 
@@ -54,6 +55,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...moneyRows,
   ...bookRows,
   ...ruleRows,
+  ...secretRows,
   ...systemRows,
   'token': asking({
     usage: 'token',

@@ -168,6 +168,8 @@ export interface Exchange {
   translation?: Translation | undefined
   /** The same of embeddings. */
   vectors?: VectorTranslation | undefined
+  /** Of the attempt under way: what its channel sends otherwise than the caller asked. */
+  overrides?: readonly string[] | undefined
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
   /** It came with an idempotency key. */
