@@ -44,7 +44,7 @@ function readDefinition(parts: OperatorParts, definition: string): ReadDefinitio
   try {
     return parts.catalogue().read(definition)
   } catch (fault) {
-    throw fault instanceof ProviderFileError ? new OperatorError(`${fault.message}.`) : fault
+    throw fault instanceof ProviderFileError ? new OperatorError(fault.message) : fault
   }
 }
 
