@@ -107,6 +107,7 @@ function providerOf(parts: OperatorParts, id: string): Provider {
 export async function changeChannels(parts: OperatorParts, by: Asker, wanted: readonly ChangedChannel[]) {
   const { stored } = rulesNow(parts)
   if (wanted.length > bounds.channelsAtOnceMax) throw new OperatorError('Too many channels at once.')
+  if (wanted.length === 0) return { cleared: [], warnings: [] }
   const there = new Map(stored.map(row => [row.id, row]))
   const before = deadNow(parts)
   const changes = wanted.map(change => changeOf(parts, there.get(change.channel), change))
