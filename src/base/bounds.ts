@@ -69,6 +69,10 @@ export const bounds = {
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
   qpmMax: 100_000,
+  /** Of one kind, with those that are on their way out. */
+  secretsMax: 8,
+  /** One that was replaced is not let go sooner: a token may still be shown, and what was made with it still come. */
+  secretReplacedMsMin: 900_000,
   /** How long a call may have a place under a limit: no call lasts longer, and what is lost comes back. */
   leaseMsMax: 3_660_000,
   /** Keys, accounts and models with limits of their own that are remembered at once. */
@@ -213,6 +217,9 @@ export const bounds = {
   conversationKeptMsMax: 3_600_000,
   /** Names of models whose calls are counted to bound what is tried again. */
   retryGroupsMax: 10_000,
+  /** Of one metric, and models that have series of their own; what comes later is counted as other. */
+  metricSeriesMax: 2_000,
+  metricModelsMax: 200,
   /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
   deskQuestionsMax: 200,
   deskMsMax: 10_000,

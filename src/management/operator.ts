@@ -11,6 +11,7 @@ import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
 import { recordCommands } from './commands/records.ts'
+import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
 
 export function buildOperator(parts: OperatorParts): Commands {
@@ -23,6 +24,7 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...bookCommands(parts),
     ...inTurn(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
     ...channelAskCommands(parts),
+    ...inTurn(parts, rotateCommands(parts)),
   }
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
 }
@@ -41,6 +43,7 @@ const inWords =
     }
   }
 
+/** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
 function inTurn({ inTurn: turn }: OperatorParts, commands: Commands): Commands {
   const after = (run: Command): Command => async input => await turn(() => run(input))
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))

@@ -168,6 +168,16 @@ export const auditPlans = {
     key: ({ name }) => name,
     target: ({ name }) => `tier ${name}`,
   }),
+  noteSecrets: plan('noteSecrets', {
+    done: ['rotated'],
+    target: ({ kind }) => `secret ${kind}`,
+    tells: ({ marks }) => ({ newest: marks[0], older: marks.slice(1) }),
+  }),
+  dropSecrets: plan('dropSecrets', {
+    done: ['dropped'],
+    target: ({ kind }) => `secret ${kind}`,
+    tells: ({ marks }) => ({ dropped: marks }),
+  }),
 } as const
 
 export type AuditPlans = typeof auditPlans

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import { bounds } from '../base/bounds.ts'
 import { Seal } from '../base/seal.ts'
 import { Secret } from '../base/secret.ts'
+import { ringOf } from '../base/secret-ring.ts'
 import type { TestBooks } from '../../test/support/books.ts'
 import { openTestBooks } from '../../test/support/books.ts'
 import type { ChannelChange, ChannelRow, LimitRow, RouteRow, Rules } from './rules.ts'
@@ -17,7 +18,7 @@ let troubles: string[]
 beforeEach(() => {
   books = openTestBooks()
   books.account(11, '0')
-  seal = new Seal(new Secret(randomBytes(32).toString('hex')))
+  seal = new Seal(ringOf(randomBytes(32).toString('hex')))
   troubles = []
 })
 afterEach(() => books.close())
@@ -171,7 +172,7 @@ describe('what is said of a channel', () => {
 
   test('without the key of its proxy is closed, and told; what else is said of it stays', () => {
     setChannel({ channel: 'p#1', weight: 4, proxy: openBook().sealProxy('p#1', new Secret('http://proxy')) })
-    const book = openBook(new Seal(new Secret('another')))
+    const book = openBook(new Seal(ringOf('another')))
     book.renew()
     expect(book.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
     expect(troubles).toEqual([expect.stringContaining('the proxy of p#1: It was sealed with another')])
