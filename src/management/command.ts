@@ -7,6 +7,7 @@ import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
+import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
@@ -16,6 +17,7 @@ export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
   readonly reader: Pick<Reader, 'balance' | 'findKey'>
   readonly books: BooksReader
+  readonly desk: Pick<Desk, 'ask'>
   readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: Secret
   readonly jwtSecret: Secret

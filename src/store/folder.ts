@@ -15,6 +15,7 @@ export interface DataFolder {
   readonly database: string
   /** Made when the first body is kept. */
   readonly bodies: string
+  readonly statistics: string
   readonly socket: string
   readonly secrets: Secrets
   /** There are secrets of an earlier start, but no database: it was lost, or the first start was cut off. */
@@ -31,6 +32,8 @@ export interface Secrets {
 }
 
 const DATABASE = 'weir.db'
+/** Sums of records; made again from them where it is missing. */
+export const STATISTICS = 'stats.db'
 
 /** Where a restore gathers what it is about to put in place. */
 export const restoringIn = (folder: string): string => join(folder, 'restoring')
@@ -59,6 +62,7 @@ export function openFolder(path: string, env: Readonly<Record<string, string | u
     lacksDatabase: isEmpty && existsSync(join(folder, 'pepper')),
     database,
     bodies: join(folder, 'bodies.db'),
+    statistics: join(folder, STATISTICS),
     socket,
     secrets: {
       pepper: readSecret(env.WEIR_PEPPER, join(folder, 'pepper')),
