@@ -5,8 +5,9 @@ import type { Books } from './books.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
-import { recordOperations } from './record-operations.ts'
+import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
+import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
 
 export interface Operating {
@@ -24,7 +25,8 @@ export function buildOperations(books: Books): Operating {
       ...ledgerOperations(books),
       ...accountOperations(books),
       ...ruleOperations(books),
-      ...recordOperations(books.db),
+      ...recordOperations(books),
+      ...secretOperations(books),
       ...tierOperations(books),
       ...kept.run,
     },

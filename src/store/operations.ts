@@ -13,6 +13,7 @@ import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
+import type { SecretOperations } from './secret-operations.ts'
 import type { TierOperations } from './tier-operations.ts'
 
 /** Nano-USD as decimal digits. */
@@ -131,6 +132,8 @@ export interface KeyInsert extends KeyLists {
   readonly existing: boolean
   /** Hex. */
   readonly digest: string
+  /** The mark of the pepper in it. */
+  readonly pepper: string
   readonly suffix: string
   readonly name: string
   readonly tier: string
@@ -150,7 +153,12 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, RecordOperations, TierOperations {
+export interface Operations
+  extends KeptOperations,
+    RecordOperations,
+    RuleOperations,
+    SecretOperations,
+    TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -202,6 +210,8 @@ export interface Operations extends KeptOperations, RuleOperations, RecordOperat
   createCodes: {
     input: {
       readonly codes: readonly { readonly id: number; readonly digest: string }[]
+      /** The mark of the pepper in their digests. */
+      readonly pepper: string
       readonly batch: string
       readonly amount: MoneyText
       readonly author: string
@@ -210,7 +220,8 @@ export interface Operations extends KeptOperations, RuleOperations, RecordOperat
     result: { done: 'created' }
   }
   redeemCode: {
-    input: { readonly digest: string; readonly accountId: number }
+    /** Its digest with each pepper that may be in it: hex. */
+    input: { readonly digests: readonly string[]; readonly accountId: number }
     result:
       | { done: 'redeemed'; amount: MoneyText }
       | { done: 'code_unknown' | 'code_used' | 'code_expired' | 'account_unknown' }
@@ -239,4 +250,5 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
   ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts', 'trimLog'] as const),
+  ...(['redigestKeys', 'reseal'] as const),
 ])

@@ -7,6 +7,9 @@ import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
 import { RulesReader } from './rules-reader.ts'
+import type { SecretKind } from './secret-files.ts'
+import type { SecretMark } from './secret-marks.ts'
+import { readMarks } from './secret-marks.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -110,6 +113,17 @@ export class Reader {
     }
   }
 
+  /** The first of these that is somebody's, and whose. All at one moment: meanwhile no key changes its digest. */
+  findKeyOfAny(digests: readonly Buffer[]): { readonly row: KeyRow; readonly digest: Buffer } | undefined {
+    return this.#db.transaction(() => {
+      for (const digest of digests) {
+        const row = this.findKey(digest)
+        if (row !== undefined) return { row, digest }
+      }
+      return undefined
+    })()
+  }
+
   balance(keyId: number): BalanceRow | undefined {
     const row = this.#findBalance.get(keyId)
     if (row === null) return undefined
@@ -138,6 +152,11 @@ export class Reader {
 
   setting(name: string): string | undefined {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** Of the secrets that are noted, the oldest first. */
+  marks(kind: SecretKind): readonly SecretMark[] {
+    return readMarks(this.#db, kind)
   }
 
   /** All rows of the price table, oldest first. For the start. */

@@ -57,8 +57,9 @@ function openHouse(): House {
     }).immediate()
   run(({ createKey, addPrices }) => {
     for (const { accountId, keyId } of owners) {
-      const words = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: keyId + 500 }
-      createKey({ id: keyId, accountId, digest: `${keyId}`.padStart(64, '0'), credit: '5000000', ...words })
+      const words = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false }
+      const money = { credit: '5000000', creditRef: keyId + 500 } as const
+      createKey({ id: keyId, accountId, digest: `${keyId}`.padStart(64, '0'), ...money, ...words })
     }
     const price = (model: string, origin: 'shipped' | 'operator', text: string) =>
       ({ model, origin, price: text, author: 'x' })
