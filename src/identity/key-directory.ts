@@ -6,6 +6,7 @@
 
 import { AddressRanges } from '../http/address-ranges.ts'
 import type { KeyRow } from '../store/reader.ts'
+import type { KeyText } from './key-format.ts'
 
 /** A key as calls are judged by it. */
 export interface KnownKey extends KeyRow {
@@ -14,8 +15,8 @@ export interface KnownKey extends KeyRow {
 }
 
 export interface KeyDirectoryParts {
-  /** Reads one key by its digest. */
-  find(digest: Uint8Array): KeyRow | undefined | Promise<KeyRow | undefined>
+  /** Reads one key by its digest with the newest pepper; by the key itself where it may have another. */
+  find(digest: Buffer, key: KeyText): KeyRow | undefined | Promise<KeyRow | undefined>
   nowMs(): number
   readonly knownMax: number
   readonly unknownMax: number
@@ -46,9 +47,9 @@ export class KeyDirectory {
     return until !== undefined && until > this.#parts.nowMs() ? 'unknown' : undefined
   }
 
-  async lookUp(digest: Buffer): Promise<KnownKey | undefined> {
+  async lookUp(digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
     const changesBefore = this.#changes
-    const row = known(await this.#parts.find(digest))
+    const row = known(await this.#parts.find(digest, key))
     if (changesBefore !== this.#changes) return row
     const name = digest.toString('latin1')
     if (row === undefined) {

@@ -23,18 +23,19 @@ export interface KeyMade<Name extends keyof KeyOperations> {
   readonly result: Done<Name>
 }
 
-type Minted = 'digest' | 'suffix' | 'name'
+type Stored = Pick<KeyInsert, 'digest' | 'pepper' | 'suffix'>
 
-export interface KeyWanted extends Omit<KeyInsert, Minted> {
+export interface KeyWanted extends Omit<KeyInsert, keyof Stored | 'name'> {
   /** Undefined: one that nobody else has. */
   readonly name: string | undefined
 }
 
 type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'onKeyChanged' | 'keyEnds' | 'dateMs'>
 
-function mint({ pepper }: Parts): { text: KeyText; stored: { digest: string; suffix: string } } {
+function mint({ pepper }: Parts): { text: KeyText; stored: Stored } {
   const text = mintKey()
-  return { text, stored: { digest: digestKey(text, pepper).toString('hex'), suffix: keySuffix(text) } }
+  const digest = digestKey(text, pepper.newest).toString('hex')
+  return { text, stored: { digest, pepper: pepper.newestMark, suffix: keySuffix(text) } }
 }
 
 export async function makeKey(parts: Parts, wanted: KeyWanted, by: By): Promise<KeyMade<'createKey'>> {

@@ -2,7 +2,7 @@
 // in memory; one that nobody has is looked up once in a while.
 
 import { Refusal } from '../base/errors.ts'
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import { carriesSomething, findKey } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'
@@ -14,7 +14,7 @@ import type { Caller } from './exchange.ts'
 
 export interface AuthenticateParts {
   readonly keys: KeyDirectory
-  readonly pepper: Secret
+  readonly pepper: SecretRing
   dateMs(): number
 }
 
@@ -29,7 +29,7 @@ export type Recognise = (bearer: Bearer) => Visitor | undefined
 export function buildRecognise({ keys, pepper, dateMs }: AuthenticateParts): Recognise {
   return function recognise(bearer) {
     const key = parseKey(findKey(bearer) ?? '')
-    const row = key && keys.recall(digestKey(key, pepper))
+    const row = key && keys.recall(digestKey(key, pepper.newest))
     if (row === undefined || row === 'unknown') return undefined
     return keyProblem(row, bearer, dateMs()) === undefined ? row : undefined
   }
@@ -43,9 +43,9 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     }
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
-    const digest = digestKey(key, parts.pepper)
+    const digest = digestKey(key, parts.pepper.newest)
     const recalled = parts.keys.recall(digest)
-    const row = recalled === undefined ? await parts.keys.lookUp(digest) : recalled
+    const row = recalled === undefined ? await parts.keys.lookUp(digest, key) : recalled
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
     const problem = keyProblem(row, bearer, parts.dateMs())
     if (problem !== undefined) throw new Refusal(problem, `key ${row.id}`)

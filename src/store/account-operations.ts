@@ -42,7 +42,8 @@ interface CodeRow {
 function codeOperations(books: Books): CodeRun {
   const { db, nowMs } = books
   const insert = db.query(
-    'INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)',
+    `INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms, pepper)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
   )
   const find = db.query('SELECT id, amount, redeemed_ms, expires_ms FROM code WHERE digest = ?1')
   const redeem = db.query(
@@ -51,16 +52,17 @@ function codeOperations(books: Books): CodeRun {
   const readAccount = accountReader(db)
   const give = buildGive(books)
   return {
-    createCodes({ codes, batch, amount, author, expiresMs }) {
+    createCodes({ codes, pepper, batch, amount, author, expiresMs }) {
       const worth = amountOf(amount)
       for (const { id, digest } of codes) {
-        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs)
+        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs, pepper)
       }
       return { done: 'created' }
     },
-    redeemCode({ digest, accountId }) {
-      const code = find.get(Buffer.from(digest, 'hex')) as CodeRow | null
-      if (code === null) return { done: 'code_unknown' }
+    redeemCode({ digests, accountId }) {
+      const found = digests.flatMap(digest => (find.get(Buffer.from(digest, 'hex')) as CodeRow | null) ?? [])
+      const code = found[0]
+      if (code === undefined) return { done: 'code_unknown' }
       if (code.redeemed_ms !== null) return { done: 'code_used' }
       if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }
       const kind = readAccount(accountId)?.kind

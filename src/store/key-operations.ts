@@ -38,6 +38,8 @@ export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, Scoped 
   readonly existing: boolean
   /** Hex. */
   readonly digest: string
+  /** The mark of the pepper in it. */
+  readonly pepper: string
   readonly suffix: string
   readonly name: string
   /** Null: its account's, or else the usual one. */
@@ -63,6 +65,7 @@ export interface KeyOperations {
       readonly id: number
       /** Hex. */
       readonly digest: string
+      readonly pepper: string
       readonly suffix: string
       readonly untilMs: number | null
     }
@@ -98,8 +101,8 @@ function buildCreate(books: Books): KeyRun['createKey'] {
   const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
   const insertKey = db.query(
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms, allows, denies, requires,
-       explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)`,
+       explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses, pepper)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)`,
   )
   const [readAccount, reaches, hasName] = [accountReader(db), buildReaches(db), nameFinder(books)]
   const give = buildGive(books)
@@ -128,7 +131,7 @@ function buildCreate(books: Books): KeyRun['createKey'] {
     const switches = [key.explains, key.clamps, key.keepsBodies, key.strict].map(on => Number(on ?? false))
     const bounded = [key.expiresMs ?? null, key.endpoints ?? null, key.addresses ?? null]
     const named = [key.id, digest, key.suffix, key.name, key.accountId, tier, key.qpm, nowMs()]
-    insertKey.run(...named, ...lists, ...switches, ...bounded)
+    insertKey.run(...named, ...lists, ...switches, ...bounded, key.pepper)
     if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
     return { done: 'created' }
   }
@@ -168,11 +171,12 @@ function buildSet(books: Books): KeyRun['setKey'] {
 function endingOperations({ db, nowMs }: Books): Pick<KeyRun, 'rotateKey' | 'revokeKey'> {
   const find = db.query('SELECT account_id, digest, revoked_ms FROM api_key WHERE id = ?1')
   const revoke = db.query(
-    'UPDATE api_key SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL WHERE id = ?1 AND revoked_ms IS NULL',
+    `UPDATE api_key SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL, old_pepper = NULL
+     WHERE id = ?1 AND revoked_ms IS NULL`,
   )
   const rotate = db.query(
-    `UPDATE api_key SET digest = ?2, suffix = ?3, old_digest = iif(?4 IS NULL, NULL, digest), old_until_ms = ?4
-     WHERE id = ?1`,
+    `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, old_until_ms = ?5,
+       old_digest = iif(?5 IS NULL, NULL, digest), old_pepper = iif(?5 IS NULL, NULL, pepper) WHERE id = ?1`,
   )
   const reaches = buildReaches(db)
   const reached = ({ id, scope }: Scoped & { readonly id: number }): Raw | undefined => {
@@ -180,11 +184,11 @@ function endingOperations({ db, nowMs }: Books): Pick<KeyRun, 'rotateKey' | 'rev
     return row !== null && reaches(scope, Number(row.account_id)) ? row : undefined
   }
   return {
-    rotateKey({ digest, suffix, untilMs, ...key }) {
+    rotateKey({ digest, pepper, suffix, untilMs, ...key }) {
       const row = reached(key)
       if (row === undefined) return { done: 'unknown' }
       if (row.revoked_ms !== null) return { done: 'revoked' }
-      rotate.run(key.id, Buffer.from(digest, 'hex'), suffix, untilMs)
+      rotate.run(key.id, Buffer.from(digest, 'hex'), pepper, suffix, untilMs)
       return { done: 'rotated' }
     },
     revokeKey(key) {

@@ -7,7 +7,9 @@ import { keptOperations } from './kept-operations.ts'
 import { keyOperations } from './key-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
+import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
 
 export interface Operating {
@@ -27,6 +29,8 @@ export function buildOperations(books: Books): Operating {
       ...keyOperations(books),
       ...fundingOperations(books),
       ...ruleOperations(books),
+      ...recordOperations(books),
+      ...secretOperations(books),
       ...tierOperations(books),
       ...kept.run,
     },

@@ -13,7 +13,9 @@ import type { FundingOperations } from './funding-operations.ts'
 import type { KeptOperations } from './kept.ts'
 import type { KeyOperations } from './key-operations.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
+import type { SecretOperations } from './secret-operations.ts'
 import type { TierOperations } from './tier-operations.ts'
 
 /** Nano-USD as decimal digits. */
@@ -118,7 +120,13 @@ export interface PriceInsert {
 }
 
 export interface Operations
-  extends KeptOperations, RuleOperations, TierOperations, KeyOperations, FundingOperations {
+  extends KeptOperations,
+    FundingOperations,
+    KeyOperations,
+    RecordOperations,
+    RuleOperations,
+    SecretOperations,
+    TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -156,6 +164,8 @@ export interface Operations
   createCodes: {
     input: {
       readonly codes: readonly { readonly id: number; readonly digest: string }[]
+      /** The mark of the pepper in their digests. */
+      readonly pepper: string
       readonly batch: string
       readonly amount: MoneyText
       readonly author: string
@@ -164,7 +174,8 @@ export interface Operations
     result: { done: 'created' }
   }
   redeemCode: {
-    input: { readonly digest: string; readonly accountId: number }
+    /** Its digest with each pepper that may be in it: hex. */
+    input: { readonly digests: readonly string[]; readonly accountId: number }
     result:
       | { done: 'redeemed'; amount: MoneyText }
       | { done: 'code_unknown' | 'code_used' | 'code_expired' | 'account_unknown' }
@@ -186,5 +197,6 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 /** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts', 'trimLog'] as const),
+  ...(['redigestKeys', 'reseal'] as const),
 ])

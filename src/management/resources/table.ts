@@ -6,7 +6,10 @@ import { auditLogEndpoints } from './audit-log.ts'
 import { budgetEndpoints } from './budgets.ts'
 import { keyEndpoints } from './keys.ts'
 import { limitEndpoints } from './limits.ts'
+import { channelEndpoints } from './channels.ts'
 import { meEndpoints } from './me.ts'
+import { modelEndpoints } from './models.ts'
+import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { tierEndpoints } from './tiers.ts'
 
@@ -18,4 +21,7 @@ export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[
   ...budgetEndpoints(parts),
   ...limitEndpoints(parts),
   ...auditLogEndpoints(parts),
+  ...providerEndpoints(parts),
+  ...channelEndpoints(parts),
+  ...modelEndpoints(parts),
 ]

@@ -6,9 +6,10 @@ ALTER TABLE api_key ADD COLUMN disabled_ms INTEGER;
 -- Comma lists: of kinds of endpoints, and of addresses with how many of their bits count. Null: whichever.
 ALTER TABLE api_key ADD COLUMN endpoints TEXT;
 ALTER TABLE api_key ADD COLUMN addresses TEXT;
--- The text before the last renewal, which works for some time longer.
+-- The text before the last renewal, which works for some time longer, and the mark of the pepper in its digest.
 ALTER TABLE api_key ADD COLUMN old_digest BLOB CHECK (length(old_digest) = 32);
 ALTER TABLE api_key ADD COLUMN old_until_ms INTEGER CHECK ((old_until_ms IS NULL) = (old_digest IS NULL));
+ALTER TABLE api_key ADD COLUMN old_pepper TEXT;
 CREATE UNIQUE INDEX api_key_old ON api_key (old_digest) WHERE old_digest IS NOT NULL;
 
 -- `type` is whose an account is; how it pays is `kind`. `tier` is of its new keys. `allows` and `denies` are as a key's,

@@ -5,14 +5,28 @@ import type { AccountReads } from './accounts.ts'
 import { accountReads } from './accounts.ts'
 import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
+import type { ChannelReads } from './channels.ts'
+import { channelReads } from './channels.ts'
 import type { KeyReads } from './keys.ts'
 import { keyReads } from './keys.ts'
 import type { LimitReads } from './limits.ts'
 import { limitReads } from './limits.ts'
+import type { RecordReads } from './records.ts'
+import { recordReads } from './records.ts'
+import type { StatisticsReads } from './statistics.ts'
+import { statisticsReads } from './statistics.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
 
-export interface Reads extends TierReads, AuditLogReads, KeyReads, AccountReads, LimitReads {}
+export interface Reads
+  extends AccountReads,
+    AuditLogReads,
+    ChannelReads,
+    KeyReads,
+    LimitReads,
+    RecordReads,
+    StatisticsReads,
+    TierReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -21,9 +35,12 @@ export type ReadResult<Name extends ReadName> = Reads[Name]['result']
 export type RunReads = { readonly [Name in ReadName]: (input: ReadInput<Name>) => ReadResult<Name> }
 
 export const buildReads = (db: Database): RunReads => ({
-  ...tierReads(db),
-  ...auditLogReads(db),
-  ...keyReads(db),
   ...accountReads(db),
+  ...auditLogReads(db),
+  ...channelReads(db),
+  ...keyReads(db),
   ...limitReads(db),
+  ...recordReads(db),
+  ...statisticsReads(db),
+  ...tierReads(db),
 })
