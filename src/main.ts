@@ -153,7 +153,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
       ledgerState: () => store.auditor.state,
-      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
+      ...{ answerWeb: openWebApp(store.management), pages: openPages() },
       overloadLevel: () => gate.level,
     }),
     ...calls,
@@ -209,9 +209,9 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
 }
 
 /** The same of those who read what there is about the gateway. */
-function openPages(parts: ManagementParts): () => Promise<Pages> {
+function openPages(): () => Promise<Pages> {
   let pages: Promise<Pages> | undefined
-  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(version)))
 }
 
 type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
