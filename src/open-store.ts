@@ -11,16 +11,19 @@ import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
+import { PasswordDesk } from './identity/password-desk.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
+import { SiteBook } from './management/site-book.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
 import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
+import { hashingAt } from './store/hash-password.ts'
 import { lockFolder } from './store/lock.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
@@ -103,7 +106,9 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   const desk = new Desk(folder.database)
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs },
-    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
+    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
+    ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
+    passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),

@@ -2,6 +2,7 @@
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
 import type { Secret } from '../base/secret.ts'
+import type { PasswordDesk } from '../identity/password-desk.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
@@ -14,11 +15,12 @@ import type { Catalogue } from '../upstreams/catalogue.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKey'>
+  readonly reader: Pick<Reader, 'balance' | 'findKey' | 'people' | 'setting'>
   readonly books: BooksReader
   readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: Secret
   readonly jwtSecret: Secret
+  readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */

@@ -7,6 +7,7 @@ import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelCommands } from './commands/channels.ts'
 import { keyCommands } from './commands/keys.ts'
+import { peopleCommands } from './commands/people.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
@@ -16,6 +17,7 @@ import { routeCommands } from './commands/routes.ts'
 export function buildOperator(parts: OperatorParts): Commands {
   const commands = {
     ...keyCommands(parts),
+    ...peopleCommands(parts),
     ...accountCommands(parts),
     ...postingCommands(parts),
     ...recordCommands(parts),

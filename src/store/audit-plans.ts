@@ -2,6 +2,7 @@
 // at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
 
 import { textId } from '../base/ids.ts'
+import { peoplePlans } from './audit-people.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 
 type Key = string | number
@@ -35,6 +36,7 @@ const CHANNEL = `SELECT channel, disabled, weight, priority, rpm, tpm, concurren
 const TIER = 'SELECT name, qpm, price_per_mille, version FROM tier WHERE name = ?1'
 
 export const auditPlans = {
+  ...peoplePlans,
   createKey: plan('createKey', {
     done: ['created'],
     row: KEY,

@@ -11,6 +11,7 @@ import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { PeopleOperations } from './people.ts'
 import type { RuleOperations } from './rules.ts'
 import type { TierOperations } from './tier-operations.ts'
 
@@ -149,7 +150,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, TierOperations {
+export interface Operations extends KeptOperations, RuleOperations, TierOperations, PeopleOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
