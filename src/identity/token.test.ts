@@ -3,16 +3,18 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { SignJWT, UnsecuredJWT } from 'jose'
-import { Secret } from '../base/secret.ts'
+import { markOf } from '../base/seal.ts'
+import { ringOf } from '../base/secret-ring.ts'
 import { mintToken, verifyToken } from './token.ts'
 
-const secret = new Secret('s'.repeat(43))
+const ring = ringOf('s'.repeat(43))
+const secret = ring.newest
 const nowMs = Date.UTC(2026, 5, 1)
 const nowSeconds = nowMs / 1_000
 const holder = { subject: 'usr_00000000001', session: 'ses_00000000002', version: 3 }
 
 const mint = (lifeSeconds = 600, atMs = nowMs): Promise<string> =>
-  mintToken(secret, { ...holder, nowMs: atMs, lifeSeconds })
+  mintToken(ring, { ...holder, nowMs: atMs, lifeSeconds })
 
 const good: JWTPayload = {
   sub: holder.subject,
@@ -34,11 +36,11 @@ interface Forgery {
 async function forge({ claims = {}, header = {}, key = secret.reveal() }: Forgery = {}): Promise<string> {
   const payload = Object.fromEntries(Object.entries({ ...good, ...claims }).filter(([, value]) => value !== undefined))
   return await new SignJWT(payload)
-    .setProtectedHeader({ alg: 'HS256', typ: 'weir+jwt', ...header })
+    .setProtectedHeader({ alg: 'HS256', typ: 'weir+jwt', kid: ring.newestMark, ...header })
     .sign(new TextEncoder().encode(key))
 }
 
-const verify = (token: string, atMs = nowMs) => verifyToken(secret, token, atMs)
+const verify = (token: string, atMs = nowMs) => verifyToken(ring, token, atMs)
 
 describe('a token of ours', () => {
   test('names its holder', async () => {
@@ -56,6 +58,38 @@ describe('a token of ours', () => {
     const token = await mint(600)
     expect(await verify(token, nowMs - 30_000)).toEqual(holder)
     expect(await verify(token, nowMs - 31_000)).toBeUndefined()
+  })
+})
+
+describe('of several secrets', () => {
+  const rings = { old: ring.newest, fresh: ringOf('t'.repeat(43)).newest }
+
+  test('the newest signs, and whatever any of them signed is good', async () => {
+    const changing = ringOf('s'.repeat(43))
+    const make = (): Promise<string> => mintToken(changing, { ...holder, nowMs, lifeSeconds: 600 })
+    const first = await make()
+    changing.replace([rings.fresh, rings.old])
+    const second = await make()
+    for (const token of [first, second]) expect(await verifyToken(changing, token, nowMs)).toEqual(holder)
+    expect(await verify(second)).toBeUndefined()
+    changing.replace([rings.fresh])
+    expect(await verifyToken(changing, first, nowMs)).toBeUndefined()
+    expect(await verifyToken(changing, second, nowMs)).toEqual(holder)
+  })
+
+  test.each([
+    ['no mark', undefined],
+    ['a mark of none', '00000000'],
+    ['an empty mark', ''],
+    ['the mark of another of ours', markOf(rings.fresh)],
+    ['a path', '../../etc/passwd'],
+    ['a name that objects have', '__proto__'],
+  ])('%s is refused', async (_, kid) => {
+    const both = ringOf('t'.repeat(43), 's'.repeat(43))
+    const header = { alg: 'HS256', typ: 'weir+jwt', ...(kid !== undefined && { kid }) }
+    const own = new TextEncoder().encode(secret.reveal())
+    const token = await new SignJWT(good).setProtectedHeader(header).sign(own)
+    expect(await verifyToken(both, token, nowMs)).toBeUndefined()
   })
 })
 
@@ -90,7 +124,7 @@ describe('is refused', () => {
 
   test('no type at all', async () => {
     const own = new TextEncoder().encode(secret.reveal())
-    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256' }).sign(own)
+    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: ring.newestMark }).sign(own)
     expect(await verify(token)).toBeUndefined()
   })
 

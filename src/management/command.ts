@@ -1,25 +1,31 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import type { PasswordDesk } from '../identity/password-desk.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
+import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
+import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { GatewayState } from './gateway-state.ts'
+import type { Running } from './running.ts'
+import type { Turn } from './turns.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKey' | 'people' | 'setting'>
+  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
   readonly books: BooksReader
+  readonly desk: Pick<Desk, 'ask'>
   readonly bodies: Pick<Bodies, 'read'>
-  readonly pepper: Secret
-  readonly jwtSecret: Secret
+  readonly pepper: SecretRing
+  readonly jwtSecret: SecretRing
   readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>
   mintId(): number
   dateMs(): number
@@ -33,10 +39,17 @@ export interface OperatorParts {
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
   /** Renewed after each change to them. */
-  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
+  readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
-  /** How a channel is, in a word. */
-  channelHealth(id: string): string
+  /** How the gateway says it is; undefined while none runs. */
+  state(): GatewayState | undefined
+  /** The text of a provider's file. */
+  readProviderFile(file: string): string
+  /** Undefined while no gateway runs. */
+  running(): Running | undefined
+  /** For changes to rules, one after the other. */
+  readonly inTurn: Turn
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

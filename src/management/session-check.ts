@@ -1,14 +1,14 @@
 // Whose management token it is: one that we signed, of a session that goes on, of somebody as they are now.
 
 import { parseTextId } from '../base/ids.ts'
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import { verifyToken } from '../identity/token.ts'
 import type { Reader } from '../store/reader.ts'
 import type { Actor } from './actor.ts'
 import { subjectOf } from './actor.ts'
 
 export interface SessionCheckParts {
-  readonly jwtSecret: Secret
+  readonly jwtSecret: SecretRing
   readonly reader: Pick<Reader, 'people'>
   dateMs(): number
 }

@@ -78,7 +78,7 @@ export function buildSessions(parts: ManagementParts) {
       const digest = token === undefined ? undefined : digestOpaque(token)
       const sessionId = digest === undefined ? undefined : reader.people.sessionOfRefresh(digest)
       if (digest === undefined || sessionId === undefined) throw over(cookieFor('', 0, visit))
-      const place = { table: 'refresh', row: sessionId, column: 'next' }
+      const place = { table: 'session', row: sessionId, column: 'next' }
       const next = mintOpaque()
       const sealed = seal.close(place, Buffer.from(next)).toString('base64')
       const asked = { digest, next: digestOpaque(next), sealed, nowMs: dateMs() }

@@ -43,7 +43,7 @@ function keyOperations(books: Books): KeyRun {
   const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
   const insertKey = db.query(
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms, allows, denies, requires,
-       explains) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`,
+       explains, pepper) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`,
   )
   const revoke = db.query('UPDATE api_key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL')
   const findKey = db.query('SELECT 1 FROM api_key WHERE id = ?1')
@@ -63,7 +63,7 @@ function keyOperations(books: Books): KeyRun {
       if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
       const digest = Buffer.from(key.digest, 'hex')
       const may = [key.allows ?? null, key.denies ?? null, key.requires ?? null, Number(key.explains ?? false)]
-      insertKey.run(key.id, digest, key.suffix, key.name, key.accountId, key.tier, key.qpm, nowMs(), ...may)
+      insertKey.run(key.id, digest, key.suffix, key.name, key.accountId, key.tier, key.qpm, nowMs(), ...may, key.pepper)
       if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
       return { done: 'created' }
     },
@@ -125,7 +125,8 @@ interface CodeRow {
 function codeOperations(books: Books): CodeRun {
   const { db, nowMs } = books
   const insert = db.query(
-    'INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)',
+    `INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms, pepper)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
   )
   const find = db.query('SELECT id, amount, redeemed_ms, expires_ms FROM code WHERE digest = ?1')
   const redeem = db.query(
@@ -134,16 +135,17 @@ function codeOperations(books: Books): CodeRun {
   const readAccount = accountReader(db)
   const give = buildGive(books)
   return {
-    createCodes({ codes, batch, amount, author, expiresMs }) {
+    createCodes({ codes, pepper, batch, amount, author, expiresMs }) {
       const worth = amountOf(amount)
       for (const { id, digest } of codes) {
-        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs)
+        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs, pepper)
       }
       return { done: 'created' }
     },
-    redeemCode({ digest, accountId }) {
-      const code = find.get(Buffer.from(digest, 'hex')) as CodeRow | null
-      if (code === null) return { done: 'code_unknown' }
+    redeemCode({ digests, accountId }) {
+      const found = digests.flatMap(digest => (find.get(Buffer.from(digest, 'hex')) as CodeRow | null) ?? [])
+      const code = found[0]
+      if (code === undefined) return { done: 'code_unknown' }
       if (code.redeemed_ms !== null) return { done: 'code_used' }
       if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }
       const kind = readAccount(accountId)?.kind

@@ -1,12 +1,10 @@
-// What an operator looks at: accounts, budgets, statements, records, prices. On a connection of its own, opened when
+// What an operator looks at: accounts, budgets, statements, prices. On a connection of its own, opened when
 // it is first used; every query answers from an index, and long lists come page by page.
 
 import type { Database } from 'bun:sqlite'
 import { msOfId } from '../base/ids.ts'
 import { openReader } from './database.ts'
-import { SHORTFALL } from './operator-accounts.ts'
-import type { FullRecord, RecordFilter, RecordPage } from './record-search.ts'
-import { findRecords, ROWS_A_PAGE } from './record-search.ts'
+import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
 
 export interface AccountView {
   readonly id: bigint
@@ -75,9 +73,15 @@ export interface PriceView {
 export interface LedgerTotals {
   readonly openHolds: number
   readonly held: bigint
+  /** Of customers, of all of them together: the other side of what the operator's own accounts have. */
+  readonly balance: bigint
   readonly shortfall: bigint
+  /** Tasks that an upstream works on. */
+  readonly tasks: number
 }
 
+/** Calls that are looked at for one page of a statement. */
+export const ROWS_A_PAGE = 5_000
 const KEYS_SHOWN_MAX = 100
 const PRICES_SHOWN_MAX = 1_000
 
@@ -129,14 +133,6 @@ export class BooksReader {
        WHERE scope_id = ?1 OR scope_id IN (SELECT id FROM api_key WHERE account_id = ?1) ORDER BY scope_id, span`,
       [scopeId],
     )
-  }
-
-  record(callId: number): FullRecord | undefined {
-    return this.#one<FullRecord>('SELECT * FROM record WHERE call_id = ?1', [callId])
-  }
-
-  records(filter: RecordFilter, limit: number): RecordPage {
-    return findRecords(this.#db, filter, limit)
   }
 
   transfersOf(ref: number): readonly StatementLine[] {
@@ -212,10 +208,13 @@ export class BooksReader {
   totals(): LedgerTotals {
     const row = this.#one<Raw>(
       `SELECT (SELECT count(*) FROM hold) AS holds, (SELECT coalesce(sum(amount), 0) FROM hold) AS held,
-         (SELECT -balance FROM account WHERE id = ?1) AS shortfall`,
-      [SHORTFALL],
+         (SELECT -balance FROM account WHERE id = ?1) AS shortfall,
+         (SELECT -sum(balance) FROM account WHERE id <= ?2) AS balance,
+         (SELECT count(*) FROM task WHERE due_ms IS NOT NULL) AS tasks`,
+      [SHORTFALL, OPERATOR_ID_MAX],
     )!
-    return { openHolds: Number(row.holds), held: row.held as bigint, shortfall: row.shortfall as bigint }
+    const money = { held: row.held as bigint, shortfall: row.shortfall as bigint, balance: row.balance as bigint }
+    return { openHolds: Number(row.holds), tasks: Number(row.tasks), ...money }
   }
 
   close(): void {

@@ -6,7 +6,9 @@ import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import { peopleOperations } from './people-operations.ts'
+import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
+import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
 
 export interface Operating {
@@ -24,6 +26,8 @@ export function buildOperations(books: Books): Operating {
       ...ledgerOperations(books),
       ...accountOperations(books),
       ...ruleOperations(books),
+      ...recordOperations(books),
+      ...secretOperations(books),
       ...tierOperations(books),
       ...peopleOperations(books),
       ...kept.run,

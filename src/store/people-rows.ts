@@ -129,7 +129,9 @@ function sessionRows({ db }: Books) {
     `SELECT id FROM session WHERE person_id = ?1 AND ended_ms IS NULL ORDER BY seen_ms DESC, id DESC
      LIMIT -1 OFFSET ?2`,
   )
-  const endOne = db.query('UPDATE session SET ended_ms = ?2, ended_why = ?3 WHERE id = ?1 AND ended_ms IS NULL')
+  const endOne = db.query(
+    'UPDATE session SET ended_ms = ?2, ended_why = ?3, next = NULL WHERE id = ?1 AND ended_ms IS NULL',
+  )
   const forgetRefreshes = db.query('DELETE FROM refresh WHERE session_id = ?1')
   const findLive = db.query<{ id: bigint }, [number]>(
     'SELECT id FROM session WHERE person_id = ?1 AND ended_ms IS NULL',

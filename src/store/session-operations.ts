@@ -13,6 +13,7 @@ const FORGOTTEN_AT_ONCE = 100
 
 interface RefreshRow {
   readonly session_id: bigint
+  readonly next: Uint8Array | null
   readonly used_ms: bigint | null
   readonly made_ms: bigint
   readonly expires_ms: bigint
@@ -80,21 +81,14 @@ function secondTaker({ db }: Books): (personId: number, second: SecondFactor | n
   }
 }
 
-const base64Of = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
-
 function renewing({ db }: Books, people: PeopleRows): SessionRun['renewSession'] {
   const find = db.query<RefreshRow, [Uint8Array]>(
-    `SELECT r.session_id, r.used_ms, s.made_ms, s.expires_ms, s.ended_ms, s.person_id, p.ver
+    `SELECT r.session_id, r.used_ms, s.next, s.made_ms, s.expires_ms, s.ended_ms, s.person_id, p.ver
      FROM refresh r JOIN session s ON s.id = r.session_id JOIN person p ON p.id = s.person_id
      WHERE r.digest = ?1 AND p.disabled = 0`,
   )
-  /** Of a session at most one has its next: the last that was used. Whoever is late gets the same. */
-  const findNext = db.query<{ next: Uint8Array }, [number]>(
-    'SELECT next FROM refresh WHERE session_id = ?1 AND next IS NOT NULL',
-  )
-  const use = db.query('UPDATE refresh SET used_ms = ?2, next = ?3 WHERE digest = ?1')
-  const unseal = db.query('UPDATE refresh SET next = NULL WHERE session_id = ?1 AND next IS NOT NULL')
-  const keep = db.query('UPDATE session SET seen_ms = ?2, expires_ms = ?3 WHERE id = ?1')
+  const use = db.query('UPDATE refresh SET used_ms = ?2 WHERE digest = ?1')
+  const keep = db.query('UPDATE session SET seen_ms = ?2, expires_ms = ?3, next = ?4 WHERE id = ?1')
   const forgetOld = db.query(
     `DELETE FROM refresh WHERE digest IN (SELECT digest FROM refresh WHERE session_id = ?1
        ORDER BY made_ms DESC LIMIT -1 OFFSET ?2)`,
@@ -104,17 +98,17 @@ function renewing({ db }: Books, people: PeopleRows): SessionRun['renewSession']
     if (row === null || row.ended_ms !== null || Number(row.expires_ms) <= nowMs) return { done: 'over' }
     const [sessionId, personId, ver] = [Number(row.session_id), Number(row.person_id), Number(row.ver)]
     if (row.used_ms !== null) {
-      const isRecent = nowMs - Number(row.used_ms) < bounds.refreshGraceMsMax
-      const last = isRecent ? findNext.get(sessionId) : null
-      if (last !== null) return { done: 'again', sessionId, personId, ver, sealed: base64Of(last.next) }
+      // Whoever is late gets what the session goes on with by now.
+      const isRecent = nowMs - Number(row.used_ms) < bounds.refreshGraceMsMax && row.next !== null
+      if (isRecent) return { done: 'again', sessionId, personId, ver, sealed: Buffer.from(row.next).toString('base64') }
       people.sessions.end(sessionId, 'stolen', nowMs)
       return { done: 'stolen', sessionId, personId }
     }
-    unseal.run(sessionId)
-    use.run(Buffer.from(digest, 'hex'), nowMs, Buffer.from(sealed, 'base64'))
+    use.run(Buffer.from(digest, 'hex'), nowMs)
     people.sessions.addRefresh(next, sessionId, nowMs)
     forgetOld.run(sessionId, bounds.refreshesKeptMax)
-    keep.run(sessionId, nowMs, Math.min(nowMs + bounds.sessionIdleMsMax, Number(row.made_ms) + bounds.sessionMsMax))
+    const expiresMs = Math.min(nowMs + bounds.sessionIdleMsMax, Number(row.made_ms) + bounds.sessionMsMax)
+    keep.run(sessionId, nowMs, expiresMs, Buffer.from(sealed, 'base64'))
     return { done: 'renewed', sessionId, personId, ver }
   }
 }

@@ -92,6 +92,7 @@ const forgeries: Readonly<Record<string, () => string | Promise<string>>> = {
   'another secret': () => forge({ key: other }),
   'an empty secret': () => forge({ key: '' }),
   'our secret, decoded': () => forge({ key: Buffer.from(secret, 'base64url') }),
+  'no kid': () => forge({ header: { kid: undefined } }),
   'a kid that is a path': () => forge({ header: { kid: '../../../../dev/null' }, key: '' }),
   'a kid that is SQL': () => forge({ header: { kid: "x' UNION SELECT 'x" }, key: 'x' }),
   'a kid of a prototype': () => forge({ header: { kid: '__proto__' }, key: 'undefined' }),

@@ -96,8 +96,10 @@ async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> 
   const codes = Array.from({ length: count }, () => mintCode())
   for (let at = 0; at < count; at += CODES_AT_ONCE) {
     const some = codes.slice(at, at + CODES_AT_ONCE)
-    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, parts.pepper).toString('hex') }))
-    await parts.writer.run('createCodes', { codes: rows, batch, amount: moneyText(amount), author, expiresMs }, by)
+    const { newest, newestMark: pepper } = parts.pepper
+    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
+    const worth = { amount: moneyText(amount), author, expiresMs }
+    await parts.writer.run('createCodes', { codes: rows, pepper, batch, ...worth }, by)
   }
   const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
   return { batch, amount: formatUsd(amount), expires, codes }
@@ -114,8 +116,8 @@ async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
   const accountId = Number(accountOf(parts, input.account).id)
   const code = parseCode(String(input.code ?? ''))
   if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
-  const digest = digestCode(code, parts.pepper).toString('hex')
-  const result = await parts.writer.run('redeemCode', { digest, accountId }, by)
+  const digests = parts.pepper.all.map(pepper => digestCode(code, pepper).toString('hex'))
+  const result = await parts.writer.run('redeemCode', { digests, accountId }, by)
   if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
   const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
   return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }

@@ -3,10 +3,13 @@
 import type { ManagementParts } from '../management-parts.ts'
 import { buildSigningIn } from '../signing-in.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { channelEndpoints } from './channels.ts'
 import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
 import { meEndpoints } from './me.ts'
 import { memberEndpoints } from './members.ts'
+import { modelEndpoints } from './models.ts'
+import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { secondFactorEndpoints } from './second-factor.ts'
 import { sessionEndpoints } from './sessions.ts'
@@ -31,5 +34,8 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...settingEndpoints(parts),
     ...tierEndpoints(parts),
     ...auditLogEndpoints(parts),
+    ...providerEndpoints(parts),
+    ...channelEndpoints(parts),
+    ...modelEndpoints(parts),
   ]
 }

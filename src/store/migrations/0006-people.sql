@@ -38,7 +38,7 @@ CREATE TRIGGER member_version AFTER UPDATE OF rank ON member BEGIN
 END;
 
 -- One signing in. Without a person it is of the operator, who has the command line. `place` is the address, of IPv6 its
--- network.
+-- network. `next` is the token that renews it, sealed, for whoever asks twice at the same time.
 CREATE TABLE session (
   id         INTEGER PRIMARY KEY,
   person_id  INTEGER REFERENCES person,
@@ -49,18 +49,18 @@ CREATE TABLE session (
   ended_why  TEXT,
   address    TEXT NOT NULL,
   place      TEXT NOT NULL,
-  agent      TEXT NOT NULL
+  agent      TEXT NOT NULL,
+  next       BLOB
 ) STRICT;
 CREATE INDEX session_person ON session (person_id, ended_ms);
 CREATE INDEX session_expires ON session (expires_ms);
 
--- Tokens that renew a session, each once. What came after one is kept, sealed, for whoever asks twice at the same time.
+-- Tokens that renew a session, each once.
 CREATE TABLE refresh (
   digest     BLOB PRIMARY KEY CHECK (length(digest) = 32),
   session_id INTEGER NOT NULL REFERENCES session,
   made_ms    INTEGER NOT NULL,
-  used_ms    INTEGER,
-  next       BLOB
+  used_ms    INTEGER
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX refresh_session ON refresh (session_id, made_ms);
 
