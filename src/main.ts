@@ -25,7 +25,6 @@ import { listenControl } from './http/control-socket.ts'
 import type { Client } from './http/outgoing.ts'
 import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
-import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
 import { buildKeyReport } from './management/key-report.ts'
@@ -34,6 +33,7 @@ import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
+import { buildSessionCheck } from './management/session-check.ts'
 import type { AnswerWeb } from './management/web-app.ts'
 import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
@@ -63,6 +63,8 @@ export interface Gateway {
   readonly underWay: number
   /** No start before this one has made the first key. */
   readonly firstStart: boolean
+  /** Somebody has set it up. */
+  readonly hasOwner: boolean
   /** After the delay takes no more calls, lets all end, ends the rest after its window, closes. Again: hurries. */
   drain(delayMs?: number): Promise<void>
 }
@@ -159,10 +161,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     ...calls,
     ...{ gate, drain, onRefused },
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
-    verifyToken: async token => {
-      const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
-      return holder && { personId: 0, role: 'owner', sessionId: 0 }
-    },
+    checkSession: buildSessionCheck(store.management),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
@@ -192,6 +191,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     url,
     operator: store.operator,
     firstStart: store.reader.setting('first_key') === undefined,
+    hasOwner: store.reader.people.hasOwner,
     get underWay() {
       return underWay.size
     },

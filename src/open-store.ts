@@ -13,12 +13,14 @@ import { ConfigError } from './config.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
+import { PasswordDesk } from './identity/password-desk.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
 import type { Running } from './management/running.ts'
+import { SiteBook } from './management/site-book.ts'
 import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
@@ -26,6 +28,7 @@ import { BooksReader } from './store/books-reader.ts'
 import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
+import { hashingAt } from './store/hash-password.ts'
 import { lockFolder } from './store/lock.ts'
 import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
@@ -117,7 +120,9 @@ export async function openStore(
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs },
-    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
+    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
+    ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
+    passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),

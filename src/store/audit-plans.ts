@@ -2,6 +2,7 @@
 // at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
 
 import { textId } from '../base/ids.ts'
+import { peoplePlans } from './audit-people.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 
 type Key = string | number
@@ -52,6 +53,7 @@ const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
 export const auditPlans = {
+  ...peoplePlans,
   createKey: plan('createKey', {
     done: ['created'],
     row: KEY,

@@ -6,6 +6,7 @@ import { AccountReader } from './account-reader.ts'
 import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
+import { PeopleReader } from './people-reader.ts'
 import { RulesReader } from './rules-reader.ts'
 import type { SecretKind } from './secret-files.ts'
 import type { SecretMark } from './secret-marks.ts'
@@ -75,6 +76,7 @@ export class Reader {
   /** What is kept between calls. */
   readonly kept: KeptReader
   readonly rules: RulesReader
+  #people: PeopleReader | undefined
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
@@ -98,6 +100,11 @@ export class Reader {
       'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
     )
     this.#findKept = this.#db.query<RawBytes, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
+  }
+
+  /** Made by the first who signs in: calls do without it. */
+  get people(): PeopleReader {
+    return (this.#people ??= new PeopleReader(this.#db))
   }
 
   findKey(digest: Uint8Array): KeyRow | undefined {
