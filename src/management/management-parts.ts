@@ -1,8 +1,8 @@
 // What all resources are made with.
 
-import type { Desk } from '../store/desk.ts'
+import type { Rolling } from '../store/statistics/rolling.ts'
 import type { OperatorParts } from './command.ts'
 
 export interface ManagementParts extends OperatorParts {
-  readonly desk: Pick<Desk, 'ask'>
+  readonly rolling: Pick<Rolling, 'ready' | 'rolled'>
 }

@@ -3,6 +3,8 @@
 import type { ManagementParts } from '../management-parts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
 import { meEndpoints } from './me.ts'
+import { recordEndpoints } from './records.ts'
+import { statisticsEndpoints } from './statistics.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { tierEndpoints } from './tiers.ts'
 
@@ -10,4 +12,6 @@ export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[
   ...meEndpoints,
   ...tierEndpoints(parts),
   ...auditLogEndpoints(parts),
+  ...recordEndpoints(parts),
+  ...statisticsEndpoints(parts),
 ]
