@@ -7,7 +7,6 @@ import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
-import type { LedgerState } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
@@ -29,13 +28,13 @@ import { listen } from './http/server.ts'
 import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
-import type { MeasuredParts } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
+import type { Pages } from './management/openapi/pages.ts'
+import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
 import type { AnswerWeb } from './management/web-app.ts'
-import type { GatewayMetrics } from './open-metrics.ts'
 import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
@@ -45,10 +44,11 @@ import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import type { StopReason } from './pipeline/exchange.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
-import { readMigrations } from './store/database.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import { accessLog, watchCalls } from './watch-calls.ts'
+import type { GatewayWatch } from './watch-gateway.ts'
+import { watchGateway } from './watch-gateway.ts'
 import type { World } from './world.ts'
 import { memoryBytesMax, realWorld } from './world.ts'
 
@@ -134,28 +134,26 @@ interface GatewayParts {
 function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
-  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
-  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
+  const { checkpointMs: everyMs, attempts: attemptsMax } = config
+  const underWay = new UnderWay(world.clock.nowMs, buildCheckpoint({ ledger, log, everyMs }))
   const silence = { ...defaultSilence, headMs: config.silenceMs }
-  const deadlines = new Deadlines(world.clock.nowMs)
-  const drain = new Drain()
+  const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
-  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
-  const attemptsMax = config.attempts
-  const served = { catalogue, prices, upstreams, ledger: counted, store }
+  const written = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
+  const served = { catalogue, prices, upstreams, ledger: written, store }
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, onEnd }
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
+  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
-  const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
-      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
-      answerWeb: openWebApp(store.management),
+      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
+      ledgerState: () => store.auditor.state,
+      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
       overloadLevel: () => gate.level,
     }),
     ...calls,
@@ -166,17 +164,17 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
       return holder && { personId: 0, role: 'owner', sessionId: 0 }
     },
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
-    bodyBounds: world.bodyBounds,
-    deadlines,
-    log,
-    mintId: store.mintId,
-    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
+    ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
-  const pending = (): number => server.pending
-  tellMetrics(config, { metrics, log, opened, store, gate, underWay, settling, world, ...calls, pending })
+  const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }
+  const watch = watchGateway(config, { ...watched, requestsOpen: () => server.pending })
+  const metricsUrl = tellMetrics(config, watch, { log, opened })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
+  store.follow({
+    revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs),
+    state: () => watch.state({ url, metricsUrl }),
+  })
   store.auditor.start()
   store.rotation.start()
   tasks.start()
@@ -210,7 +208,21 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
   }
 }
 
-const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
+/** The same of those who read what there is about the gateway. */
+function openPages(parts: ManagementParts): () => Promise<Pages> {
+  let pages: Promise<Pages> | undefined
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+}
+
+type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
+
+const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+  buildPublicData({
+    ...parts,
+    rules: store.rules,
+    site: () => ({ name: siteName, notice: null, registration: false, version }),
+    tiers: () => store.reader.tiers(),
+  })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void
@@ -248,33 +260,18 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-interface Watched extends Pick<CallParts, 'store' | 'gate' | 'underWay' | 'world' | 'log'> {
-  readonly metrics: GatewayMetrics | undefined
-  readonly opened: Closable[]
-  readonly settling: { readonly owing: number }
-  readonly channels: MeasuredParts['channels']
-  readonly waiting: MeasuredParts['waiting']
-  pending(): number
+/** Where metrics are wanted, tells them from now on, and says where. */
+function tellMetrics({ metrics: at }: Config, { listen }: GatewayWatch, { log, opened }: Telling): string | null {
+  if (at === undefined || listen === undefined) return null
+  const server = orSay(at, listen)
+  opened.push(server)
+  const address = `http://${inUrl(at.host)}:${server.port}/metrics`
+  log.info('metrics', { address })
+  return address
 }
 
-/** Where metrics are wanted, tells them from now on. */
-function tellMetrics({ metrics: at }: Config, { metrics, store, world, log, opened, ...parts }: Watched): void {
-  if (at === undefined || metrics === undefined) return
-  const { writer, books, auditor, bodies } = store
-  const { gate, underWay, settling, channels, waiting, pending } = parts
-  const { dateMs } = world.clock
-  const server = orSay(at, () =>
-    metrics.listen({
-      ...{ writer, books, gate, channels, waiting, schema: readMigrations().length, startedMs: dateMs(), dateMs },
-      ledgerState: () => auditor.state,
-      callsUnderWay: () => underWay.size,
-      requestsOpen: pending,
-      owing: () => settling.owing,
-      bodiesDropped: () => bodies.dropped,
-    }),
-  )
-  opened.push(server)
-  log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
+interface Telling extends Pick<GatewayParts, 'opened'> {
+  readonly log: Log
 }
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */

@@ -15,6 +15,7 @@ import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
+import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
 import type { Running } from './management/running.ts'
@@ -115,7 +116,7 @@ export async function openStore(
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, running: undefined }
+  const told: Told = { price: () => {}, revoked: () => {}, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
@@ -127,6 +128,7 @@ export async function openStore(
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
+    state: () => told.state(),
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
@@ -233,6 +235,8 @@ interface Told {
   price(row: PriceRow): void
   /** A key that is revoked. */
   revoked(keyId: number): void
+  /** How the gateway is. */
+  state(): GatewayState | undefined
   /** What only a running gateway knows and can do. */
   running: Running | undefined
 }

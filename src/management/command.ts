@@ -14,6 +14,7 @@ import type { RecordDeleting } from '../store/record-deleting.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { GatewayState } from './gateway-state.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
 
@@ -41,6 +42,8 @@ export interface OperatorParts {
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
+  /** How the gateway says it is; undefined while none runs. */
+  state(): GatewayState | undefined
   /** The text of a provider's file. */
   readProviderFile(file: string): string
   /** Undefined while no gateway runs. */

@@ -6,6 +6,7 @@ import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelAskCommands, channelCommands } from './commands/channels.ts'
+import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
@@ -22,6 +23,7 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...recordCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
+    ...doctorCommands(parts),
     ...inTurn(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
     ...channelAskCommands(parts),
     ...inTurn(parts, rotateCommands(parts)),

@@ -2,9 +2,12 @@
 
 import type { ManagementParts } from '../management-parts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { channelEndpoints } from './channels.ts'
 import { meEndpoints } from './me.ts'
 import { recordEndpoints } from './records.ts'
 import { statisticsEndpoints } from './statistics.ts'
+import { modelEndpoints } from './models.ts'
+import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { tierEndpoints } from './tiers.ts'
 
@@ -14,4 +17,7 @@ export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[
   ...auditLogEndpoints(parts),
   ...recordEndpoints(parts),
   ...statisticsEndpoints(parts),
+  ...providerEndpoints(parts),
+  ...channelEndpoints(parts),
+  ...modelEndpoints(parts),
 ]
