@@ -224,6 +224,13 @@ export const bounds = {
   deskQuestionsMax: 200,
   deskMsMax: 10_000,
   pageRowsMax: 200,
+  /** Of one answer with figures step by step. */
+  seriesPointsMax: 1_500,
+  /** The time that one search of records may be for. */
+  recordSearchMsMax: 90 * 86_400_000,
+  /** Exports at once, and records that are read at a time for one. */
+  exportsMax: 4,
+  exportRowsMax: 500,
   managementBodyBytesMax: 1024 * 1024,
   /** Of a management token; ours have some 300. */
   tokenCharsMax: 2_000,

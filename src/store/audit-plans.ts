@@ -180,6 +180,18 @@ export const auditPlans = {
     target: ({ kind }) => `secret ${kind}`,
     tells: ({ marks }) => ({ dropped: marks }),
   }),
+  orderDeletion: plan('orderDeletion', {
+    done: ['ordered'],
+    target: (_, result) => ('id' in result ? `deletion ${result.id}` : ''),
+    account: ({ accountId }) => accountId ?? undefined,
+    // Whose records they were is what is to be forgotten.
+    tells: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
+  }),
+  noteBodiesSeen: plan('noteBodiesSeen', {
+    done: ['noted'],
+    target: ({ callId }) => textId('req', callId),
+    account: ({ accountId }) => accountId,
+  }),
 } as const
 
 export type AuditPlans = typeof auditPlans

@@ -8,6 +8,8 @@ import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
 import { meEndpoints } from './me.ts'
 import { memberEndpoints } from './members.ts'
+import { recordEndpoints } from './records.ts'
+import { statisticsEndpoints } from './statistics.ts'
 import { modelEndpoints } from './models.ts'
 import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -34,6 +36,8 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...settingEndpoints(parts),
     ...tierEndpoints(parts),
     ...auditLogEndpoints(parts),
+    ...recordEndpoints(parts),
+    ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),
     ...channelEndpoints(parts),
     ...modelEndpoints(parts),
