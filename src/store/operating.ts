@@ -7,6 +7,7 @@ import { keptOperations } from './kept-operations.ts'
 import { keyOperations } from './key-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { peopleOperations } from './people-operations.ts'
 import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
@@ -32,6 +33,7 @@ export function buildOperations(books: Books): Operating {
       ...recordOperations(books),
       ...secretOperations(books),
       ...tierOperations(books),
+      ...peopleOperations(books),
       ...kept.run,
     },
     balance: () => books.operators.write(),

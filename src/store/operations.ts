@@ -13,6 +13,7 @@ import type { FundingOperations } from './funding-operations.ts'
 import type { KeptOperations } from './kept.ts'
 import type { KeyOperations } from './key-operations.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { PeopleOperations } from './people.ts'
 import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
 import type { SecretOperations } from './secret-operations.ts'
@@ -123,6 +124,7 @@ export interface Operations
   extends KeptOperations,
     FundingOperations,
     KeyOperations,
+    PeopleOperations,
     RecordOperations,
     RuleOperations,
     SecretOperations,

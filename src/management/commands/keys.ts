@@ -1,12 +1,10 @@
-// API keys: make, list, show, set, renew, revoke. And the tokens that are no keys.
+// API keys: make, list, show, set, renew, revoke.
 
-import { createHash, randomBytes } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
 import { BadRange, rangeText } from '../../http/address-ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
-import { mintToken } from '../../identity/token.ts'
 import type { KeyView } from '../../store/books-reader.ts'
 import type { KeyChange } from '../../store/key-operations.ts'
 import { moneyText } from '../../store/operations.ts'
@@ -19,9 +17,6 @@ import type { ManagementParts } from '../management-parts.ts'
 import { nameWarning, tagWarning } from '../rule-check.ts'
 import { listOf, patternsOf, tagsOf } from '../rule-input.ts'
 
-const SETUP_LIFE_MS = 3_600_000
-const TOKEN_LIFE_SECONDS = 600
-
 export function keyCommands(parts: ManagementParts): Commands {
   return {
     'keys-create': input => createKey(parts, input),
@@ -31,8 +26,6 @@ export function keyCommands(parts: ManagementParts): Commands {
     'keys-rotate': input => rotateKey(parts, input),
     'keys-revoke': input => revoke(parts, input),
     'balance': input => balance(parts, input),
-    'token': () => token(parts),
-    'setup': () => setup(parts),
   }
 }
 
@@ -221,18 +214,4 @@ async function balance(parts: OperatorParts, input: Input): Promise<Answer> {
     balance: formatUsd(nanos(row.balance)),
     held: formatUsd(nanos(row.held)),
   }
-}
-
-async function token(parts: OperatorParts): Promise<Answer> {
-  const mint = { subject: 'operator', role: 'owner', nowMs: parts.dateMs(), lifeSeconds: TOKEN_LIFE_SECONDS }
-  return { token: await mintToken(parts.jwtSecret, mint), expiresInSeconds: TOKEN_LIFE_SECONDS }
-}
-
-/** A fresh one-time set-up token; the one before it is void. Only its digest is kept. */
-async function setup(parts: OperatorParts): Promise<Answer> {
-  const setupToken = randomBytes(16).toString('base64url')
-  const digest = createHash('sha256').update(setupToken).digest('hex')
-  const value = JSON.stringify({ digest, expiresMs: parts.dateMs() + SETUP_LIFE_MS })
-  await parts.writer.run('setSetting', { name: 'setup_token', value })
-  return { setupToken, expiresInSeconds: SETUP_LIFE_MS / 1_000 }
 }

@@ -11,6 +11,8 @@ import type { KeyReads } from './keys.ts'
 import { keyReads } from './keys.ts'
 import type { LimitReads } from './limits.ts'
 import { limitReads } from './limits.ts'
+import type { PeopleReads } from './people.ts'
+import { peopleReads } from './people.ts'
 import type { RecordReads } from './records.ts'
 import { recordReads } from './records.ts'
 import type { StatisticsReads } from './statistics.ts'
@@ -24,6 +26,7 @@ export interface Reads
     ChannelReads,
     KeyReads,
     LimitReads,
+    PeopleReads,
     RecordReads,
     StatisticsReads,
     TierReads {}
@@ -40,6 +43,7 @@ export const buildReads = (db: Database): RunReads => ({
   ...channelReads(db),
   ...keyReads(db),
   ...limitReads(db),
+  ...peopleReads(db),
   ...recordReads(db),
   ...statisticsReads(db),
   ...tierReads(db),
