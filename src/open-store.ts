@@ -107,7 +107,7 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
-    ...{ audit: watch.audit, backUp: watch.backUp },
+    ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
   }
   const operator = buildOperator(management)

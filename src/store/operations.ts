@@ -9,6 +9,7 @@
 import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
+import type { CodeOperations } from './code-operations.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import type { RuleOperations } from './rules.ts'
@@ -149,7 +150,7 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, TierOperations {
+export interface Operations extends KeptOperations, RuleOperations, TierOperations, CodeOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -180,8 +181,10 @@ export interface Operations extends KeptOperations, RuleOperations, TierOperatio
       readonly author: string
     }
     result:
-      | { done: 'posted'; balance: MoneyText }
-      | { done: 'exists' | 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
+      | { done: 'posted'; amount: MoneyText; balance: MoneyText }
+      /** It has been posted before; `same` to the account and with all else, so that it need not be again. */
+      | { done: 'exists'; same: boolean; ref: number; amount: MoneyText; balance: MoneyText }
+      | { done: 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
       | { done: 'call_not_charged' | 'more_than_charged' }
   }
   setBudget: {
@@ -197,22 +200,6 @@ export interface Operations extends KeptOperations, RuleOperations, TierOperatio
       readonly frozen?: boolean
     }
     result: { done: 'set' | 'account_unknown' | 'balance_too_low' }
-  }
-  createCodes: {
-    input: {
-      readonly codes: readonly { readonly id: number; readonly digest: string }[]
-      readonly batch: string
-      readonly amount: MoneyText
-      readonly author: string
-      readonly expiresMs: number | null
-    }
-    result: { done: 'created' }
-  }
-  redeemCode: {
-    input: { readonly digest: string; readonly accountId: number }
-    result:
-      | { done: 'redeemed'; amount: MoneyText }
-      | { done: 'code_unknown' | 'code_used' | 'code_expired' | 'account_unknown' }
   }
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
   createKey: { input: KeyInsert; result: { done: 'created' | 'tier_unknown' | 'account_unknown' } }

@@ -2,12 +2,22 @@
 
 import type { ManagementParts } from '../management-parts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { codeEndpoints } from './codes.ts'
+import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
 import type { WebEndpoint } from './endpoint.ts'
+import { postingEndpoints } from './postings.ts'
+import { redemptionEndpoints } from './redemptions.ts'
+import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
 
 export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
   ...meEndpoints,
   ...tierEndpoints(parts),
   ...auditLogEndpoints(parts),
+  ...statementEndpoints(parts),
+  ...postingEndpoints(parts),
+  ...ledgerEndpoints(parts),
+  ...codeEndpoints(parts),
+  ...redemptionEndpoints(parts),
 ]

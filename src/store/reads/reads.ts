@@ -3,10 +3,14 @@
 import type { Database } from 'bun:sqlite'
 import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
+import type { CodeReads } from './codes.ts'
+import { codeReads } from './codes.ts'
+import type { LedgerReads } from './ledger.ts'
+import { ledgerReads } from './ledger.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
 
-export interface Reads extends TierReads, AuditLogReads {}
+export interface Reads extends TierReads, AuditLogReads, LedgerReads, CodeReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -14,4 +18,9 @@ export type ReadResult<Name extends ReadName> = Reads[Name]['result']
 
 export type RunReads = { readonly [Name in ReadName]: (input: ReadInput<Name>) => ReadResult<Name> }
 
-export const buildReads = (db: Database): RunReads => ({ ...tierReads(db), ...auditLogReads(db) })
+export const buildReads = (db: Database): RunReads => ({
+  ...tierReads(db),
+  ...auditLogReads(db),
+  ...ledgerReads(db),
+  ...codeReads(db),
+})
