@@ -26,16 +26,19 @@ import { listenControl } from './http/control-socket.ts'
 import type { Client } from './http/outgoing.ts'
 import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
-import { listenText } from './http/text-server.ts'
 import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
-import { buildGatewayMetrics } from './management/gateway-metrics.ts'
+import type { MeasuredParts } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
+import type { Pages } from './management/openapi/pages.ts'
+import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
 import type { AnswerWeb } from './management/web-app.ts'
+import type { GatewayMetrics } from './open-metrics.ts'
+import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
@@ -44,8 +47,10 @@ import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import type { StopReason } from './pipeline/exchange.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
+import { readMigrations } from './store/database.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
+import { accessLog, watchCalls } from './watch-calls.ts'
 import type { World } from './world.ts'
 import { memoryBytesMax, realWorld } from './world.ts'
 
@@ -77,11 +82,11 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
+    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
@@ -92,11 +97,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
 
 /** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
+  store.useCatalogue(catalogue)
   const { problem, notes } = checkRules(store.rules.current, catalogue)
   const unusable = store.rules.problem ?? problem
   if (unusable !== undefined) throw new ConfigError(unusable)
   for (const note of notes) log.warn('a rule is for what is not there', { note })
-  store.useCatalogue(catalogue)
+  for (const [id, why] of catalogue.problems) log.warn('what was laid down cannot be used', { id, why })
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
@@ -136,26 +142,26 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const deadlines = new Deadlines(world.clock.nowMs)
   const drain = new Drain()
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
-  const metrics = openMetrics(config, { store, underWay, gate, world, log, opened })
-  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
+  const metrics = openMetrics(config, { catalogue, rules: store.rules })
+  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
   const attemptsMax = config.attempts
   const served = { catalogue, prices, upstreams, ledger: counted, store }
-  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax }
+  const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
+  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, onEnd }
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
+  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
-      answerWeb: openWebApp(store.management),
+      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
       overloadLevel: () => gate.level,
     }),
     ...calls,
-    gate,
-    drain,
+    ...{ gate, drain, onRefused },
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
     verifyToken: async token => {
       const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
@@ -168,10 +174,13 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     mintId: store.mintId,
     ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
   })
+  const pending = (): number => server.pending
+  tellMetrics(config, { metrics, log, opened, store, gate, underWay, settling, world, ...calls, pending })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
   store.auditor.start()
+  store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
@@ -203,7 +212,21 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
   }
 }
 
-const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
+/** The same of those who read what there is about the gateway. */
+function openPages(parts: ManagementParts): () => Promise<Pages> {
+  let pages: Promise<Pages> | undefined
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+}
+
+type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
+
+const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+  buildPublicData({
+    ...parts,
+    rules: store.rules,
+    site: () => ({ name: siteName, notice: null, registration: false, version }),
+    tiers: () => store.reader.tiers(),
+  })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void
@@ -241,19 +264,34 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-/** Undefined when nobody wants them: then nothing is counted either. */
-function openMetrics({ metrics: at }: Config, { store, world, log, underWay, gate, opened }: MetricsParts) {
-  if (at === undefined) return undefined
-  const { writer, books, auditor } = store
-  const read = { ledgerState: () => auditor.state, callsUnderWay: () => underWay.size, dateMs: world.clock.dateMs }
-  const built = buildGatewayMetrics({ writer, books, gate, ...read, bodiesDropped: () => store.bodies.dropped })
-  const server = orSay(at, () => listenText({ ...at, path: '/metrics', write: () => built.metrics.write() }))
-  opened.push(server)
-  log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
-  return built
+interface Watched extends Pick<CallParts, 'store' | 'gate' | 'underWay' | 'world' | 'log'> {
+  readonly metrics: GatewayMetrics | undefined
+  readonly opened: Closable[]
+  readonly settling: { readonly owing: number }
+  readonly channels: MeasuredParts['channels']
+  readonly waiting: MeasuredParts['waiting']
+  pending(): number
 }
 
-type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay' | 'gate'> & Pick<GatewayParts, 'opened'>
+/** Where metrics are wanted, tells them from now on. */
+function tellMetrics({ metrics: at }: Config, { metrics, store, world, log, opened, ...parts }: Watched): void {
+  if (at === undefined || metrics === undefined) return
+  const { writer, books, auditor, bodies } = store
+  const { gate, underWay, settling, channels, waiting, pending } = parts
+  const { dateMs } = world.clock
+  const server = orSay(at, () =>
+    metrics.listen({
+      ...{ writer, books, gate, channels, waiting, schema: readMigrations().length, startedMs: dateMs(), dateMs },
+      ledgerState: () => auditor.state,
+      callsUnderWay: () => underWay.size,
+      requestsOpen: pending,
+      owing: () => settling.owing,
+      bodiesDropped: () => bodies.dropped,
+    }),
+  )
+  opened.push(server)
+  log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
+}
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
 function isWell({ reader, writer }: Store): boolean {

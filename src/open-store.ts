@@ -5,16 +5,20 @@ import packageJson from '../package.json'
 import { bounds } from './base/bounds.ts'
 import { buildIdMinter } from './base/ids.ts'
 import type { Log } from './base/log.ts'
-import { buildLog } from './base/log.ts'
+import { buildLog, describeFault } from './base/log.ts'
 import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
+import type { KeyFinderParts } from './identity/key-finder.ts'
+import { KeyFinder } from './identity/key-finder.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
+import type { Running } from './management/running.ts'
+import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
@@ -22,9 +26,13 @@ import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
-import { readCatalogue } from './read-catalogue.ts'
+import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
+import type { Rules } from './store/rules.ts'
+import { Rotation } from './store/rotation.ts'
 import { RuleBook } from './store/rules-book.ts'
+import { checkSecrets } from './store/secret-check.ts'
+import type { WriterStart } from './store/writer.ts'
 import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { Vault } from './vault/vault.ts'
@@ -54,6 +62,7 @@ export interface Store {
   readonly vault: Vault
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
+  readonly rotation: Rotation
   mintId(): number
   /** From now on these are told, and tell. */
   follow(listeners: Partial<Told>): void
@@ -62,18 +71,27 @@ export interface Store {
   close(): Promise<void>
 }
 
+export interface StoreOptions {
+  /** What rests on secrets that are not there any more does not stop it. */
+  readonly givesUp?: boolean
+}
+
 /** Brings the data up to date and recovers what a crash left. */
-export async function openStore(config: Config, replaced: Partial<World> = {}): Promise<Store> {
+export async function openStore(
+  config: Config,
+  replaced: Partial<World> = {},
+  { givesUp = false }: StoreOptions = {},
+): Promise<Store> {
   const world: World = { ...realWorld, ...replaced }
-  const folder = openFolder(config.dataFolder, config.env)
+  const folder = openFolder(config.dataFolder, config.env, givesUp)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
   const log = buildLog(config.logLevel, world.writeLog)
-  if (folder.lacksDatabase) log.error('no database beside the secrets: an empty one is made', { folder: folder.path })
-  const [writer, start] = await Writer.open(
-    { path: folder.database, ballastBytes: config.ballastBytes, databaseBytesMax: config.databaseBytesMax },
-    world.onLedgerLost,
-  )
+  const { onLedgerLost: onLost } = world
+  const [writer, start] = await openWriter(config, { folder, log, givesUp, onLost }).catch(fault => {
+    lock.release()
+    throw fault
+  })
   const reader = new Reader(folder.database)
   const books = new BooksReader(folder.database)
   const watch = buildBooksWatch({
@@ -81,16 +99,10 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     log,
   })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
-  const keys = new KeyDirectory({
-    find: digest => reader.findKey(digest),
-    nowMs: world.clock.nowMs,
-    knownMax: bounds.keysCachedMax,
-    unknownMax: bounds.keysUnknownCachedMax,
-    unknownMs: bounds.keyUnknownMsMax,
-  })
+  const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
   const bodies = new Bodies({
-    ...{ path: folder.bodies, secret: folder.secrets.encryption, days: config.bodiesDays, dateMs },
+    ...{ path: folder.bodies, encryption: folder.secrets.encryption, days: config.bodiesDays, dateMs },
     onTrouble: detail => log.warn('bodies dropped', { detail }),
   })
   const seal = new Seal(folder.secrets.encryption)
@@ -99,8 +111,9 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
+  const told: Told = { price: () => {}, revoked: () => {}, running: undefined }
   const desk = new Desk(folder.database)
+  const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
@@ -108,11 +121,13 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
-    ...{ rules, catalogue, channelHealth: (id: string) => told.health(id) },
+    ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
+    rotation.close()
+    await finder.close()
     await vault.close()
     await bodies.close()
     books.close()
@@ -123,9 +138,66 @@ export async function openStore(config: Config, replaced: Partial<World> = {}): 
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, useCatalogue, management },
+    ...{ rules, rotation, useCatalogue, management },
     follow: listeners => void Object.assign(told, listeners),
   }
+}
+
+interface Opening {
+  readonly folder: DataFolder
+  readonly log: Log
+  readonly givesUp: boolean
+  onLost(detail: string): void
+}
+
+/** The ledger, if the secrets are those that its data was made with. */
+async function openWriter(config: Config, { folder, log, givesUp, onLost }: Opening): Promise<[Writer, WriterStart]> {
+  if (folder.lacksDatabase) log.error('no database beside the secrets: an empty one is made', { folder: folder.path })
+  for (const file of folder.closedFiles) log.warn('others could read a secret until now', { file })
+  const { ballastBytes, databaseBytesMax } = config
+  const opened = await Writer.open({ path: folder.database, ballastBytes, databaseBytesMax }, onLost)
+  try {
+    const by = { actor: `weir ${version}` }
+    const rotated = await checkSecrets({ ...folder, folder: folder.path, writer: opened[0], givesUp, by })
+    for (const kind of rotated) log.info('another secret than before', { kind, mark: folder.secrets[kind].newestMark })
+    return opened
+  } catch (fault) {
+    await opened[0].close()
+    throw fault
+  }
+}
+
+function openKeys(parts: KeyFinderParts, { clock }: World): { keys: KeyDirectory; finder: KeyFinder } {
+  const finder = new KeyFinder(parts)
+  const keys = new KeyDirectory({
+    find: (digest, key) => finder.find(digest, key),
+    nowMs: clock.nowMs,
+    knownMax: bounds.keysCachedMax,
+    unknownMax: bounds.keysUnknownCachedMax,
+    unknownMs: bounds.keyUnknownMsMax,
+  })
+  return { keys, finder }
+}
+
+interface RotationWorld extends Pick<Store, 'folder' | 'writer' | 'bodies' | 'reader' | 'keys'> {
+  readonly world: World
+  readonly log: Log
+  readonly finder: KeyFinder
+}
+
+function openRotation(config: Config, { world, log, reader, keys, finder, ...parts }: RotationWorld): Rotation {
+  return new Rotation({
+    ...parts,
+    ...{ carriedDays: config.responsesDays, dateMs: world.clock.dateMs, pause: world.pause },
+    marks: kind => reader.marks(kind),
+    onChanged(kind) {
+      log.info('secrets changed', { kind, marks: parts.folder.secrets[kind].marks })
+      if (kind !== 'pepper') return
+      finder.forget()
+      keys.forget()
+    },
+    onTrouble: fault => log.warn('not all is sealed with the newest key yet', { fault: describeFault(fault) }),
+  })
 }
 
 /** Who hears of it and who tells, once there is somebody: until then the next start reads it. */
@@ -134,8 +206,8 @@ interface Told {
   price(row: PriceRow): void
   /** A key that is revoked. */
   revoked(keyId: number): void
-  /** How a channel is. */
-  health(channelId: string): string
+  /** What only a running gateway knows and can do. */
+  running: Running | undefined
 }
 
 interface RuleParts {
@@ -148,16 +220,21 @@ interface RuleParts {
 function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new RuleBook({
     ...{ reader: reader.rules, seal },
-    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+    onTrouble: detail => log.error('a channel is not used: what is sealed of it does not open', { detail }),
   })
   rules.renew()
   let catalogue: Catalogue | undefined
   function useCatalogue(used: Catalogue): Catalogue {
-    used.setRules(rules.current.channels)
+    useRules(used, rules.current)
     return (catalogue = used)
   }
   // Before all others: the channels that they look at must be as the rules are.
-  rules.follow(({ channels }) => catalogue?.setRules(channels))
+  rules.follow(current => catalogue && useRules(catalogue, current))
   const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
   return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
+}
+
+function useRules(catalogue: Catalogue, rules: Rules): void {
+  catalogue.lay(rules)
+  catalogue.setRules(rules.channels)
 }

@@ -23,3 +23,5 @@ export function readCatalogue(config: Config, builtInUrl: string | undefined, si
   const { env, privateHosts, proxy } = config
   return buildCatalogue({ files, env, builtInUrl, privateHosts, proxy, ...(signing !== undefined && { signing }) })
 }
+
+export const readProviderFile = (file: string): string => readFileSync(file, 'utf8')

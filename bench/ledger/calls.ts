@@ -32,7 +32,8 @@ async function makeAccounts(writer: Writer, count: number, mintId: () => number)
     const [accountId, id, creditRef] = [mintId(), mintId(), mintId()]
     const digest = `${id}`.padStart(64, '0')
     const key: Input<'createKey'> = {
-      ...{ id, accountId, existing: false, digest, suffix: 'abcd', name: 'bench', tier: 'pro', qpm: null },
+      ...{ id, accountId, existing: false, digest, pepper: 'aabbccdd', suffix: 'abcd' },
+      ...{ name: 'bench', tier: 'pro', qpm: null },
       ...{ credit: '1000000000000000', creditRef },
     }
     await writer.run('createKey', key, { actor: 'test' })

@@ -45,7 +45,7 @@ export function addCrowd(home: WeirHome, { size, callable }: Crowd): readonly st
       db.query(INSERT_TRANSFERS).run()
       db.query(UPDATE_CLEARING).run()
       texts.forEach((text, index) => {
-        const digest = digestKey(text, folder.secrets.pepper)
+        const digest = digestKey(text, folder.secrets.pepper.newest)
         insert.run({ id: index + 1, digest, suffix: keySuffix(text), now: Date.now() })
       })
       db.query(INSERT_REST).run({ first: callable + 1, size, now: Date.now() })

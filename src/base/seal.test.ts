@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Seal, SealError } from './seal.ts'
-import { Secret } from './secret.ts'
+import { ringOf } from './secret-ring.ts'
 
-const seal = new Seal(new Secret('a'.repeat(43)))
+const seal = new Seal(ringOf('a'.repeat(43)))
 const place = { table: 'kept_answer', row: 7, column: 'sealed' }
 
 describe('an envelope', () => {
@@ -22,12 +22,12 @@ describe('an envelope', () => {
   })
 
   test('opens with a seal made anew from the same secret', () => {
-    const again = new Seal(new Secret('a'.repeat(43)))
+    const again = new Seal(ringOf('a'.repeat(43)))
     expect(again.open(place, seal.close(place, Buffer.from('x'))).toString()).toBe('x')
   })
 
   test('says that the key is another', () => {
-    const other = new Seal(new Secret('b'.repeat(43)))
+    const other = new Seal(ringOf('b'.repeat(43)))
     expect(() => other.open(place, seal.close(place, Buffer.from('x')))).toThrow('another encryption key')
   })
 

@@ -5,6 +5,7 @@
 
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import type { Secret } from './secret.ts'
+import type { SecretRing } from './secret-ring.ts'
 
 const VERSION = 1
 const KEY_BYTES = 32
@@ -24,32 +25,51 @@ export interface SealedPlace {
 /** An envelope that does not open, and why. */
 export class SealError extends Error {}
 
-export class Seal {
-  readonly #key: Buffer
-  /** Tells a wrong key from a damaged envelope. */
-  readonly #mark: Buffer
+const keyOf = (secret: Secret): Buffer => Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'weir seal 1', KEY_BYTES))
 
-  constructor(secret: Secret) {
-    this.#key = Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'weir seal 1', KEY_BYTES))
-    this.#mark = createHash('sha256').update('weir seal mark').update(this.#key).digest().subarray(0, MARK_BYTES)
+/** Tells a secret from others, and nothing else of it: hex. */
+export const markOf = (secret: Secret): string =>
+  createHash('sha256').update('weir seal mark').update(keyOf(secret)).digest('hex').slice(0, 2 * MARK_BYTES)
+
+/** The mark of the key that an envelope was sealed with. */
+export const markIn = (envelope: Uint8Array): string =>
+  Buffer.from(envelope.subarray(1, 1 + MARK_BYTES)).toString('hex')
+
+/** How an envelope begins: no other begins so, for a nonce is in it. */
+export const headOf = (envelope: Uint8Array): Buffer => Buffer.from(envelope.subarray(0, HEAD_BYTES))
+
+interface Key {
+  readonly key: Buffer
+  readonly mark: Buffer
+}
+
+/** Seals with the newest key of its ring, opens what any of them has sealed. */
+export class Seal {
+  readonly #ring: SecretRing
+  #secrets: readonly Secret[] = []
+  #keys: readonly Key[] = []
+
+  constructor(ring: SecretRing) {
+    this.#ring = ring
   }
 
   close(place: SealedPlace, bytes: Uint8Array): Buffer {
+    const { key, mark } = this.#current()[0]!
     const nonce = randomBytes(NONCE_BYTES)
-    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce)
+    const cipher = createCipheriv('aes-256-gcm', key, nonce)
     cipher.setAAD(nameOf(place))
     const closed = [cipher.update(bytes), cipher.final()]
-    return Buffer.concat([Buffer.of(VERSION), this.#mark, nonce, ...closed, cipher.getAuthTag()])
+    return Buffer.concat([Buffer.of(VERSION), mark, nonce, ...closed, cipher.getAuthTag()])
   }
 
   open(place: SealedPlace, envelope: Uint8Array): Buffer {
     const all = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength)
     const isEnvelope = all.length >= HEAD_BYTES + TAG_BYTES && all[0] === VERSION
     if (!isEnvelope) throw new SealError('It is no envelope of this Weir.')
-    if (!all.subarray(1, 1 + MARK_BYTES).equals(this.#mark)) {
-      throw new SealError('It was sealed with another encryption key than the one in use.')
-    }
-    const decipher = createDecipheriv('aes-256-gcm', this.#key, all.subarray(1 + MARK_BYTES, HEAD_BYTES))
+    const sealedWith = all.subarray(1, 1 + MARK_BYTES)
+    const key = this.#current().find(({ mark }) => sealedWith.equals(mark))?.key
+    if (key === undefined) throw new SealError('It was sealed with another encryption key than those in use.')
+    const decipher = createDecipheriv('aes-256-gcm', key, all.subarray(1 + MARK_BYTES, HEAD_BYTES))
     decipher.setAAD(nameOf(place))
     decipher.setAuthTag(all.subarray(-TAG_BYTES))
     try {
@@ -57,6 +77,14 @@ export class Seal {
     } catch {
       throw new SealError('It is damaged, or lies where it was not put.')
     }
+  }
+
+  #current(): readonly Key[] {
+    if (this.#secrets !== this.#ring.all) {
+      this.#secrets = this.#ring.all
+      this.#keys = this.#secrets.map(secret => ({ key: keyOf(secret), mark: Buffer.from(markOf(secret), 'hex') }))
+    }
+    return this.#keys
   }
 }
 

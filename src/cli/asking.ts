@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
 import { askControl } from '../http/control-socket.ts'
-import { hasData, openFolder } from '../store/folder.ts'
+import { hasData, socketIn } from '../store/folder.ts'
 
 export type Fields = Record<string, unknown>
 
@@ -28,14 +28,14 @@ function dataConfig(command: string): Config {
 
 export async function ask(command: string, input: Fields): Promise<Fields> {
   const config = dataConfig(command)
-  const folder = openFolder(config.dataFolder, config.env)
-  const answer = (await askControl(folder.socket, command, input)) as Fields | undefined
+  const answer = (await askControl(socketIn(config.dataFolder), command, input)) as Fields | undefined
   if (answer !== undefined) {
     if (typeof answer.problem === 'string') throw new Problem(answer.problem)
     return answer
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(briefly(config), { writeLog: () => {} })
+  const givesUp = command === 'rotate' && input.finish === true && input.force === true
+  const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
     return await store.operator[command]!(input)
   } finally {

@@ -23,7 +23,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   if (positionals.length !== 1) throw new UsageProblem('Usage: weir restore <backup folder> [--despite-findings]')
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
-  const before = await judgeBackup(backup)
+  const before = await judgeBackup(backup, { data: config.dataFolder, env: config.env })
   if (before === undefined) say('The backup is from before the ledger: it is audited once it is up to date.')
   else if (!tell(before, say) && values['despite-findings'] !== true) {
     throw new Problem('The books of this backup do not agree. To restore it all the same, say --despite-findings.')
@@ -38,7 +38,8 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
     lock.release()
   }
   const { openStore } = await import('../open-store.ts')
-  const store = await openStore(briefly(config), { writeLog: () => {} })
+  const givesUp = values['despite-findings'] === true
+  const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
     const { findings, ...seen } = await store.operator.audit!({})
     say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)

@@ -10,6 +10,7 @@ import { alone, asking, say } from './row.ts'
 import { bookRows } from './rows-books.ts'
 import { moneyRows } from './rows-money.ts'
 import { ruleRows } from './rows-rules.ts'
+import { secretRows } from './rows-secrets.ts'
 import { serve } from './serve.ts'
 
 const rights = ['allow', 'deny', 'require', 'explain']
@@ -53,6 +54,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...moneyRows,
   ...bookRows,
   ...ruleRows,
+  ...secretRows,
   'token': asking({
     usage: 'token',
     about: 'make a short-lived management token (JWT) for /api/web/*',

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { KeyRow } from '../store/reader.ts'
 import { KeyDirectory } from './key-directory.ts'
+import { mintKey } from './key-format.ts'
 
 const row = (id: number, revoked = false): KeyRow => ({
   id,
@@ -17,6 +18,8 @@ const row = (id: number, revoked = false): KeyRow => ({
   keepsBodies: false,
 })
 const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32))
+
+const key = mintKey()
 
 interface Bench {
   readonly keys: KeyDirectory
@@ -54,7 +57,7 @@ describe('a known key', () => {
     const { keys, asked, put } = bench()
     put(1, row(1))
     expect(keys.recall(digest(1))).toBeUndefined()
-    expect(await keys.lookUp(digest(1))).toEqual(row(1))
+    expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
     for (let call = 0; call < 100; call++) expect(keys.recall(digest(1))).toEqual(row(1))
     expect(asked).toHaveLength(1)
   })
@@ -62,18 +65,18 @@ describe('a known key', () => {
   test('is asked for again after any change, and then gives what is there now', async () => {
     const { keys, put } = bench()
     put(1, row(1))
-    await keys.lookUp(digest(1))
+    await keys.lookUp(digest(1), key)
     put(1, row(1, true))
     keys.forget()
     expect(keys.recall(digest(1))).toBeUndefined()
-    expect((await keys.lookUp(digest(1)))?.revoked).toBe(true)
+    expect((await keys.lookUp(digest(1), key))?.revoked).toBe(true)
     expect(keys.recall(digest(1))).toEqual(row(1, true))
   })
 
   test('stays a key of its own, however alike the digests are', async () => {
     const { keys, put } = bench()
     put(1, row(1))
-    await keys.lookUp(digest(1))
+    await keys.lookUp(digest(1), key)
     expect(keys.recall(Buffer.from(digest(1)).fill(0xff, 31))).toBeUndefined()
   })
 })
@@ -81,30 +84,30 @@ describe('a known key', () => {
 describe('an unknown key', () => {
   test('is answered from memory for a while, and no longer', async () => {
     const made = bench()
-    await made.keys.lookUp(digest(1))
+    await made.keys.lookUp(digest(1), key)
     made.nowMs = 4_999
     expect(made.keys.recall(digest(1))).toBe('unknown')
     made.nowMs = 5_000
     expect(made.keys.recall(digest(1))).toBeUndefined()
     made.put(1, row(1))
-    expect(await made.keys.lookUp(digest(1))).toEqual(row(1))
+    expect(await made.keys.lookUp(digest(1), key)).toEqual(row(1))
     expect(made.keys.recall(digest(1))).toEqual(row(1))
   })
 
   test('that is made in the meantime is known at once', async () => {
     const { keys, put } = bench()
-    await keys.lookUp(digest(1))
+    await keys.lookUp(digest(1), key)
     put(1, row(1))
     keys.forget()
     expect(keys.recall(digest(1))).toBeUndefined()
-    expect(await keys.lookUp(digest(1))).toEqual(row(1))
+    expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
   })
 
   test('that is asked for again counts from then', async () => {
     const made = bench()
-    await made.keys.lookUp(digest(1))
+    await made.keys.lookUp(digest(1), key)
     made.nowMs = 5_000
-    await made.keys.lookUp(digest(1))
+    await made.keys.lookUp(digest(1), key)
     made.nowMs = 9_999
     expect(made.keys.recall(digest(1))).toBe('unknown')
   })
@@ -115,11 +118,11 @@ describe('memory', () => {
     const { keys, put } = bench({ knownMax: 3, unknownMax: 2 })
     for (let name = 0; name < 100; name++) put(name, row(name))
     for (let name = 0; name < 100; name++) {
-      await keys.lookUp(digest(name))
+      await keys.lookUp(digest(name), key)
       expect(keys.cached).toBeLessThanOrEqual(3)
     }
     for (let name = 1_000; name < 1_100; name++) {
-      await keys.lookUp(digest(name))
+      await keys.lookUp(digest(name), key)
       expect(keys.cached).toBeLessThanOrEqual(5)
     }
     expect(keys.recall(digest(96))).toBeUndefined()
@@ -131,8 +134,8 @@ describe('memory', () => {
   test('a spray of unknown keys does not drive the known ones out', async () => {
     const { keys, put } = bench({ knownMax: 2, unknownMax: 2 })
     put(1, row(1))
-    await keys.lookUp(digest(1))
-    for (let name = 100; name < 200; name++) await keys.lookUp(digest(name))
+    await keys.lookUp(digest(1), key)
+    for (let name = 100; name < 200; name++) await keys.lookUp(digest(name), key)
     expect(keys.recall(digest(1))).toEqual(row(1))
   })
 
@@ -140,9 +143,9 @@ describe('memory', () => {
     const { keys, put, asked } = bench({ knownMax: 1 })
     put(1, row(1))
     put(2, row(2))
-    await keys.lookUp(digest(1))
-    await keys.lookUp(digest(2))
-    expect(await keys.lookUp(digest(1))).toEqual(row(1))
+    await keys.lookUp(digest(1), key)
+    await keys.lookUp(digest(2), key)
+    expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
     expect(asked).toHaveLength(3)
   })
 })
@@ -163,7 +166,7 @@ describe('a look-up that is under way while a key changes', () => {
 
   test('is used once and not kept: it may have read the key before it was revoked', async () => {
     const { keys, answer } = slow()
-    const looked = keys.lookUp(digest(1))
+    const looked = keys.lookUp(digest(1), key)
     keys.forget()
     answer(row(1))
     expect(await looked).toEqual(row(1))
@@ -173,7 +176,7 @@ describe('a look-up that is under way while a key changes', () => {
 
   test('is not kept either when it found nothing: the key may have been made since', async () => {
     const { keys, answer } = slow()
-    const looked = keys.lookUp(digest(1))
+    const looked = keys.lookUp(digest(1), key)
     keys.forget()
     answer(undefined)
     expect(await looked).toBeUndefined()
@@ -182,9 +185,9 @@ describe('a look-up that is under way while a key changes', () => {
 
   test('and one that began after the change is kept', async () => {
     const { keys, answer } = slow()
-    const before = keys.lookUp(digest(1))
+    const before = keys.lookUp(digest(1), key)
     keys.forget()
-    const after = keys.lookUp(digest(1))
+    const after = keys.lookUp(digest(1), key)
     answer(row(1))
     answer(row(1, true))
     await Promise.all([before, after])

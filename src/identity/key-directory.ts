@@ -5,10 +5,11 @@
 // already under way then may have read the old row, so its result is used once and not kept.
 
 import type { KeyRow } from '../store/reader.ts'
+import type { KeyText } from './key-format.ts'
 
 export interface KeyDirectoryParts {
-  /** Reads one key by its digest. */
-  find(digest: Uint8Array): KeyRow | undefined | Promise<KeyRow | undefined>
+  /** Reads one key by its digest with the newest pepper; by the key itself where it may have another. */
+  find(digest: Buffer, key: KeyText): KeyRow | undefined | Promise<KeyRow | undefined>
   nowMs(): number
   readonly knownMax: number
   readonly unknownMax: number
@@ -39,9 +40,9 @@ export class KeyDirectory {
     return until !== undefined && until > this.#parts.nowMs() ? 'unknown' : undefined
   }
 
-  async lookUp(digest: Buffer): Promise<KeyRow | undefined> {
+  async lookUp(digest: Buffer, key: KeyText): Promise<KeyRow | undefined> {
     const changesBefore = this.#changes
-    const row = await this.#parts.find(digest)
+    const row = await this.#parts.find(digest, key)
     if (changesBefore !== this.#changes) return row
     const name = digest.toString('latin1')
     if (row === undefined) {

@@ -4,6 +4,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
 import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 
 /** A text with the shape and checksum of a key. Whether we ever issued it is another question. */
 export type KeyText = Brand<string, 'KeyText'>
@@ -64,6 +65,10 @@ const isBase62 = (code: number): boolean =>
 export function digestKey(key: KeyText, pepper: Secret): Buffer {
   return createHmac('sha256', pepper.reveal()).update(key).digest()
 }
+
+/** What may be stored of it, with each pepper, the newest first. */
+export const digestsOf = (key: KeyText, peppers: SecretRing): readonly Buffer[] =>
+  peppers.all.map(pepper => digestKey(key, pepper))
 
 /** Enough to recognise a key in a list, and no help in guessing it. */
 export const keySuffix = (key: KeyText): string => key.slice(-4)

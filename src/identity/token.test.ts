@@ -3,16 +3,17 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { SignJWT, UnsecuredJWT } from 'jose'
-import { Secret } from '../base/secret.ts'
+import { ringOf } from '../base/secret-ring.ts'
 import { mintToken, verifyToken } from './token.ts'
 
-const secret = new Secret('s'.repeat(43))
+const ring = ringOf('s'.repeat(43))
+const secret = ring.newest
 const nowMs = Date.UTC(2026, 5, 1)
 const nowSeconds = nowMs / 1_000
 const holder = { subject: 'operator', role: 'owner' }
 
 const mint = (lifeSeconds = 600, atMs = nowMs): Promise<string> =>
-  mintToken(secret, { ...holder, nowMs: atMs, lifeSeconds })
+  mintToken(ring, { ...holder, nowMs: atMs, lifeSeconds })
 
 const good: JWTPayload = {
   sub: 'operator',
@@ -33,11 +34,11 @@ interface Forgery {
 async function forge({ claims = {}, header = {}, key = secret.reveal() }: Forgery = {}): Promise<string> {
   const payload = Object.fromEntries(Object.entries({ ...good, ...claims }).filter(([, value]) => value !== undefined))
   return await new SignJWT(payload)
-    .setProtectedHeader({ alg: 'HS256', typ: 'weir+jwt', ...header })
+    .setProtectedHeader({ alg: 'HS256', typ: 'weir+jwt', kid: ring.newestMark, ...header })
     .sign(new TextEncoder().encode(key))
 }
 
-const verify = (token: string, atMs = nowMs) => verifyToken(secret, token, atMs)
+const verify = (token: string, atMs = nowMs) => verifyToken(ring, token, atMs)
 
 describe('a token of ours', () => {
   test('names its holder', async () => {
@@ -86,7 +87,7 @@ describe('is refused', () => {
 
   test('no type at all', async () => {
     const own = new TextEncoder().encode(secret.reveal())
-    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256' }).sign(own)
+    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: ring.newestMark }).sign(own)
     expect(await verify(token)).toBeUndefined()
   })
 

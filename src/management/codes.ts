@@ -27,8 +27,9 @@ export async function makeCodes(parts: Parts, wanted: CodeBatch, by: By): Promis
   const codes = Array.from({ length: count }, () => mintCode())
   for (let at = 0; at < count; at += CODES_AT_ONCE) {
     const some = codes.slice(at, at + CODES_AT_ONCE)
-    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, parts.pepper).toString('hex') }))
-    const input = { codes: rows, batch, isNew: wanted.isNew && at === 0, amount: moneyText(amount), expiresMs }
+    const { newest, newestMark: pepper } = parts.pepper
+    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
+    const input = { codes: rows, pepper, batch, isNew: wanted.isNew && at === 0, amount: moneyText(amount), expiresMs }
     const { done } = await parts.writer.run('createCodes', { ...input, author: by.actor }, by)
     if (done === 'exists') return undefined
   }

@@ -3,7 +3,7 @@
 import { parseTextId } from '../base/ids.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos, parseUsd } from '../base/money.ts'
-import { digestKey, parseKey } from '../identity/key-format.ts'
+import { digestsOf, parseKey } from '../identity/key-format.ts'
 import type { AccountView } from '../store/books-reader.ts'
 import type { OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
@@ -24,7 +24,7 @@ export function keyIdOf(parts: Finding, given: unknown): number {
 function findKeyId({ reader, books, pepper }: Finding, given: unknown): number | undefined {
   const text = typeof given === 'string' ? given : ''
   const key = parseKey(text)
-  if (key !== undefined) return reader.findKey(digestKey(key, pepper))?.id
+  if (key !== undefined) return reader.findKeyOfAny(digestsOf(key, pepper))?.row.id
   const id = parseTextId('key', text)
   return id === undefined || books.key(id) === undefined ? undefined : id
 }

@@ -1,24 +1,27 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
+import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { Running } from './running.ts'
+import type { Turn } from './turns.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKey'>
+  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
   readonly books: BooksReader
   readonly bodies: Pick<Bodies, 'read'>
-  readonly pepper: Secret
-  readonly jwtSecret: Secret
+  readonly pepper: SecretRing
+  readonly jwtSecret: SecretRing
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */
@@ -31,10 +34,15 @@ export interface OperatorParts {
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
   /** Renewed after each change to them. */
-  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
+  readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
-  /** How a channel is, in a word. */
-  channelHealth(id: string): string
+  /** The text of a provider's file. */
+  readProviderFile(file: string): string
+  /** Undefined while no gateway runs. */
+  running(): Running | undefined
+  /** For changes to rules, one after the other. */
+  readonly inTurn: Turn
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

@@ -5,12 +5,13 @@ import type { Command, Commands, OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
-import { channelCommands } from './commands/channels.ts'
+import { channelAskCommands, channelCommands } from './commands/channels.ts'
 import { keyCommands } from './commands/keys.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
 import { recordCommands } from './commands/records.ts'
+import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
 
 export function buildOperator(parts: OperatorParts): Commands {
@@ -21,7 +22,9 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...recordCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
-    ...inTurn({ ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
+    ...inTurn(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
+    ...channelAskCommands(parts),
+    ...inTurn(parts, rotateCommands(parts)),
   }
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
 }
@@ -40,13 +43,8 @@ const inWords =
     }
   }
 
-/** A rule is held against all others before it is written: meanwhile none of them may change. */
-function inTurn(commands: Commands): Commands {
-  let last: Promise<unknown> = Promise.resolve()
-  const after = (run: Command): Command => input => {
-    const mine = last.then(() => run(input))
-    last = mine.catch(() => {})
-    return mine
-  }
+/** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
+function inTurn({ inTurn: turn }: OperatorParts, commands: Commands): Commands {
+  const after = (run: Command): Command => async input => await turn(() => run(input))
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))
 }

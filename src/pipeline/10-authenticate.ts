@@ -1,7 +1,7 @@
 // Key → Caller. A malformed key is refused in memory; one that nobody has is looked up once in a while.
 
 import { Refusal } from '../base/errors.ts'
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import { carriesSomething, findKey } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'
@@ -11,7 +11,7 @@ import type { Caller } from './exchange.ts'
 
 export interface AuthenticateParts {
   readonly keys: KeyDirectory
-  readonly pepper: Secret
+  readonly pepper: SecretRing
 }
 
 export type Authenticate = (carriers: Carriers) => Promise<Caller>
@@ -22,7 +22,7 @@ export type Recognise = (carriers: Carriers) => Visitor | undefined
 export function buildRecognise({ keys, pepper }: AuthenticateParts): Recognise {
   return function recognise(carriers) {
     const key = parseKey(findKey(carriers) ?? '')
-    const row = key && keys.recall(digestKey(key, pepper))
+    const row = key && keys.recall(digestKey(key, pepper.newest))
     return row === undefined || row === 'unknown' || row.revoked ? undefined : row
   }
 }
@@ -35,9 +35,9 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     }
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
-    const digest = digestKey(key, parts.pepper)
+    const digest = digestKey(key, parts.pepper.newest)
     const recalled = parts.keys.recall(digest)
-    const row = recalled === undefined ? await parts.keys.lookUp(digest) : recalled
+    const row = recalled === undefined ? await parts.keys.lookUp(digest, key) : recalled
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
     if (row.revoked) throw new Refusal('key_invalid', `key ${row.id} is revoked`)
     return {

@@ -2,14 +2,14 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Seal } from '../base/seal.ts'
-import { Secret } from '../base/secret.ts'
+import { ringOf } from '../base/secret-ring.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { Exchange } from './exchange.ts'
 import { readClaim } from './idempotency.ts'
 import { buildKeeping } from './keeping.ts'
 import { Recorder } from './recorder.ts'
 
-const keeping = buildKeeping({ seal: new Seal(new Secret('x'.repeat(40))), bodies: { keep() {}, drop() {} } })
+const keeping = buildKeeping({ seal: new Seal(ringOf('x'.repeat(40))), bodies: { keep() {}, drop() {} } })
 const claiming = (path: string) => ({ path, query: () => null, header: () => 'once' })
 
 function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {

@@ -41,7 +41,7 @@ function keyOperations(books: Books): KeyRun {
   const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
   const insertKey = db.query(
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms, allows, denies, requires,
-       explains) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`,
+       explains, pepper) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`,
   )
   const revoke = db.query('UPDATE api_key SET revoked_ms = ?2 WHERE id = ?1 AND revoked_ms IS NULL')
   const findKey = db.query('SELECT 1 FROM api_key WHERE id = ?1')
@@ -61,7 +61,7 @@ function keyOperations(books: Books): KeyRun {
       if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
       const digest = Buffer.from(key.digest, 'hex')
       const may = [key.allows ?? null, key.denies ?? null, key.requires ?? null, Number(key.explains ?? false)]
-      insertKey.run(key.id, digest, key.suffix, key.name, key.accountId, key.tier, key.qpm, nowMs(), ...may)
+      insertKey.run(key.id, digest, key.suffix, key.name, key.accountId, key.tier, key.qpm, nowMs(), ...may, key.pepper)
       if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
       return { done: 'created' }
     },

@@ -4,13 +4,19 @@
 import { chmodSync, copyFileSync, existsSync, fsyncSync, openSync } from 'node:fs'
 import { closeSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Secret } from '../base/secret.ts'
+import { SecretRing } from '../base/secret-ring.ts'
 import type { AuditReport, Finding } from './audit-findings.ts'
 import { finding } from './audit-findings.ts'
 import { auditWhole } from './auditing.ts'
 import type { CopyOrder, FromCopier } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
-import { asideNoteIn, FolderError, isSecret, restoringIn } from './folder.ts'
+import type { Secrets } from './folder.ts'
+import { asideNoteIn, FolderError, restoringIn } from './folder.ts'
 import { schemaFindings, schemaVersion } from './schema-check.ts'
+import { absentSentence, findAbsent } from './secret-check.ts'
+import type { Environment, SecretKind } from './secret-files.ts'
+import { readGivenSecrets, readSecretFile, secretHomes, secretKinds, secretLines } from './secret-files.ts'
 
 export interface BackupReport {
   /** Where it is; renamed when its books do not agree. */
@@ -22,7 +28,7 @@ export interface BackupReport {
 
 const DATABASE = 'weir.db'
 const DATABASES = [DATABASE, 'bodies.db']
-const SECRETS = ['pepper', 'jwt-secret', 'encryption-key']
+const SECRETS = secretKinds.map(kind => secretHomes[kind].file)
 /** Written last: without it a backup is not whole. */
 const NOTE = 'backup.json'
 /** The first schema that keeps transfers; before it there is nothing to audit. */
@@ -54,13 +60,17 @@ function orSay<T>(problem: string, run: () => T): T {
 }
 
 async function copyAll(data: string, to: string, version: string): Promise<BackupReport> {
+  const before = readSecrets(data)
   for (const name of DATABASES) {
     if (!existsSync(join(data, name))) continue
     await copyInThread({ from: join(data, name), to: join(to, name) })
     chmodSync(join(to, name), 0o600)
   }
+  const after = readSecrets(data)
   for (const name of SECRETS) {
-    if (existsSync(join(data, name))) writeWhole(join(to, name), readFileSync(join(data, name)))
+    // One that was let go while the databases were copied may be needed by the copy.
+    const secrets = new Map([...(after.get(name) ?? []), ...(before.get(name) ?? [])].map(one => [one.reveal(), one]))
+    if (secrets.size > 0) writeWhole(join(to, name), secretLines([...secrets.values()]))
   }
   const path = join(to, DATABASE)
   const audit = await auditWhole(path, { deep: true })
@@ -76,6 +86,13 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   if (!agrees) renameSync(to, folder)
   return { folder, schema, bytes: statSync(join(folder, DATABASE)).size, audit }
 }
+
+/** Those that lie here, by the names of their files. */
+const readSecrets = (folder: string): ReadonlyMap<string, readonly Secret[]> =>
+  new Map(SECRETS.filter(name => existsSync(join(folder, name))).map(name => [
+    name,
+    readSecretFile(join(folder, name)).all,
+  ]))
 
 function badName(to: string, madeAt: string): string {
   const name = `${to}-books-do-not-agree`
@@ -99,24 +116,43 @@ interface Note {
   readonly rows?: Readonly<Record<'accounts' | 'transfers' | 'records' | 'holds', number>>
 }
 
+/** Where a backup is to go, and what is given there. */
+export interface Destination {
+  readonly data: string
+  readonly env: Environment
+}
+
 /** What a backup says of itself, or why it is none. Undefined where there are no books to audit yet. */
-export async function judgeBackup(folder: string): Promise<AuditReport | undefined> {
+export async function judgeBackup(folder: string, into: Destination): Promise<AuditReport | undefined> {
   const path = join(folder, DATABASE)
   if (!existsSync(join(folder, NOTE)) || !existsSync(path)) {
     throw new FolderError(`There is no whole backup in ${folder}: ${NOTE} and ${DATABASE} must both be there.`)
   }
-  for (const name of SECRETS.filter(secret => existsSync(join(folder, secret)))) {
-    if (!isSecret(readFileSync(join(folder, name), 'utf8').trim())) {
-      throw new FolderError(`The secret ${name} of the backup is damaged.`)
-    }
-  }
+  const secrets = secretsThere(folder, into)
   const note = orSay('The note of the backup is damaged', () => readNote(join(folder, NOTE)))
   try {
-    return await judgeDatabase(path, note)
+    const report = await judgeDatabase(path, note)
+    return report && { ...report, findings: [...report.findings, ...absentFindings(folder, secrets)] }
   } catch (fault) {
     if (fault instanceof FolderError) throw fault
     throw new FolderError(`The database of the backup cannot be read: ${(fault as Error).message}.`)
   }
+}
+
+/** With which it would be used: what is given there, else the backup's, else what lies there. */
+function secretsThere(folder: string, { data, env }: Destination): Secrets {
+  const ringOf = (kind: SecretKind): SecretRing => {
+    const files = [folder, data].map(place => join(place, secretHomes[kind].file))
+    const file = files.find(one => existsSync(one))
+    return readGivenSecrets(kind, env) ?? (file === undefined ? new SecretRing([]) : readSecretFile(file))
+  }
+  return { pepper: ringOf('pepper'), jwt: ringOf('jwt'), encryption: ringOf('encryption') }
+}
+
+function absentFindings(folder: string, secrets: Secrets): readonly Finding[] {
+  const paths = { database: join(folder, DATABASE), bodies: join(folder, 'bodies.db') }
+  const needed = findAbsent({ ...paths, secrets }).filter(absent => absent.needed)
+  return needed.map(absent => finding({ check: 'file', key: absent.kind, text: absentSentence(absent, folder) }))
 }
 
 const readNote = (path: string): Note => (JSON.parse(readFileSync(path, 'utf8')) as Note | null) ?? {}

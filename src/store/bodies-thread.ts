@@ -5,8 +5,12 @@ import { statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { Seal } from '../base/seal.ts'
 import { Secret } from '../base/secret.ts'
+import { SecretRing } from '../base/secret-ring.ts'
 import type { BodyPart, CallBodies } from './bodies.ts'
 import { openWriter } from './database.ts'
+import type { ResealCursor } from './resealed-rows.ts'
+import { fromTheStart, resealedWriter, resealSome } from './resealed-rows.ts'
+import { bodyColumns } from './secret-marks.ts'
 
 /** The request's bytes, and the answer's behind them. */
 export interface Keep {
@@ -17,7 +21,10 @@ export interface Keep {
 }
 
 export type ToBodies =
-  | { readonly open: { readonly path: string; readonly secret: string } }
+  | { readonly open: { readonly path: string; readonly secrets: readonly string[] } }
+  /** From now on these, the newest first. */
+  | { readonly secrets: readonly string[] }
+  | { readonly reseal: true }
   | { readonly keep: Keep }
   | { readonly read: number }
   | { readonly forgetBefore: number }
@@ -27,6 +34,8 @@ export type FromBodies =
   | { readonly written: number; readonly fault?: string }
   /** A text says why they cannot be opened. */
   | { readonly read: CallBodies | string | null }
+  /** A text says why not. */
+  | { readonly resealed: string | null }
   | { readonly closed: true }
 
 declare const self: Worker
@@ -36,6 +45,7 @@ const FORGET_AT_ONCE = 100
 /** On a disk with less room than that, bodies are the first to give way: the ledger needs it more. */
 const ROOM_BYTES_MIN = 256 * 1024 * 1024
 const LOOK_MS = 1_000
+const RESEAL_PAUSE_MS = 5
 
 type Column = 'request' | 'answer'
 
@@ -49,16 +59,19 @@ interface BodyRow {
 class BodyFile {
   readonly #db: Database
   readonly #folder: string
+  readonly #ring: SecretRing
   readonly #seal: Seal
+  readonly #writeResealed
   readonly #insert
   readonly #find
   readonly #forget
   #hasRoom = true
   #lookedMs = Number.NEGATIVE_INFINITY
 
-  constructor(path: string, secret: Secret) {
+  constructor(path: string, ring: SecretRing) {
     this.#folder = dirname(path)
-    this.#seal = new Seal(secret)
+    this.#ring = ring
+    this.#seal = new Seal(ring)
     this.#db = openWriter(path)
     // A crash may lose the last of them, and never the file.
     this.#db.run('PRAGMA synchronous = NORMAL')
@@ -82,6 +95,7 @@ class BodyFile {
     this.#forget = this.#db.query(
       'DELETE FROM body WHERE call_id IN (SELECT call_id FROM body WHERE call_id < ?1 ORDER BY call_id LIMIT ?2)',
     )
+    this.#writeResealed = resealedWriter(this.#db, bodyColumns)
   }
 
   keep({ callId, bytes, requestBytes, truncated }: Keep): void {
@@ -104,6 +118,15 @@ class BodyFile {
   /** Whether there may be more. */
   forgetSome(before: number): boolean {
     return this.#forget.run(before, FORGET_AT_ONCE).changes === FORGET_AT_ONCE
+  }
+
+  /** From where there may be more. */
+  resealSome(cursor: ResealCursor): ResealCursor | undefined {
+    if (!this.#isRoomy()) throw new Error('the disk is nearly full')
+    const resealing = { columns: bodyColumns, seal: this.#seal, newest: this.#ring.newestMark }
+    const { rows, next } = resealSome(this.#db, resealing, cursor)
+    this.#db.transaction(() => rows.forEach(row => this.#writeResealed(row))).immediate()
+    return next
   }
 
   close(): void {
@@ -130,9 +153,14 @@ let trouble = 'the file of bodies is not open'
 const answer = (message: FromBodies): void => postMessage(message)
 const textOf = (fault: unknown): string => (fault instanceof Error ? fault.message : 'unknown fault')
 
-function open(path: string, secret: Secret): void {
+let ring: SecretRing | undefined
+
+const secretsOf = (texts: readonly string[]): readonly Secret[] => texts.map(text => new Secret(text))
+
+function open(path: string, secrets: readonly string[]): void {
   try {
-    file = new BodyFile(path, secret)
+    ring = new SecretRing(secretsOf(secrets))
+    file = new BodyFile(path, ring)
   } catch (fault) {
     trouble = textOf(fault)
   }
@@ -167,8 +195,22 @@ function forgetBefore(callId: number): void {
   }
 }
 
+/** Some at a time. With other secrets than it was begun with, it begins again. */
+function reseal(cursor: ResealCursor, began = ring?.all): void {
+  try {
+    if (file === undefined) throw new Error(trouble)
+    const next = began === ring?.all ? file.resealSome(cursor) : fromTheStart
+    if (next === undefined) answer({ resealed: null })
+    else setTimeout(() => reseal(next, ring?.all), RESEAL_PAUSE_MS)
+  } catch (fault) {
+    answer({ resealed: textOf(fault) })
+  }
+}
+
 self.onmessage = ({ data: message }: MessageEvent<ToBodies>) => {
-  if ('open' in message) open(message.open.path, new Secret(message.open.secret))
+  if ('open' in message) open(message.open.path, message.open.secrets)
+  else if ('secrets' in message) ring?.replace(secretsOf(message.secrets))
+  else if ('reseal' in message) reseal(fromTheStart)
   else if ('keep' in message) keep(message.keep)
   else if ('read' in message) read(message.read)
   else if ('forgetBefore' in message) forgetBefore(message.forgetBefore)

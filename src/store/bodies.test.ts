@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { until } from '../../test/support/gateway.ts'
 import { bounds } from '../base/bounds.ts'
 import { idAtMs } from '../base/ids.ts'
-import { Secret } from '../base/secret.ts'
+import { ringOf } from '../base/secret-ring.ts'
 import type { BodyPart } from './bodies.ts'
 import { Bodies } from './bodies.ts'
 
@@ -36,7 +36,7 @@ afterEach(async () => {
 function open(options: { days?: number; secret?: string; atMs?: number } = {}): Bodies {
   const bodies = new Bodies({
     path,
-    secret: new Secret(options.secret ?? 's'.repeat(43)),
+    encryption: ringOf(options.secret ?? 's'.repeat(43)),
     days: options.days ?? 30,
     dateMs: () => options.atMs ?? nowMs,
     onTrouble: detail => troubles.push(detail),

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { bounds } from '../base/bounds.ts'
 import { idAtMs } from '../base/ids.ts'
-import type { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import type { FromBodies, ToBodies } from './bodies-thread.ts'
 import { StoreError } from './database.ts'
 
@@ -22,7 +22,7 @@ export interface CallBodies {
 
 export interface BodiesParts {
   readonly path: string
-  readonly secret: Secret
+  readonly encryption: SecretRing
   /** How long they are kept; zero: not at all. */
   readonly days: number
   dateMs(): number
@@ -30,8 +30,8 @@ export interface BodiesParts {
   onTrouble(detail: string): void
 }
 
-interface Asked {
-  resolve(bodies: CallBodies | undefined): void
+interface Asked<Answer> {
+  resolve(answer: Answer): void
   reject(fault: Error): void
 }
 
@@ -46,7 +46,8 @@ export class Bodies {
   #dropped = 0
   #dropping = false
   /** In the order in which they asked. */
-  #asked: Asked[] = []
+  #asked: Asked<CallBodies | undefined>[] = []
+  #resealing: Asked<void>[] = []
   #onClosed: (() => void) | undefined
 
   constructor(parts: BodiesParts) {
@@ -87,6 +88,24 @@ export class Bodies {
     if (this.#isThere()) this.#send({ forgetBefore: idAtMs(dateMs() - days * DAY_MS) })
   }
 
+  /** Call when the secrets have changed. */
+  renewSecrets(): void {
+    if (this.#thread !== undefined) this.#send({ secrets: this.#secrets() })
+  }
+
+  /** Brings all that is kept to the newest secret. */
+  reseal(): Promise<void> {
+    if (!this.#isThere()) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      this.#resealing.push({ resolve, reject })
+      if (this.#resealing.length === 1) this.#send({ reseal: true })
+    })
+  }
+
+  #secrets(): readonly string[] {
+    return this.#parts.encryption.all.map(secret => secret.reveal())
+  }
+
   /** Waits, within bounds, for what is on its way. */
   async close(): Promise<void> {
     if (this.#thread === undefined) return
@@ -97,6 +116,7 @@ export class Bodies {
     })
     this.#thread?.terminate()
     this.#thread = undefined
+    for (const { reject } of this.#resealing.splice(0)) reject(new StoreError('The bodies are closed.'))
   }
 
   #isThere(): boolean {
@@ -112,13 +132,19 @@ export class Bodies {
     const thread = new Worker(new URL('./bodies-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromBodies>) => this.#receive(event.data)
     thread.onerror = event => this.#lose(event.message)
-    const { path, secret } = this.#parts
-    thread.postMessage({ open: { path, secret: secret.reveal() } } satisfies ToBodies)
+    thread.postMessage({ open: { path: this.#parts.path, secrets: this.#secrets() } } satisfies ToBodies)
     return thread
   }
 
   #receive(message: FromBodies): void {
     if ('closed' in message) return this.#onClosed?.()
+    if ('resealed' in message) {
+      for (const { resolve, reject } of this.#resealing.splice(0)) {
+        if (message.resealed === null) resolve()
+        else reject(new StoreError(`The bodies are not sealed anew: ${message.resealed}.`))
+      }
+      return
+    }
     if ('read' in message) {
       const asked = this.#asked.shift()
       if (typeof message.read === 'string') asked?.reject(new StoreError(`The bodies do not open. ${message.read}`))
@@ -143,7 +169,7 @@ export class Bodies {
     this.#thread?.terminate()
     this.#thread = undefined
     this.#parts.onTrouble(detail)
-    for (const { reject } of this.#asked.splice(0)) reject(new StoreError(detail))
+    for (const { reject } of [...this.#asked.splice(0), ...this.#resealing.splice(0)]) reject(new StoreError(detail))
     this.#onClosed?.()
   }
 }

@@ -12,6 +12,8 @@ export interface CodeOperations {
   createCodes: {
     input: {
       readonly codes: readonly { readonly id: number; readonly digest: string }[]
+      /** The mark of the pepper in their digests. */
+      readonly pepper: string
       readonly batch: string
       /** There must be none of this batch yet. */
       readonly isNew?: boolean
@@ -23,7 +25,8 @@ export interface CodeOperations {
   }
   redeemCode: {
     input: {
-      readonly digest: string
+      /** Its digest with each pepper that may be in it: hex. */
+      readonly digests: readonly string[]
       readonly accountId: number
       /** Whoever may not redeem for this account is told that there is none. */
       readonly scope?: Scope | null
@@ -53,7 +56,8 @@ interface CodeRow {
 export function codeOperations(books: Books): Pick<Run, keyof CodeOperations> {
   const { db, nowMs } = books
   const insert = db.query(
-    'INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)',
+    `INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms, pepper)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
   )
   const findBatch = db.query('SELECT 1 FROM code WHERE batch = ?1 LIMIT 1')
   const findOne = db.query('SELECT 1 FROM code WHERE id = ?1')
@@ -62,11 +66,11 @@ export function codeOperations(books: Books): Pick<Run, keyof CodeOperations> {
   )
   const voidOne = db.query('UPDATE code SET voided_ms = ?2 WHERE id = ?1 AND redeemed_ms IS NULL AND voided_ms IS NULL')
   return {
-    createCodes({ codes, batch, isNew, amount, author, expiresMs }) {
+    createCodes({ codes, pepper, batch, isNew, amount, author, expiresMs }) {
       if (isNew && findBatch.get(batch) !== null) return { done: 'exists' }
       const worth = amountOf(amount)
       for (const { id, digest } of codes) {
-        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs)
+        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs, pepper)
       }
       return { done: 'created' }
     },
@@ -90,12 +94,12 @@ function buildRedeem(books: Books): Run['redeemCode'] {
   const findScoped = db.query('SELECT 1 FROM account a WHERE a.id = $account AND '.concat(scopeSql('a.id')))
   const readAccount = accountReader(db)
   const give = buildGive(books)
-  return function redeemCode({ digest, accountId, scope = null }) {
+  return function redeemCode({ digests, accountId, scope = null }) {
     const account = readAccount(accountId)
     const isTheirs = scope === null || findScoped.get({ account: accountId, scope: scope.personId, rank: scope.rank })
     if (account === undefined || account.kind === 'operator' || isTheirs === null) return { done: 'account_unknown' }
-    const code = find.get(Buffer.from(digest, 'hex')) as CodeRow | null
-    if (code === null) return { done: 'code_unknown' }
+    const [code] = digests.flatMap(digest => (find.get(Buffer.from(digest, 'hex')) as CodeRow | null) ?? [])
+    if (code === undefined) return { done: 'code_unknown' }
     if (code.redeemed_ms !== null) return { done: 'code_used', own: Number(code.account_id) === accountId }
     if (code.voided_ms !== null) return { done: 'code_void' }
     if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }

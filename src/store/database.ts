@@ -82,8 +82,8 @@ export function copyDatabase(db: Database, to: string): void {
   flush(dirname(to))
 }
 
-/** A file, or a folder with the names in it. */
-function flush(path: string): void {
+/** To the disk: a file, or a folder with the names in it. */
+export function flush(path: string): void {
   const file = openSync(path, 'r')
   fsyncSync(file)
   closeSync(file)

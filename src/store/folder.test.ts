@@ -28,23 +28,24 @@ describe('the folder', () => {
     expect(modeOf(folder)).toBe(0o700)
     expect([modeOf(join(folder, 'pepper')), modeOf(join(folder, 'jwt-secret'))]).toEqual([0o600, 0o600])
     const again = openFolder(folder, {})
-    expect(again.secrets.pepper.reveal()).toBe(first.secrets.pepper.reveal())
-    expect(again.secrets.jwt.reveal()).toBe(first.secrets.jwt.reveal())
-    expect(first.secrets.pepper.reveal()).not.toBe(first.secrets.jwt.reveal())
-    expect(first.secrets.pepper.reveal().length).toBeGreaterThanOrEqual(43)
+    expect(again.secrets.pepper.newest.reveal()).toBe(first.secrets.pepper.newest.reveal())
+    expect(again.secrets.jwt.newest.reveal()).toBe(first.secrets.jwt.newest.reveal())
+    expect(first.secrets.pepper.newest.reveal()).not.toBe(first.secrets.jwt.newest.reveal())
+    expect(first.secrets.pepper.newest.reveal().length).toBeGreaterThanOrEqual(43)
   })
 
   test('takes secrets from the environment, and then keeps none', () => {
     const env = { WEIR_PEPPER: 'p'.repeat(32), WEIR_JWT_SECRET: 'j'.repeat(32) }
     const { secrets } = openFolder(folder, env)
-    expect([secrets.pepper.reveal(), secrets.jwt.reveal()]).toEqual([env.WEIR_PEPPER, env.WEIR_JWT_SECRET])
+    const read = [secrets.pepper.newest.reveal(), secrets.jwt.newest.reveal()]
+    expect(read).toEqual([env.WEIR_PEPPER, env.WEIR_JWT_SECRET])
     expect(() => readFileSync(join(folder, 'pepper'))).toThrow('ENOENT')
   })
 
   test('gives a secret its name when it is whole: what a killed start left of one is in nobody\'s way', () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'pepper.123.part'), 'half')
-    expect(openFolder(folder, {}).secrets.pepper.reveal().length).toBeGreaterThanOrEqual(43)
+    expect(openFolder(folder, {}).secrets.pepper.newest.reveal().length).toBeGreaterThanOrEqual(43)
     expect(readdirSync(folder).filter(name => name.endsWith('.part'))).toEqual(['pepper.123.part'])
   })
 
@@ -114,7 +115,7 @@ describe('a reader', () => {
       const digest = 'ab'.repeat(32)
       const bytes = Buffer.from(digest, 'hex')
       expect(reader.findKey(bytes)).toBeUndefined()
-      const about = { suffix: 'x', name: 'mine', tier: 'free', existing: false }
+      const about = { pepper: 'aabbccdd', suffix: 'x', name: 'mine', tier: 'free', existing: false }
       run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
       const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
       const rights = { allows: null, denies: null, requires: null }

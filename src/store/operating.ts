@@ -6,7 +6,9 @@ import { codeOperations } from './code-operations.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { recordOperations } from './record-operations.ts'
 import { ruleOperations } from './rules-operations.ts'
+import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
 
 export interface Operating {
@@ -25,6 +27,8 @@ export function buildOperations(books: Books): Operating {
       ...accountOperations(books),
       ...codeOperations(books),
       ...ruleOperations(books),
+      ...recordOperations(books.db),
+      ...secretOperations(books),
       ...tierOperations(books),
       ...kept.run,
     },

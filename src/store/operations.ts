@@ -12,7 +12,9 @@ import { nanos } from '../base/money.ts'
 import type { CodeOperations } from './code-operations.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
+import type { SecretOperations } from './secret-operations.ts'
 import type { TierOperations } from './tier-operations.ts'
 
 /** Nano-USD as decimal digits. */
@@ -131,6 +133,8 @@ export interface KeyInsert extends KeyLists {
   readonly existing: boolean
   /** Hex. */
   readonly digest: string
+  /** The mark of the pepper in it. */
+  readonly pepper: string
   readonly suffix: string
   readonly name: string
   readonly tier: string
@@ -150,7 +154,13 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, TierOperations, CodeOperations {
+export interface Operations
+  extends CodeOperations,
+    KeptOperations,
+    RecordOperations,
+    RuleOperations,
+    SecretOperations,
+    TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -224,5 +234,6 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 /** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts', 'trimLog'] as const),
+  ...(['redigestKeys', 'reseal'] as const),
 ])

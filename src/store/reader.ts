@@ -7,6 +7,9 @@ import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
 import { RulesReader } from './rules-reader.ts'
+import type { SecretKind } from './secret-files.ts'
+import type { SecretMark } from './secret-marks.ts'
+import { readMarks } from './secret-marks.ts'
 
 export interface KeyRow {
   readonly id: number
@@ -45,6 +48,11 @@ export interface BalanceRow {
   readonly revoked: boolean
 }
 
+export interface TierRow {
+  readonly name: string
+  readonly pricePerMille: number
+}
+
 export interface PriceVersion extends PriceInsert {
   readonly version: number
 }
@@ -70,6 +78,7 @@ export class Reader {
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
+  readonly #findTiers
   readonly #findClaim
   readonly #findKept
 
@@ -84,6 +93,7 @@ export class Reader {
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
     )
     this.#findSetting = this.#db.query<Raw, [string]>('SELECT value FROM setting WHERE name = ?1')
+    this.#findTiers = this.#db.query<Raw, []>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
     this.#findClaim = this.#db.query<Raw, [number, string]>(
       'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
     )
@@ -108,6 +118,17 @@ export class Reader {
       requires: listOf(row.requires),
       explains: row.explains === 1n,
     }
+  }
+
+  /** The first of these that is somebody's, and whose. All at one moment: meanwhile no key changes its digest. */
+  findKeyOfAny(digests: readonly Buffer[]): { readonly row: KeyRow; readonly digest: Buffer } | undefined {
+    return this.#db.transaction(() => {
+      for (const digest of digests) {
+        const row = this.findKey(digest)
+        if (row !== undefined) return { row, digest }
+      }
+      return undefined
+    })()
   }
 
   balance(keyId: number): BalanceRow | undefined {
@@ -140,6 +161,11 @@ export class Reader {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
   }
 
+  /** Of the secrets that are noted, the oldest first. */
+  marks(kind: SecretKind): readonly SecretMark[] {
+    return readMarks(this.#db, kind)
+  }
+
   /** All rows of the price table, oldest first. For the start. */
   prices(): PriceVersion[] {
     const rows = this.#db.query('SELECT version, model, origin, price, author FROM price ORDER BY version').all()
@@ -151,6 +177,11 @@ export class Reader {
     const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
     const row = found.get(version)
     return row === null ? undefined : { ...(row as PriceInsert), version }
+  }
+
+  /** Few, and by their names. */
+  tiers(): readonly TierRow[] {
+    return this.#findTiers.all().map(row => ({ name: row.name as string, pricePerMille: Number(row.price_per_mille) }))
   }
 
   /** A real query, for the readiness check. */

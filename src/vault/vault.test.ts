@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
 import { Seal } from '../base/seal.ts'
-import { Secret } from '../base/secret.ts'
+import { ringOf } from '../base/secret-ring.ts'
 import type { ResponseFacts, TaskFacts } from '../store/kept.ts'
 import { Reader } from '../store/reader.ts'
 import { Writer } from '../store/writer.ts'
@@ -43,7 +43,7 @@ async function open(secret = 'a'): Promise<void> {
     throw new Error(detail)
   })
   reader = new Reader(path)
-  const seal = new Seal(new Secret(secret.repeat(43)))
+  const seal = new Seal(ringOf(secret.repeat(43)))
   const onTrouble = (detail: string): void => void troubles.push(detail)
   vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onTrouble })
 }
@@ -311,7 +311,7 @@ describe('a count factor', () => {
     let isAway = true
     const run = ((...args: Parameters<Writer['run']>) =>
       isAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']
-    const seal = new Seal(new Secret('a'.repeat(43)))
+    const seal = new Seal(ringOf('a'.repeat(43)))
     const onTrouble = (detail: string): void => void troubles.push(detail)
     const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onTrouble })
     for (let at = 0; at < 10; at++) other.factors.learn('p/m', 100, 150)

@@ -41,7 +41,7 @@ test('a crash charges what was delivered at the last checkpoint, and writes the 
   await until(() => usedNow() > 0n, 'it is noted')
   const delivered = BigInt(Math.ceil(body.length / 4)) * 150n + 100n * 600n
   expect(usedNow()).toBe(delivered)
-  for (const name of ['weir.db', 'weir.db-wal', 'pepper', 'jwt-secret']) {
+  for (const name of ['weir.db', 'weir.db-wal', 'pepper', 'jwt-secret', 'encryption-key']) {
     cpSync(join(harness.folder, name), join(copy, name))
   }
 

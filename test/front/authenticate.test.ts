@@ -3,13 +3,13 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../src/base/errors.ts'
-import { Secret } from '../../src/base/secret.ts'
+import { ringOf } from '../../src/base/secret-ring.ts'
 import { KeyDirectory } from '../../src/identity/key-directory.ts'
 import { digestKey, mintKey } from '../../src/identity/key-format.ts'
 import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
 import type { KeyRow } from '../../src/store/reader.ts'
 
-const pepper = new Secret('p'.repeat(32))
+const pepper = ringOf('p'.repeat(32))
 const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
 const rights = { allows: null, denies: null, requires: null }
 const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags, ...rights }
@@ -38,7 +38,7 @@ function bench() {
   }
   const issue = (): string => {
     const key = mintKey()
-    rows.set(digestKey(key, pepper).toString('latin1'), row)
+    rows.set(digestKey(key, pepper.newest).toString('latin1'), row)
     return key
   }
   return { made, tryKey, issue }

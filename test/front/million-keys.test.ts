@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { KeyDirectory } from '../../src/identity/key-directory.ts'
+import { mintKey } from '../../src/identity/key-format.ts'
 import { migrate, openWriter } from '../../src/store/database.ts'
 import { Reader } from '../../src/store/reader.ts'
 
@@ -63,7 +64,7 @@ describe('with a million keys', () => {
       unknownMs: bounds.keyUnknownMsMax,
     })
     for (let index = 1; index <= KEYS; index += 29) {
-      const row = await directory.lookUp(digestOf(index))
+      const row = await directory.lookUp(digestOf(index), mintKey())
       if (row?.id !== index) throw new Error(`key ${index} was not found`)
     }
     expect(looked).toBe(Math.ceil(KEYS / 29))

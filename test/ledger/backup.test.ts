@@ -262,7 +262,7 @@ describe('what is no backup, or no place for one', () => {
     const exchanged = [
       ['weir.db', '', 'is not the database that was backed up: its schema is 0'],
       ['weir.db', readFileSync(empty), 'The books of this backup do not agree'],
-      ['pepper', 'x', 'The secret pepper of the backup is damaged'],
+      ['pepper', 'x', 'pepper is damaged: secret 1 of 1 has fewer than 32 characters'],
       ['backup.json', '{', 'The note of the backup is damaged'],
     ] as const
     for (const [file, content, problem] of exchanged) {

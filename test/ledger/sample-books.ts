@@ -72,7 +72,7 @@ function fill(books: SampleBooks): void {
   books.run(run => {
     for (const { accountId, keyId } of [his, hers]) {
       const words = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: keyId + 500 }
-      run.createKey({ id: keyId, accountId, digest: digestOf(keyId), credit: '1000', ...words })
+      run.createKey({ id: keyId, accountId, digest: digestOf(keyId), pepper: 'aabbccdd', credit: '1000', ...words })
     }
     const posted = { reference: 'invoice 1', author: 'cli', accountId: alice, ref: 3_001 }
     run.post({ kind: 'top_up', amount: '5000', ...posted })
@@ -80,8 +80,8 @@ function fill(books: SampleBooks): void {
     run.setBudget({ scopeId: aliceKey, span: 'total', cap: '9000' })
     run.setBudget({ scopeId: bob, span: 'month', cap: '9000' })
     const codes = [usedCode, freshCode].map(id => ({ id, digest: digestOf(id) }))
-    run.createCodes({ codes, batch: 'b', amount: '70', author: 'cli', expiresMs: null })
-    run.redeemCode({ digest: digestOf(usedCode), accountId: bob })
+    run.createCodes({ codes, pepper: 'aabbccdd', batch: 'b', amount: '70', author: 'cli', expiresMs: null })
+    run.redeemCode({ digests: [digestOf(usedCode)], accountId: bob })
   })
   books.run(run => {
     for (const callId of [calls.refunded, calls.free, calls.open, calls.plain]) run.hold(holdOf(callId, his, '400'))

@@ -93,11 +93,12 @@ async function codeRace(ground: Ground): Promise<string[]> {
   const worth = BigInt(1 + ground.below(1_000_000))
   const id = ground.mintId()
   const digest = createHash('sha256').update(`code ${id}`).digest('hex')
-  const made = { batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
+  const digests = [digest]
+  const made = { pepper: 'aabbccdd', batch: 'race', amount: `${worth}`, author: 'race', expiresMs: null } as const
   await ground.writer.run('createCodes', { ...made, codes: [{ id, digest }] }, { actor: 'test' })
   const keys = await inTurn(20, () => createKey(ground, 0n))
   const results = await atOnce(REDEEMERS, index =>
-    ground.writer.run('redeemCode', { digest, accountId: keys[index % keys.length]!.accountId }, { actor: 'test' }),
+    ground.writer.run('redeemCode', { digests, accountId: keys[index % keys.length]!.accountId }, { actor: 'test' }),
   )
   return [
     ...expectCount(results, 'redeemed', 1),
@@ -203,7 +204,7 @@ function deal(ground: Ground): { amount: bigint; enough: number } {
 async function createKey({ writer, mintId }: Ground, credit: bigint): Promise<Key> {
   const [accountId, creditRef, id] = [mintId(), mintId(), mintId()]
   const digest = createHash('sha256').update(`key ${id}`).digest('hex')
-  const named = { existing: false, suffix: '', name: 'race', tier: 'pro', qpm: null }
+  const named = { existing: false, pepper: 'aabbccdd', suffix: '', name: 'race', tier: 'pro', qpm: null }
   await writer.run('createKey', { ...named, id, accountId, creditRef, digest, credit: `${credit}` }, { actor: 'test' })
   return { id, accountId }
 }

@@ -130,7 +130,7 @@ function usedIn(folder: string): number {
 async function startOnCopy(): Promise<{ record: Record<string, unknown> }> {
   const folder = mkdtempSync(join(tmpdir(), 'weir-crash-'))
   try {
-    for (const name of ['weir.db', 'weir.db-wal', 'pepper', 'jwt-secret']) {
+    for (const name of ['weir.db', 'weir.db-wal', 'pepper', 'jwt-secret', 'encryption-key']) {
       cpSync(join(shores.folder, name), join(folder, name))
     }
     const after = await startHarness({ folder })

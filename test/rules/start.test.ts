@@ -10,6 +10,7 @@ import { openStore } from '../../src/open-store.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, upstreamKey } from '../support/gateway.ts'
+import { weirSays } from '../front/weir-process.ts'
 
 let folder: string
 let harness: Harness | undefined
@@ -119,8 +120,11 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     await ask('channels-set', { channel: 'openai#1', proxy: 'http://joe:hunter2@127.0.0.1:9' })
     await stop()
     writeFileSync(join(folder, 'encryption-key'), 'x'.repeat(64))
+    const fault = await startHarness({ folder }).catch((thrown: unknown) => thrown)
+    expect((fault as Error).message).toContain('give up what was made with it: weir rotate encryption --finish --force')
+    expect(await weirSays(folder, 'rotate encryption --finish --force')).toMatch(/^dropped +[0-9a-f]{8}\nlost +/)
     harness = await startHarness({ folder })
-    expect(harness.logs.join()).toContain('a channel is not used without its proxy')
+    expect(harness.logs.join()).toContain('a channel is not used')
     expect(harness.logs.join()).not.toContain('hunter2')
     expect([await status('openai/gpt-4o-mini'), await status('demo/echo')]).toEqual([503, 200])
     const sent = harness.upstream.requests.length

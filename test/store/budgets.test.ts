@@ -124,17 +124,19 @@ test('days and months are those of UTC', () => {
 
 describe('a code', () => {
   const digest = 'ab'.repeat(32)
+  const digests = ['ef'.repeat(32), digest]
+  const made = { pepper: 'aabbccdd', batch: 'spring', amount: '700', author: 'x' } as const
   const create = (expiresMs: number | null = null) =>
-    books.run.createCodes({ codes: [{ id: 5, digest }], batch: 'spring', amount: '700', author: 'x', expiresMs })
+    books.run.createCodes({ ...made, codes: [{ id: 5, digest }], expiresMs })
 
   test('is redeemed once, into one account', () => {
     books.account(12, '0')
     create()
-    expect(books.run.redeemCode({ digest: 'cd'.repeat(32), accountId: 11 })).toEqual({ done: 'code_unknown' })
-    expect(books.run.redeemCode({ digest, accountId: 99 })).toEqual({ done: 'account_unknown' })
-    expect(books.run.redeemCode({ digest, accountId: 1 })).toEqual({ done: 'account_unknown' })
-    expect(books.run.redeemCode({ digest, accountId: 12 })).toMatchObject({ done: 'redeemed', amount: '700' })
-    expect(books.run.redeemCode({ digest, accountId: 11 })).toMatchObject({ done: 'code_used' })
+    expect(books.run.redeemCode({ digests: ['cd'.repeat(32)], accountId: 11 })).toEqual({ done: 'code_unknown' })
+    expect(books.run.redeemCode({ digests, accountId: 99 })).toEqual({ done: 'account_unknown' })
+    expect(books.run.redeemCode({ digests, accountId: 1 })).toEqual({ done: 'account_unknown' })
+    expect(books.run.redeemCode({ digests, accountId: 12 })).toMatchObject({ done: 'redeemed', amount: '700' })
+    expect(books.run.redeemCode({ digests, accountId: 11 })).toMatchObject({ done: 'code_used' })
     expect(books.row(12).balance).toBe(700n)
     expect(books.row(2).balance).toBe(-100_700n)
   })
@@ -142,6 +144,6 @@ describe('a code', () => {
   test('expires', () => {
     create(books.nowMs + 10)
     books.nowMs += 10
-    expect(books.run.redeemCode({ digest, accountId: 11 })).toEqual({ done: 'code_expired' })
+    expect(books.run.redeemCode({ digests, accountId: 11 })).toEqual({ done: 'code_expired' })
   })
 })

@@ -23,7 +23,7 @@ beforeEach(async () => {
   })
   const digest = '00'.repeat(32)
   const key = { id: 1_011, accountId: 11, existing: false, digest, creditRef: 11, credit: '1000000' } as const
-  const made = { ...key, ...{ suffix: 'x', name: 'x', tier: 'pro', qpm: null } } as const
+  const made = { ...key, ...{ pepper: 'aabbccdd', suffix: 'x', name: 'x', tier: 'pro', qpm: null } } as const
   await writer.run('createKey', made, { actor: 'test' })
 })
 afterEach(async () => {

@@ -56,7 +56,7 @@ const settings = (): number => read('SELECT name FROM setting').length
 function keyOf(id: number, more: Partial<Input<'createKey'>> = {}): Input<'createKey'> {
   const digest = id.toString(16).padStart(64, '0')
   const about = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: id }
-  return { id: id + 1_000, accountId: id, ...about, credit: '1000', ...more }
+  return { id: id + 1_000, accountId: id, pepper: 'aabbccdd', ...about, credit: '1000', ...more }
 }
 
 /** Commits in the write-ahead log: a frame that ends one tells the size of the database, all others zero. */
@@ -265,13 +265,14 @@ describe('opening', () => {
       return start.lastId
     }
     const codes = [{ id: 60_000, digest: 'ab'.repeat(32) }]
+    const batch = { pepper: 'aabbccdd', batch: 'b', amount: '5', author: 'x', expiresMs: null } as const
     const work: readonly ((writer: Writer) => Promise<unknown>)[] = [
       writer => writer.run('createKey', keyOf(11, { id: 10_000 }), by),
       writer => writer.run('createKey', keyOf(20_000, { id: 12 }), by),
       writer => writer.run('createKey', keyOf(13, { creditRef: 30_000 }), by),
       writer => writer.run('record', { record: recordOf(40_000, 11) }),
       writer => writer.run('hold', holdOf(50_000, 11, '5', { kind: 'task' })),
-      writer => writer.run('createCodes', { codes, batch: 'b', amount: '5', author: 'x', expiresMs: null }, by),
+      writer => writer.run('createCodes', { ...batch, codes }, by),
     ]
     for (const [at, one] of work.entries()) {
       const writer = await openWriter()

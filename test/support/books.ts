@@ -42,7 +42,7 @@ export function openTestBooks(options: { readonly sync?: boolean } = {}): TestBo
     },
     account(id, credit) {
       const key = { id: id + 1_000, accountId: id, existing: false, digest: id.toString(16).padStart(64, '0') }
-      const about = { suffix: 'abcd', name: 'x', tier: 'pro', qpm: null }
+      const about = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null }
       const made = run.createKey({ ...key, ...about, credit, creditRef: id })
       if (made.done !== 'created') throw new Error(made.done)
     },

@@ -40,10 +40,11 @@ async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
   const shared = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
   const key = mintKey()
   const [id, accountId] = [parts.mintId(), shared ?? parts.mintId()]
-  const digest = digestKey(key, parts.pepper).toString('hex')
+  const digest = digestKey(key, parts.pepper.newest).toString('hex')
   const { explains, ...lists } = rightsOf(input)
   const rights = { ...lists, explains: explains ?? false }
-  const stored = { digest, suffix: keySuffix(key), name, tier, qpm, credit: moneyText(credit), ...rights }
+  const made = { digest, pepper: parts.pepper.newestMark, suffix: keySuffix(key) }
+  const stored = { ...made, name, tier, qpm, credit: moneyText(credit), ...rights }
   const account = { accountId, existing: shared !== undefined, creditRef: parts.mintId() }
   const created = parts.writer.run('createKey', { id, ...account, ...stored }, by)
   if (typeof input.setting === 'string') {
@@ -54,8 +55,8 @@ async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
   if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${tier}".`)
   if (done === 'account_unknown') throw new OperatorError('A key cannot be of this account.')
   parts.onKeyChanged()
-  const made = { key, id: textId('key', id), account: textId('acc', accountId), tier, credit: formatUsd(credit) }
-  return { ...made, ...warningOf(parts, input) }
+  const told = { key, id: textId('key', id), account: textId('acc', accountId), tier, credit: formatUsd(credit) }
+  return { ...told, ...warningOf(parts, input) }
 }
 
 async function setKey(parts: OperatorParts, input: Input): Promise<Answer> {

@@ -109,8 +109,8 @@ async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
   const accountId = Number(accountOf(parts, input.account).id)
   const code = parseCode(String(input.code ?? ''))
   if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
-  const digest = digestCode(code, parts.pepper).toString('hex')
-  const result = await parts.writer.run('redeemCode', { digest, accountId }, by)
+  const digests = parts.pepper.all.map(pepper => digestCode(code, pepper).toString('hex'))
+  const result = await parts.writer.run('redeemCode', { digests, accountId }, by)
   if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
   const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
   return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }

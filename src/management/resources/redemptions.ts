@@ -32,8 +32,8 @@ export function redemptionEndpoints({ writer, pepper, dateMs }: ManagementParts)
         const giveBack = tries.take(`person ${actor.personId}`, `address ${address}`)
         const code = parseCode(body.code)
         if (code === undefined) throw unusable()
-        const digest = digestCode(code, pepper).toString('hex')
-        const result = await writer.run('redeemCode', { digest, accountId: account, scope }, by)
+        const digests = pepper.all.map(one => digestCode(code, one).toString('hex'))
+        const result = await writer.run('redeemCode', { digests, accountId: account, scope }, by)
         const isOwn = result.done === 'code_used' && result.own
         if (result.done === 'redeemed' || isOwn) giveBack()
         const redeemed = done(result, {

@@ -1,0 +1,72 @@
+// Finds a key in the store, also one whose digest has an older pepper in it. Such a key is digested anew with the
+// newest, beside the calls, so that older peppers fade out: nobody but its caller can tell us the key.
+
+import { bounds } from '../base/bounds.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
+import type { KeyRow, Reader } from '../store/reader.ts'
+import type { RedigestedKey } from '../store/secret-operations.ts'
+import type { Writer } from '../store/writer.ts'
+import type { KeyText } from './key-format.ts'
+import { digestsOf } from './key-format.ts'
+
+export interface KeyFinderParts {
+  readonly reader: Pick<Reader, 'findKey' | 'findKeyOfAny'>
+  readonly writer: Pick<Writer, 'run'>
+  readonly pepper: SecretRing
+}
+
+const AT_ONCE = 64
+
+export class KeyFinder {
+  readonly #parts: KeyFinderParts
+  /** By the key's id: one is written once, however many calls it makes meanwhile. */
+  readonly #waiting = new Map<number, RedigestedKey>()
+  #writing: Promise<void> | undefined
+  #closed = false
+
+  constructor(parts: KeyFinderParts) {
+    this.#parts = parts
+  }
+
+  /** `digest` is the key's with the newest pepper. */
+  find(digest: Buffer, key: KeyText): KeyRow | undefined {
+    const row = this.#parts.reader.findKey(digest)
+    return row !== undefined || this.#parts.pepper.all.length === 1 ? row : this.#findOlder(key)
+  }
+
+  /** When peppers have changed: what waits may be of one that is let go next. Its callers come again. */
+  forget(): void {
+    this.#waiting.clear()
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    await this.#writing
+  }
+
+  #findOlder(key: KeyText): KeyRow | undefined {
+    const { reader, pepper } = this.#parts
+    const digests = digestsOf(key, pepper)
+    const found = reader.findKeyOfAny(digests)
+    if (found === undefined || found.digest === digests[0]) return found?.row
+    const [from, to] = [found.digest.toString('hex'), digests[0]!.toString('hex')]
+    if (this.#waiting.size < bounds.keysCachedMax && !this.#closed) {
+      this.#waiting.set(found.row.id, { id: found.row.id, from, to, pepper: pepper.newestMark })
+      this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+    }
+    return found.row
+  }
+
+  /** What cannot be written waits for the next that comes. */
+  async #write(): Promise<void> {
+    while (this.#waiting.size > 0 && !this.#closed) {
+      const keys = [...this.#waiting.values()].slice(0, AT_ONCE)
+      try {
+        await this.#parts.writer.run('redigestKeys', { keys })
+      } catch {
+        return
+      }
+      for (const key of keys) if (this.#waiting.get(key.id) === key) this.#waiting.delete(key.id)
+    }
+  }
+}

@@ -1,0 +1,3 @@
+// Something about the data folder that its owner can mend, told in a sentence.
+
+export class FolderError extends Error {}
