@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Seal } from '../../src/base/seal.ts'
-import { Secret } from '../../src/base/secret.ts'
+import { ringOf } from '../../src/base/secret-ring.ts'
 import { migrate, openWriter, readMigrations } from '../../src/store/database.ts'
 import { RuleBook } from '../../src/store/rules-book.ts'
 import { RulesReader } from '../../src/store/rules-reader.ts'
@@ -40,7 +40,10 @@ test('channels and providers are there again, bound to where they were', async (
   expect(second.harness.records().at(-1)!.price_version).toBe(price)
   await second.stop()
 
-  const third = await open({ WEIR_ENCRYPTION_KEY: 'x'.repeat(40) })
+  const damaged = new Database(join(folder, 'weir.db'))
+  damaged.query('UPDATE channel SET credential = ?1').run(Buffer.alloc(60))
+  damaged.close()
+  const third = await open()
   expect((await third.ask('GET', at(id!))).body).toMatchObject({
     state: 'unusable',
     problem: expect.stringContaining('cannot be read any more'),
@@ -76,7 +79,7 @@ test('what was said of channels before there was a table of them is read as it w
   const db = openWriter(path)
   const all = readMigrations()
   migrate(db, { migrations: all.slice(0, 7) })
-  const seal = new Seal(new Secret('s'.repeat(40)))
+  const seal = new Seal(ringOf('s'.repeat(40)))
   const proxy = seal.close({ table: 'channel_rule', row: 'p#abc', column: 'proxy' }, Buffer.from('http://proxy:1'))
   db.query(
     `INSERT INTO channel_rule (channel, disabled, weight, rpm, proxy, tags, author, changed_ms)
