@@ -72,7 +72,8 @@ describe('the tables of what rests on secrets have', () => {
 
   test('the primary keys of their tables, and columns that are there', () => {
     for (const { table, column, key, row } of sealedColumns) {
-      const info = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all() as { name: string; pk: bigint }[]
+      const found = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all()
+      const info = found as { name: string; pk: bigint }[]
       expect([table, info.filter(({ pk }) => pk > 0n).map(({ name }) => name)]).toEqual([table, [...key]])
       for (const name of [column, ...row]) expect(info.map(one => one.name)).toContain(name)
     }
