@@ -2,6 +2,7 @@
 
 import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
+import type { EndedCall } from './base/ended-call.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import type { Price } from './base/price.ts'
@@ -9,6 +10,7 @@ import type { Ledger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { readRow } from './billing/price-book.ts'
 import { TokenCounter } from './billing/token-counter.ts'
+import { buildRunning } from './build-running.ts'
 import { openGuardedFetch } from './http/guarded-fetch.ts'
 import type { Client } from './http/outgoing.ts'
 import { DayNotes, rememberedDebts } from './limits/day-notes.ts'
@@ -29,6 +31,7 @@ import { buildCounting } from './pipeline/counts/counting.ts'
 import { buildBackground } from './pipeline/responses/background.ts'
 import { buildCompacting } from './pipeline/responses/compacting.ts'
 import { buildFollowing } from './pipeline/responses/following.ts'
+import { endedCall } from './pipeline/ended-call.ts'
 import type { Exchange } from './pipeline/exchange.ts'
 import { buildExplained } from './pipeline/explain/dry-run.ts'
 import { FileService } from './pipeline/files.ts'
@@ -41,6 +44,7 @@ import { Lanes } from './pipeline/lanes.ts'
 import { Picking } from './pipeline/picking.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
+import type { PipelineParts } from './pipeline/pipeline.ts'
 import { buildSettling } from './pipeline/settling.ts'
 import { TaskService } from './pipeline/tasks/tasks.ts'
 import type { UnderWay } from './pipeline/under-way.ts'
@@ -65,6 +69,8 @@ export interface CallParts {
   readonly log: Log
   /** How often a call is tried, at most. */
   readonly attemptsMax: number
+  /** Told of each call that is over, where somebody wants to know. */
+  readonly onEnd: ((call: EndedCall) => void) | undefined
 }
 
 export function buildCalls(parts: CallParts) {
@@ -80,7 +86,7 @@ export function buildCalls(parts: CallParts) {
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })
-  const { lanes, picking } = buildChoice(parts)
+  const { lanes, picking, lines, channels, standing } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
@@ -108,14 +114,9 @@ export function buildCalls(parts: CallParts) {
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const over = (exchange: Exchange): void => {
-    leaving.over(exchange)
-    picking.over(exchange)
-    learning.end(exchange)
-  }
-  const left = (exchange: Exchange): void => leaving.left(exchange)
+  const shared = { underWay, gate, nowMs, dateMs, onEnd: teller(parts) }
   const runCall = buildExplained({
-    pipeline: { stages, answering, background, underWay, gate, nowMs, dateMs, leaving: { left, over } },
+    pipeline: { ...shared, stages, answering, background, leaving: allOver({ leaving, picking, learning }) },
     ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
     accounts: store.reader.accounts,
     lookAtLimits,
@@ -135,8 +136,28 @@ export function buildCalls(parts: CallParts) {
     ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
-  return { limits, dayNotes, limitRate, settling, counter, authenticate, runCall, countCall, responses, tasks, files }
+  const served = { authenticate, runCall, countCall, responses, tasks, files }
+  const watched = { channels, standing, waiting: () => lines.standing }
+  return { ...served, ...watched, limits, dayNotes, limitRate, settling, counter }
 }
+
+interface Overs {
+  readonly leaving: Leaving
+  readonly picking: Picking
+  readonly learning: ReturnType<typeof buildLearning>
+}
+
+/** That a call is over is told to all that have something of it. */
+const allOver = ({ leaving, picking, learning }: Overs): PipelineParts['leaving'] => ({
+  left: exchange => leaving.left(exchange),
+  over(exchange) {
+    leaving.over(exchange)
+    picking.over(exchange)
+    learning.end(exchange)
+  },
+})
+
+const teller = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(endedCall(exchange)))
 
 /** How much may be called. */
 function buildLimits({ store, world, log }: CallParts) {
@@ -157,7 +178,7 @@ function buildLimits({ store, world, log }: CallParts) {
 }
 
 /** Where calls may go, and where each goes. */
-function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
+function buildChoice(parts: CallParts) {
   const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const onCredentialOff = (channel: string): void =>
@@ -166,9 +187,10 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
     log.error('a provider says that this credential has nothing left to spend: it is left alone', { channel })
   const onWellAgain = (channel: string): void => log.info('a credential works again', { channel })
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
+  const lines = new WaitingLines(deadlines)
   const picking = new Picking({
     ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
-    ...{ lines: new WaitingLines(deadlines), affinity: new Affinity(), retries: new RetryBudget() },
+    ...{ lines, affinity: new Affinity(), retries: new RetryBudget() },
   })
   store.rules.follow(rules => lanes.setRules(rules))
   store.follow({
@@ -176,9 +198,17 @@ function buildChoice(parts: CallParts): { lanes: Lanes; picking: Picking } {
       prices.add(row)
       lanes.forget()
     },
-    health: id => lanes.healthOf(id)?.snapshot(clock.nowMs()).state ?? 'unused',
+    running: buildRunning({ catalogue, prices, lanes, send: parts.upstreams.send, deadlines, nowMs: clock.nowMs }),
   })
-  return { lanes, picking }
+  /** Each as it is at the moment. */
+  const channels = () =>
+    catalogue.all().map(({ id }) => {
+      const health = lanes.healthOf(id)
+      const nowMs = clock.nowMs()
+      return { id, health: health?.snapshot(nowMs), brokenMs: health?.brokenMs(nowMs) }
+    })
+  const standing = (id: string) => lanes.healthOf(id)?.snapshot(clock.nowMs()).state
+  return { lanes, picking, lines, channels, standing }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

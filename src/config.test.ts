@@ -10,6 +10,7 @@ const settings = {
   PORT: ['81', { port: 81 }],
   WEIR_DATA: ['/d', { dataFolder: '/d' }],
   LOG_LEVEL: ['warn', { logLevel: 'warn' }],
+  WEIR_ACCESS_LOG: ['on', { accessLog: true }],
   WEIR_PROVIDERS: ['/a:/b', { providerFolders: ['/a', '/b'] }],
   WEIR_CORS_ORIGIN: ['none', { corsOrigin: '' }],
   WEIR_DRAIN_SECONDS: ['7', { drainMs: 7_000 }],

@@ -14,6 +14,8 @@ export interface Config {
   readonly port: number
   readonly dataFolder: string
   readonly logLevel: LogLevel
+  /** Every call has a line in the log, whatever its level. */
+  readonly accessLog: boolean
   /** Folders of provider files beside ours; a later one replaces a provider of the same id. */
   readonly providerFolders: readonly string[]
   readonly trustedProxies: TrustedProxies
@@ -79,6 +81,7 @@ export function readConfig(env: Environment): Config {
     port: integer(env, 'PORT', { otherwise: 8080, max: 65_535 }),
     dataFolder: text('WEIR_DATA', 'data'),
     logLevel,
+    accessLog: isOn(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),
     providerFolders: text('WEIR_PROVIDERS', '').split(':').filter(folder => folder !== ''),
     trustedProxies,
     privateHosts: privateHosts(text('WEIR_PRIVATE_HOSTS', '')),
@@ -102,6 +105,11 @@ export function readConfig(env: Environment): Config {
     siteName: text('WEIR_SITE_NAME', 'Weir'),
     env,
   })
+}
+
+function isOn(text: string, name: string): boolean {
+  if (text !== 'on' && text !== 'off') throw new ConfigError(`${name} must be on or off.`)
+  return text === 'on'
 }
 
 function privateHosts(text: string): PrivateHosts {

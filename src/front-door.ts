@@ -5,6 +5,7 @@
 
 import { bounds } from './base/bounds.ts'
 import type { Deadlines } from './base/deadlines.ts'
+import type { ErrorCode } from './base/errors.ts'
 import { Refusal, speakRefusal } from './base/errors.ts'
 import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
@@ -45,9 +46,19 @@ export interface FrontDoorParts {
   readonly gate: Gate
   readonly recognise: Recognise
   readonly drain: Pick<Drain, 'isLeaving' | 'isClosed'>
+  /** Told of what is refused here, where somebody wants to know. */
+  readonly onRefused: ((refused: RefusedRequest) => void) | undefined
   mintId(): number
   nowMs(): number
   dateMs(): number
+}
+
+export interface RefusedRequest {
+  readonly requestId: string
+  readonly status: number
+  readonly code: ErrorCode
+  /** Of a call; other requests have none. */
+  readonly dialect?: string
 }
 
 export type AnswerArrival = (arrival: Arrival) => Promise<Response>
@@ -69,7 +80,11 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (call !== undefined) {
       const knocking = { dialect: family.dialect, requestId: visit.requestId, tellsStages: !call.quiet }
       const refused = turnAwayEarly(new Arriving(arrival, parts, visit), knocking)
-      if (refused !== undefined) return refused
+      if (refused !== undefined) {
+        const { status } = refused
+        parts.onRefused?.({ requestId: visit.requestId, status, code: 'overloaded', dialect: call.name })
+        return refused
+      }
     }
     const unfit = unfitness(arrival, call !== undefined && parts.drain.isClosed)
     if (call !== undefined && unfit === undefined) {
@@ -160,7 +175,8 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
 
 type Admitted = Pick<Ask, 'holder' | 'caller'>
 
-function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
+/** Whether a path is one of those that an endpoint with `/*` stands for. */
+export function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
   const root = above.slice(0, -1)
   if (!path.startsWith(root) || !path.endsWith(ending)) return false
   return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))
@@ -288,6 +304,7 @@ function turnAway(fault: unknown, dialect: ErrorDialectName, { visit, parts }: T
   if (!meant) parts.log.error('answer failed', { request: visit.requestId, fault: describeFault(fault) })
   const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
   const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, visit.requestId))
+  parts.onRefused?.({ requestId: visit.requestId, status, code: refusal.code })
   const headers = { 'content-type': 'application/json', ...visit.headers, ...errorHeaders(refusal) }
   const { quotas = [] } = refusal.extras
   addQuotas(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })

@@ -7,7 +7,6 @@ import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
-import type { LedgerState } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
@@ -26,16 +25,17 @@ import { listenControl } from './http/control-socket.ts'
 import type { Client } from './http/outgoing.ts'
 import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
-import { listenText } from './http/text-server.ts'
 import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
-import { buildGatewayMetrics } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
+import type { Pages } from './management/openapi/pages.ts'
+import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
 import type { AnswerWeb } from './management/web-app.ts'
+import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
@@ -46,6 +46,9 @@ import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
+import { accessLog, watchCalls } from './watch-calls.ts'
+import type { GatewayWatch } from './watch-gateway.ts'
+import { watchGateway } from './watch-gateway.ts'
 import type { World } from './world.ts'
 import { memoryBytesMax, realWorld } from './world.ts'
 
@@ -77,11 +80,11 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
+    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     const prices = await openPriceBook({
       ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
       ...{ writer: store.writer, author: `weir ${version}` },
     })
-    applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
   } catch (fault) {
@@ -92,11 +95,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
 
 /** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
+  store.useCatalogue(catalogue)
   const { problem, notes } = checkRules(store.rules.current, catalogue)
   const unusable = store.rules.problem ?? problem
   if (unusable !== undefined) throw new ConfigError(unusable)
   for (const note of notes) log.warn('a rule is for what is not there', { note })
-  store.useCatalogue(catalogue)
+  for (const [id, why] of catalogue.problems) log.warn('what was laid down cannot be used', { id, why })
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
@@ -130,47 +134,47 @@ interface GatewayParts {
 function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
-  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
-  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
+  const { checkpointMs: everyMs, attempts: attemptsMax } = config
+  const underWay = new UnderWay(world.clock.nowMs, buildCheckpoint({ ledger, log, everyMs }))
   const silence = { ...defaultSilence, headMs: config.silenceMs }
-  const deadlines = new Deadlines(world.clock.nowMs)
-  const drain = new Drain()
+  const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
-  const metrics = openMetrics(config, { store, underWay, gate, world, log, opened })
-  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.countCall)
-  const attemptsMax = config.attempts
-  const served = { catalogue, prices, upstreams, ledger: counted, store }
-  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax }
+  const metrics = openMetrics(config, { catalogue, rules: store.rules })
+  const written = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
+  const served = { catalogue, prices, upstreams, ledger: written, store }
+  const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
+  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, onEnd }
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
+  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
-  const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
-      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
-      answerWeb: openWebApp(store.management),
+      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
+      ledgerState: () => store.auditor.state,
+      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
       overloadLevel: () => gate.level,
     }),
     ...calls,
-    gate,
-    drain,
+    ...{ gate, drain, onRefused },
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
     verifyToken: async token => {
       const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
       return holder && { personId: 0, role: 'owner', sessionId: 0 }
     },
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
-    bodyBounds: world.bodyBounds,
-    deadlines,
-    log,
-    mintId: store.mintId,
-    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
+    ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
+  const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }
+  const watch = watchGateway(config, { ...watched, requestsOpen: () => server.pending })
+  const metricsUrl = tellMetrics(config, watch, { log, opened })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
+  store.follow({
+    revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs),
+    state: () => watch.state({ url, metricsUrl }),
+  })
   store.auditor.start()
   store.rotation.start()
   tasks.start()
@@ -204,7 +208,21 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
   }
 }
 
-const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
+/** The same of those who read what there is about the gateway. */
+function openPages(parts: ManagementParts): () => Promise<Pages> {
+  let pages: Promise<Pages> | undefined
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+}
+
+type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
+
+const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+  buildPublicData({
+    ...parts,
+    rules: store.rules,
+    site: () => ({ name: siteName, notice: null, registration: false, version }),
+    tiers: () => store.reader.tiers(),
+  })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void
@@ -242,19 +260,19 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-/** Undefined when nobody wants them: then nothing is counted either. */
-function openMetrics({ metrics: at }: Config, { store, world, log, underWay, gate, opened }: MetricsParts) {
-  if (at === undefined) return undefined
-  const { writer, books, auditor } = store
-  const read = { ledgerState: () => auditor.state, callsUnderWay: () => underWay.size, dateMs: world.clock.dateMs }
-  const built = buildGatewayMetrics({ writer, books, gate, ...read, bodiesDropped: () => store.bodies.dropped })
-  const server = orSay(at, () => listenText({ ...at, path: '/metrics', write: () => built.metrics.write() }))
+/** Where metrics are wanted, tells them from now on, and says where. */
+function tellMetrics({ metrics: at }: Config, { listen }: GatewayWatch, { log, opened }: Telling): string | null {
+  if (at === undefined || listen === undefined) return null
+  const server = orSay(at, listen)
   opened.push(server)
-  log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
-  return built
+  const address = `http://${inUrl(at.host)}:${server.port}/metrics`
+  log.info('metrics', { address })
+  return address
 }
 
-type MetricsParts = Pick<CallParts, 'store' | 'world' | 'log' | 'underWay' | 'gate'> & Pick<GatewayParts, 'opened'>
+interface Telling extends Pick<GatewayParts, 'opened'> {
+  readonly log: Log
+}
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
 function isWell({ reader, writer }: Store): boolean {

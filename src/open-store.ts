@@ -15,8 +15,11 @@ import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
+import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
+import type { Running } from './management/running.ts'
+import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
 import { BooksReader } from './store/books-reader.ts'
@@ -24,8 +27,9 @@ import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
 import { lockFolder } from './store/lock.ts'
-import { readCatalogue } from './read-catalogue.ts'
+import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
+import type { Rules } from './store/rules.ts'
 import { Rotation } from './store/rotation.ts'
 import { RuleBook } from './store/rules-book.ts'
 import { checkSecrets } from './store/secret-check.ts'
@@ -108,7 +112,7 @@ export async function openStore(
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, health: () => 'not running' }
+  const told: Told = { price: () => {}, revoked: () => {}, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
@@ -118,7 +122,8 @@ export async function openStore(
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp },
-    ...{ rules, rotation, catalogue, channelHealth: (id: string) => told.health(id) },
+    ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
+    state: () => told.state(),
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
@@ -203,8 +208,10 @@ interface Told {
   price(row: PriceRow): void
   /** A key that is revoked. */
   revoked(keyId: number): void
-  /** How a channel is. */
-  health(channelId: string): string
+  /** How the gateway is. */
+  state(): GatewayState | undefined
+  /** What only a running gateway knows and can do. */
+  running: Running | undefined
 }
 
 interface RuleParts {
@@ -217,16 +224,21 @@ interface RuleParts {
 function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new RuleBook({
     ...{ reader: reader.rules, seal },
-    onTrouble: detail => log.error('a channel is not used without its proxy', { detail }),
+    onTrouble: detail => log.error('a channel is not used: what is sealed of it does not open', { detail }),
   })
   rules.renew()
   let catalogue: Catalogue | undefined
   function useCatalogue(used: Catalogue): Catalogue {
-    used.setRules(rules.current.channels)
+    useRules(used, rules.current)
     return (catalogue = used)
   }
   // Before all others: the channels that they look at must be as the rules are.
-  rules.follow(({ channels }) => catalogue?.setRules(channels))
+  rules.follow(current => catalogue && useRules(catalogue, current))
   const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
   return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
+}
+
+function useRules(catalogue: Catalogue, rules: Rules): void {
+  catalogue.lay(rules)
+  catalogue.setRules(rules.channels)
 }

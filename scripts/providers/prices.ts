@@ -8,7 +8,7 @@ import { formatUsd, nanos } from '../../src/base/money.ts'
 import type { Bucket } from '../../src/base/usage.ts'
 import type { RateName } from '../../src/billing/price-check.ts'
 import { dataRates, listedRate } from '../../src/billing/price-check.ts'
-import { neighbours } from '../../src/billing/price.ts'
+import { neighbours } from '../../src/base/price.ts'
 
 export type FileRates = Readonly<Partial<Record<RateName, string>>>
 

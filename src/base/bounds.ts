@@ -86,6 +86,27 @@ export const bounds = {
   modelRoutesMax: 1_000,
   routeMembersMax: 32,
   channelRulesMax: 2_000,
+  storedProvidersMax: 200,
+  /** The definition of one provider, as JSON. */
+  providerBytesMax: 256 * 1024,
+  channelNameCharsMax: 100,
+  baseUrlCharsMax: 1_000,
+  credentialCharsMax: 16 * 1024,
+  /** Headers that one channel sends besides its own. */
+  channelHeadersMax: 16,
+  channelHeaderCharsMax: 1_024,
+  /** Fields that one channel changes in the requests of one dialect, and their values as JSON. */
+  channelFieldsMax: 32,
+  channelFieldsBytesMax: 8 * 1024,
+  /** Made or changed by one request. */
+  channelsAtOnceMax: 1_000,
+  /** A trial call on one channel. */
+  trialMsMax: 60_000,
+  /** Asking an upstream which models it has. */
+  modelListMsMax: 20_000,
+  modelListBytesMax: 8 * 1024 * 1024,
+  modelListPagesMax: 20,
+  modelsListedMax: 10_000,
   weightMax: 1_000_000,
   priorityMax: 1_000,
   channelCapMax: 1_000_000_000,
@@ -196,6 +217,9 @@ export const bounds = {
   conversationKeptMsMax: 3_600_000,
   /** Names of models whose calls are counted to bound what is tried again. */
   retryGroupsMax: 10_000,
+  /** Of one metric, and models that have series of their own; what comes later is counted as other. */
+  metricSeriesMax: 2_000,
+  metricModelsMax: 200,
   /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
   deskQuestionsMax: 200,
   deskMsMax: 10_000,

@@ -186,3 +186,6 @@ function quoteEnd(text: string, open: number): number {
     from = quote + 1
   }
 }
+
+/** The same for all spellings that a server may take for one name: `topP`, `top_p`, `Top_P`. */
+export const foldName = (name: string): string => name.replaceAll('_', '').toUpperCase().toLowerCase()

@@ -1,4 +1,7 @@
-// One JSON line an event. Fields are our own words and numbers; a Secret prints as [secret].
+// One JSON line an event, whatever is in it. Fields are our own words and numbers; a Secret prints as [secret], and of
+// what others said no line keeps an address's query or whoever logs in there.
+
+import { harmless, withoutSecrets } from './harmless.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -20,11 +23,29 @@ export function buildLog(level: LogLevel, write: (line: string) => void): Log {
     RANK[name] < RANK[level]
       ? () => {}
       : (event: string, fields: Record<string, unknown> = {}) =>
-          write(`${JSON.stringify({ time: new Date().toISOString(), level: name, event, ...fields })}\n`)
+          write(`${lineOf({ time: new Date().toISOString(), level: name, event }, fields)}\n`)
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** What may be said of a thrown value in the log: its class and text, never its fields. */
-export function describeFault(fault: unknown): string {
-  return fault instanceof Error ? `${fault.name}: ${fault.message}` : typeof fault
+/** What cannot be written down is left out: a log must not be why a call fails. */
+function lineOf(head: Record<string, string>, fields: Record<string, unknown>): string {
+  try {
+    return harmless(withoutSecrets(JSON.stringify({ ...head, ...fields }, told)))
+  } catch {
+    return harmless(withoutSecrets(JSON.stringify({ ...head, fields: 'unreadable' })))
+  }
+}
+
+function told(_name: string, value: unknown): unknown {
+  if (value instanceof Error) return describeFault(value)
+  return typeof value === 'bigint' ? String(value) : value
+}
+
+const CAUSES_MAX = 3
+
+/** What may be said of a thrown value in the log: its class and text, and those of what caused it, never its fields. */
+export function describeFault(fault: unknown, causes = CAUSES_MAX): string {
+  if (!(fault instanceof Error)) return typeof fault
+  const because = fault.cause === undefined || causes === 0 ? '' : ` (${describeFault(fault.cause, causes - 1)})`
+  return withoutSecrets(`${fault.name}: ${fault.message}${because}`)
 }

@@ -1,39 +1,96 @@
-// The text format, to the letter.
+// The text formats, to the letter.
 
 import { expect, test } from 'bun:test'
+import { readExposition, valueOf } from '../../test/metrics/exposition.ts'
+import { bounds } from './bounds.ts'
 import { Metrics } from './metrics.ts'
 
-test('counters grow, gauges are read, labels are escaped, and what cannot be read is left out', () => {
+function sampleMetrics(): Metrics {
   const metrics = new Metrics()
   const plain = metrics.counter('weir_a_total', 'As.')
-  const count = metrics.counters('weir_b_total', 'Bs.', 'kind')
+  const of = metrics.counters('weir_b_total', 'Bs.', ['kind', 'of'])
   let level = 3
   metrics.gauge('weir_level', 'Level.', () => level)
   metrics.counted('weir_c_total', 'Cs.', () => 7.5)
+  metrics.gauge('weir_each', 'Each.', { labels: ['name'], read: () => [[['x'], 1], [['y'], Infinity]] })
   metrics.gauge('weir_unknown', 'Nothing yet.', () => undefined)
   metrics.gauge('weir_broken', 'Broken.', () => {
     throw new Error('closed')
   })
+  const times = metrics.histograms('weir_d', 'Ds.', { labels: ['at'], upTo: [0.1, 1] })
+  for (const value of [0.1, 0.5, 9]) times('here').observe(value)
   plain.add()
   plain.add(4)
-  for (const kind of ['x', 'x', 'say "\\"\n']) count(kind)
+  for (const kind of ['x', 'x', 'say "\\"\n']) of(kind, 'y').add()
   level = 2
-  expect(metrics.write()).toBe(`# HELP weir_a_total As.
+  return metrics
+}
+
+const WRITTEN = `# HELP weir_a_total As.
 # TYPE weir_a_total counter
 weir_a_total 5
 # HELP weir_b_total Bs.
 # TYPE weir_b_total counter
-weir_b_total{kind="x"} 2
-weir_b_total{kind="say \\"\\\\\\"\\n"} 1
+weir_b_total{kind="x",of="y"} 2
+weir_b_total{kind="say \\"\\\\\\"\\n",of="y"} 1
 # HELP weir_level Level.
 # TYPE weir_level gauge
 weir_level 2
 # HELP weir_c_total Cs.
 # TYPE weir_c_total counter
 weir_c_total 7.5
+# HELP weir_each Each.
+# TYPE weir_each gauge
+weir_each{name="x"} 1
+weir_each{name="y"} +Inf
 # HELP weir_unknown Nothing yet.
 # TYPE weir_unknown gauge
 # HELP weir_broken Broken.
 # TYPE weir_broken gauge
-`)
+# HELP weir_d Ds.
+# TYPE weir_d histogram
+weir_d_bucket{at="here",le="0.1"} 1
+weir_d_bucket{at="here",le="1"} 2
+weir_d_bucket{at="here",le="+Inf"} 3
+weir_d_sum{at="here"} 9.6
+weir_d_count{at="here"} 3
+`
+
+test('counters grow, gauges are read, labels are escaped, and what cannot be read is left out', () => {
+  const text = sampleMetrics().write()
+  expect(text).toBe(WRITTEN)
+  expect(valueOf(readExposition(text), 'weir_b_total', { kind: 'say "\\"\n' })).toBe(1)
+})
+
+test('in the other format counters are named without their ending, and the end is said', () => {
+  const text = sampleMetrics().write('openmetrics')
+  expect(text).toBe(`${WRITTEN.replace(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')}# EOF\n`)
+  readExposition(text, 'openmetrics')
+})
+
+test('a name has no more series than its bound: what comes later is other', () => {
+  const metrics = new Metrics()
+  const of = metrics.counters('weir_many_total', 'Many.', ['a', 'b'])
+  const [times, extra] = [metrics.histograms('weir_long', 'Long.', { labels: ['a'], upTo: [1] }), 500]
+  for (let at = 0; at < bounds.metricSeriesMax + extra; at++) {
+    of(`a${at}`, 'b').add()
+    times(`a${at}`).observe(at)
+  }
+  metrics.gauge('weir_rows', 'Rows.', {
+    labels: ['a'],
+    read: () => Array.from({ length: bounds.metricSeriesMax + extra }, (_, at) => [[`a${at}`], at] as const),
+  })
+  const [many, long, rows] = readExposition(metrics.write())
+  expect(many!.samples).toHaveLength(bounds.metricSeriesMax + 1)
+  expect(valueOf([many!], 'weir_many_total', { a: 'other', b: 'other' })).toBe(extra)
+  expect(valueOf([long!], 'weir_long_count', { a: 'other' })).toBe(extra)
+  expect(rows!.samples).toHaveLength(bounds.metricSeriesMax)
+})
+
+test('one name is one metric, and only counters are totals', () => {
+  const metrics = new Metrics()
+  metrics.counter('weir_a_total', 'As.')
+  expect(() => metrics.counter('weir_a_total', 'Again.')).toThrow()
+  expect(() => metrics.counter('weir_b', 'Bs.')).toThrow()
+  expect(() => metrics.gauge('weir_c_total', 'Cs.', () => 1)).toThrow()
 })

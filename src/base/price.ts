@@ -7,10 +7,10 @@
 //
 // Rates are decimal texts, USD for a million tokens (perRequest, perSearch and their like: USD each) unless "currency"
 // names another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply,
-// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours` in billing/price.ts).
+// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours`).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
-import { formatUsd, parseUsd } from './money.ts'
+import { formatShare, formatUsd, parseUsd } from './money.ts'
 import type { Bucket, Unit } from './usage.ts'
 import { buckets } from './usage.ts'
 
@@ -21,6 +21,26 @@ export const unitFees = {
   characters: 'perCharacter',
   seconds: 'perSecond',
 } as const satisfies Record<Unit, string>
+
+/** One of each, as a line of a bill names it. */
+export const unitNames = { searches: 'search', images: 'image', characters: 'character', seconds: 'second' } as const
+
+/** A bucket that a price does not name has the rate of the first of these that it does: nothing is free by omission. */
+export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
+  input: [],
+  cacheRead: ['input'],
+  cacheWrite: ['input'],
+  cacheWrite1h: ['cacheWrite', 'input'],
+  inputAudio: ['input'],
+  cacheReadAudio: ['inputAudio', 'cacheRead', 'input'],
+  inputImage: ['input'],
+  cacheReadImage: ['inputImage', 'cacheRead', 'input'],
+  toolUse: ['input'],
+  output: [],
+  reasoning: ['output'],
+  outputAudio: ['output'],
+  outputImage: ['output'],
+}
 
 export const fees = ['perRequest', ...Object.values(unitFees)] as const
 
@@ -112,29 +132,30 @@ export function tokensAreFree({ rates, cases }: Price): boolean {
 export function priceText({ rates, cases, currency, source }: Price): string {
   return JSON.stringify({
     ...rateTexts(rates),
-    ...(cases.length > 0 && { cases: cases.map(caseText) }),
+    ...(cases.length > 0 && { cases: cases.map(one => caseText(one)) }),
     ...(currency && { currency: { code: currency.code, unitsPerUsd: currency.unitsPerUsd, converted: true } }),
     ...(source !== undefined && { source }),
   })
 }
 
-export function rateTexts(rates: Rates): Record<string, string> {
+/** In dollars; of so many thousandths of each, for whoever pays that. */
+export function rateTexts(rates: Rates, perMille = 1000n): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const field of RATE_FIELDS) {
     const rate = rates[field]
-    if (rate !== undefined) texts[field] = formatUsd(rate)
+    if (rate !== undefined) texts[field] = formatShare(rate, perMille)
   }
   return texts
 }
 
 /** A case as it would be written. */
-export function caseText({ rates, ...when }: PriceCase): Record<string, unknown> {
+export function caseText({ rates, ...when }: PriceCase, perMille = 1000n): Record<string, unknown> {
   return {
     ...(when.class !== undefined && { class: when.class }),
     ...(when.inputAbove !== undefined && { inputAbove: when.inputAbove }),
     ...(when.hours && { hours: when.hours.map(timeText) }),
     ...(when.fromMs !== undefined && { from: new Date(when.fromMs).toISOString().slice(0, 10) }),
-    ...rateTexts(rates),
+    ...rateTexts(rates, perMille),
   }
 }
 

@@ -11,6 +11,10 @@ export class Secret {
     return this.#value
   }
 
+  isSameAs(other: Secret): boolean {
+    return this.#value === other.#value
+  }
+
   toString(): string {
     return '[secret]'
   }

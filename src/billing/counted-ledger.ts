@@ -1,18 +1,24 @@
-// A ledger that tells how each call ended, once that is durable.
+// A ledger that tells how each call ended and what it came to, once that is durable.
 
+import type { Nanos } from '../base/money.ts'
+import { noMoney } from '../base/money.ts'
+import type { RecordRow } from '../store/operations.ts'
 import type { Ledger } from './ledger.ts'
 
-export function countedLedger(ledger: Ledger, count: (outcome: string) => void): Ledger {
+export type CountSettled = (record: RecordRow, cost: Nanos) => void
+
+export function countedLedger(ledger: Ledger, count: CountSettled): Ledger {
   return {
     ...ledger,
     async settle(record, cost, extras) {
       const done = await ledger.settle(record, cost, extras)
-      count(record.outcome)
+      // One that is known already and now fails is about to be taken back.
+      count(record, done === 'exists' && record.outcome === 'gateway_fault' ? noMoney : cost)
       return done
     },
     async record(record) {
       await ledger.record(record)
-      count(record.outcome)
+      count(record, noMoney)
     },
   }
 }

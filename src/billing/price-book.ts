@@ -22,6 +22,10 @@ export interface PriceBook {
   current(model: string): CurrentPrice | undefined
   /** Takes a row that has been written while we run. Throws if its price cannot be read, and then stays as it was. */
   add(row: PriceRow): void
+  /** The rows to write before these are the shipped prices. */
+  missing(shipped: ReadonlyMap<string, Price>, author: string): readonly PriceInsert[]
+  /** From now on these are the shipped prices: `rows` are those that were missing, by now written. */
+  ship(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): void
   /** Grows with each row, so that what is made from the prices knows when it is out of date. */
   readonly revision: number
 }
@@ -55,10 +59,11 @@ export function shippedTexts(prices: ReadonlyMap<string, Price>): ReadonlyMap<st
  * `rows` are those of the table, synchronised and in order. Only what operators wrote is parsed: the shipped prices
  * are at hand, and a model that is no longer shipped with a price has none.
  */
-export function buildPriceBook(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): PriceBook {
+export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): PriceBook {
   const ours = new Map<string, CurrentPrice>()
   const operators = new Map<string, CurrentPrice>()
 
+  let shipped = first
   let revision = 0
 
   function add({ version, model, origin, price: text }: PriceRow): void {
@@ -73,11 +78,27 @@ export function buildPriceBook(shipped: ReadonlyMap<string, Price>, rows: readon
     revision++
   }
 
-  for (const row of rows) add(row)
-  for (const model of shipped.keys()) assert(ours.has(model), 'every shipped price has a version')
+  function ship(prices: ReadonlyMap<string, Price>, fresh: readonly PriceRow[]): void {
+    shipped = prices
+    for (const model of ours.keys()) if (!prices.has(model)) ours.delete(model)
+    for (const row of fresh) add(row)
+    for (const model of prices.keys()) assert(ours.has(model), 'every shipped price has a version')
+    revision++
+  }
+
+  ship(first, rows)
   return {
     current: model => operators.get(model) ?? ours.get(model),
     add,
+    ship,
+    missing(prices, author) {
+      const isKnown = ([model, price]: readonly [string, Price]): boolean => {
+        const known = ours.get(model)?.price
+        return known !== undefined && (known === price || priceText(known) === priceText(price))
+      }
+      const fresh = [...prices].filter(row => !isKnown(row))
+      return fresh.map(([model, price]) => ({ model, origin: 'shipped', price: priceText(price), author }))
+    },
     get revision() {
       return revision
     },

@@ -8,7 +8,7 @@ import { assert } from '../base/assert.ts'
 import type { Line, Nanos, NanosPerMillion } from '../base/money.ts'
 import { bill, BILLION, eachAsRate, noMoney } from '../base/money.ts'
 import type { Fee, Price, PriceCase, Rates } from '../base/price.ts'
-import { fees, tokensAreFree, unitFees } from '../base/price.ts'
+import { fees, neighbours, tokensAreFree, unitFees, unitNames } from '../base/price.ts'
 import type { Bucket, Unit, Units, Usage } from '../base/usage.ts'
 import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
 
@@ -31,29 +31,9 @@ export interface CostLine extends Line {
   readonly what: Bucket | 'request' | (typeof unitNames)[Unit]
 }
 
-/** One of each, as a line of a bill names it. */
-const unitNames = { searches: 'search', images: 'image', characters: 'character', seconds: 'second' } as const
-
 export interface Bill {
   readonly amount: Nanos
   readonly lines: readonly CostLine[]
-}
-
-/** A bucket that a price does not name has the rate of the first of these that it does: nothing is free by omission. */
-export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
-  input: [],
-  cacheRead: ['input'],
-  cacheWrite: ['input'],
-  cacheWrite1h: ['cacheWrite', 'input'],
-  inputAudio: ['input'],
-  cacheReadAudio: ['inputAudio', 'cacheRead', 'input'],
-  inputImage: ['input'],
-  cacheReadImage: ['inputImage', 'cacheRead', 'input'],
-  toolUse: ['input'],
-  output: [],
-  reasoning: ['output'],
-  outputAudio: ['output'],
-  outputImage: ['output'],
 }
 
 /** What callers write for the class that is served when nothing is asked for. */

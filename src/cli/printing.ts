@@ -1,24 +1,15 @@
 // Answers as text: fields one below the other, lists of rows as tables, or all of it as JSON.
 
+import { harmless, harmlessLines } from '../base/harmless.ts'
 import type { Fields } from './asking.ts'
+
+export { harmlessLines }
 
 const isRows = (value: unknown): value is readonly Fields[] =>
   Array.isArray(value) && value.every(row => typeof row === 'object' && row !== null && !Array.isArray(row))
 
 /** `usageSource` as `usage source`. */
 const words = (name: string): string => name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
-
-/** What a terminal would obey instead of showing: control characters, and marks that turn the direction of writing. */
-const OBEYED = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
-
-const escapeOf = (mark: string): string => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`
-
-/** Names, end users and answers are others' words. */
-const harmless = (text: string): string => text.replace(OBEYED, escapeOf)
-
-/** The same, for a text of several lines. */
-export const harmlessLines = (text: string): string =>
-  text.replace(OBEYED, mark => (mark === '\n' || mark === '\t' ? mark : escapeOf(mark)))
 
 /** JSON that is still what it was when it is read. */
 export const jsonText = (answer: Fields): string => harmlessLines(JSON.stringify(answer, null, 2))

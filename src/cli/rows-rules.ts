@@ -7,6 +7,16 @@ import { asking } from './row.ts'
 
 const STDIN = '-'
 
+const switches = {
+  enable: 'let a channel take calls again',
+  disable: 'give a channel no more calls; what lies there can still be asked for',
+  delete: 'take a channel away that was laid down here; calls under way end on it',
+}
+
+/** From a pipe or a file; nobody is asked to type one. */
+const withCredentials = async (input: Fields): Promise<Fields> =>
+  ({ ...input, credentials: process.stdin.isTTY ? '' : await Bun.stdin.text() })
+
 export const ruleRows: Readonly<Record<string, Row>> = {
   'limits list': asking({
     usage: 'limits list',
@@ -68,6 +78,51 @@ export const ruleRows: Readonly<Record<string, Row>> = {
     flags: ['disable', 'enable'],
     prepare: async input => (input.proxy === STDIN ? { ...input, proxy: (await Bun.stdin.text()).trim() } : input),
   }),
+  'channels create': asking({
+    usage:
+      'channels create <provider> [--name text] [--base-url https://…] [--weight n] [--priority n] [--rpm n] ' +
+      '[--tpm n] [--concurrency n] [--tags a,b] [--disable] < credentials',
+    about: 'lay channels down, one for each line of standard input: no credential is ever an argument',
+    command: 'channels-create',
+    places: ['provider'],
+    options: ['name', 'base-url', 'weight', 'priority', 'rpm', 'tpm', 'concurrency', 'tags'],
+    flags: ['disable'],
+    prepare: withCredentials,
+    print: ({ channels }) => listLines(channels, 'no channels'),
+  }),
+  'channels credential': asking({
+    usage: 'channels credential <channel> < credential',
+    about: 'replace the credential of a channel that was laid down here; its name and all that is said of it stay',
+    command: 'channels-credential',
+    places: ['channel'],
+    prepare: withCredentials,
+  }),
+  'channels test': asking({
+    usage: 'channels test <channel> [--model id]',
+    about: 'try a channel by a real, tiny call that nobody is billed for',
+    command: 'channels-test',
+    places: ['channel'],
+    options: ['model'],
+    isBad: ({ ok }) => ok !== true,
+  }),
+  'channels models': asking({
+    usage: 'channels models <channel>',
+    about: 'ask its upstream which models it has, and hold them against those that are known',
+    command: 'channels-models',
+    places: ['channel'],
+    print: ({ models }) => listLines(models, 'no models'),
+  }),
+  ...Object.fromEntries(
+    (['enable', 'disable', 'delete'] as const).map(verb => [
+      `channels ${verb}`,
+      asking({
+        usage: `channels ${verb} <channel>`,
+        about: switches[verb],
+        command: `channels-${verb}`,
+        places: ['channel'],
+      }),
+    ]),
+  ),
   'channels move': asking({
     usage: 'channels move <channel> <channel>',
     about: 'let all that was said of a channel hold for another, for instance when its key was renewed',

@@ -11,6 +11,7 @@ import { bookRows } from './rows-books.ts'
 import { moneyRows } from './rows-money.ts'
 import { ruleRows } from './rows-rules.ts'
 import { secretRows } from './rows-secrets.ts'
+import { systemRows } from './rows-system.ts'
 import { serve } from './serve.ts'
 
 const rights = ['allow', 'deny', 'require', 'explain']
@@ -55,6 +56,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...bookRows,
   ...ruleRows,
   ...secretRows,
+  ...systemRows,
   'token': asking({
     usage: 'token',
     about: 'make a short-lived management token (JWT) for /api/web/*',
@@ -78,13 +80,24 @@ function help(): void {
   say('weir <command>\n')
   for (const { usage, about } of Object.values(rows)) say(`  ${usage}\n      ${about}`)
   say('\nAny command that answers takes --json. Settings come from the environment; .env.example lists them.')
+  say('A command ends with 0; with 1 if it could not be done or is bad news; with 2 if it is not written like this.')
+}
+
+/** Of one command, or of all that begin so. */
+function helpOn(words: readonly string[]): void {
+  const asked = words.join(' ')
+  const found = Object.entries(rows).filter(([name]) => name === asked || name.startsWith(`${asked} `))
+  if (found.length === 0) throw new UsageProblem('There is no such command. See: weir help')
+  for (const [, { usage, about }] of found) say(`weir ${usage}\n    ${about}`)
 }
 
 const asksForHelp = (arg: string | undefined): boolean => arg === '--help' || arg === '-h'
 
 async function main(argv: readonly string[]): Promise<void> {
+  if (argv[0] === '--version') return await rows.version!.run(argv.slice(1))
   const name = Object.keys(rows).find(candidate => argv.slice(0, candidate.split(' ').length).join(' ') === candidate)
   if (name === undefined) {
+    if (argv[0] === 'help' && argv.length > 1) return helpOn(argv.slice(1))
     if (argv.length === 0 || argv[0] === 'help' || argv.some(asksForHelp)) return help()
     // What does not look like a command may be a key in the wrong place.
     const named = /^[a-z-]{1,20}$/.test(argv[0]!) ? `command "${argv[0]}"` : 'such command'

@@ -11,6 +11,7 @@ const EXPOSED = [
   'X-Weir-Cap',
   'X-Weir-Count',
   'X-Weir-Loss',
+  'X-Weir-Overrides',
   'X-Weir-Replayed',
   'x-request-id',
   'request-id',

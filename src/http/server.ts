@@ -24,6 +24,8 @@ export interface Arrival {
 
 export interface Listening {
   readonly port: number
+  /** Requests that are being answered. */
+  readonly pending: number
   /** Accepts no more connections; those that are open go on. */
   stop(): void
   /** Closes every connection, once every answer has been handed over or has had its time. */
@@ -54,6 +56,9 @@ export function listen(options: ListenOptions): Listening {
   })
   return {
     port: server.port ?? 0,
+    get pending() {
+      return server.pendingRequests
+    },
     stop: () => void server.stop(false),
     async kill() {
       const giveUpMs = performance.now() + HAND_OVER_MS

@@ -9,7 +9,8 @@ export interface TextServerOptions {
   readonly host: string
   readonly port: number
   readonly path: string
-  write(): string
+  /** Told what the `accept` header says, which may be nothing. */
+  write(accepts: string): { readonly text: string; readonly contentType: string }
 }
 
 export function listenText({ host, port, path, write }: TextServerOptions): TextServer {
@@ -19,7 +20,8 @@ export function listenText({ host, port, path, write }: TextServerOptions): Text
     fetch(request) {
       if (new URL(request.url).pathname !== path) return new Response(null, { status: 404 })
       if (request.method !== 'GET') return new Response(null, { status: 405, headers: { allow: 'GET' } })
-      return new Response(write(), { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
+      const { text, contentType } = write(request.headers.get('accept') ?? '')
+      return new Response(text, { headers: { 'content-type': contentType } })
     },
     error: () => new Response(null, { status: 500 }),
   })

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { hosts } from '../../test/support/roads.ts'
 import { Secret } from '../base/secret.ts'
 import { Proxy } from './proxy.ts'
+import type { Trust } from './written-address.ts'
 import { readAddress, roadTo } from './written-address.ts'
 
 test.each([
@@ -17,24 +18,37 @@ test.each([
 })
 
 describe('a road', () => {
-  const to = (text: string, isOwn: boolean, listed = '') =>
-    roadTo(readAddress(text), { isOwn, privateHosts: hosts(listed) })
+  const to = (text: string, trust: Trust, listed = '') =>
+    roadTo(readAddress(text), { trust, privateHosts: hosts(listed) })
 
   test.each([
-    ['https://api.example.com', { isOwn: false, listed: '' }, false],
-    ['https://api.example.com', { isOwn: true, listed: '' }, true],
-    ['https://api.example.com', { isOwn: false, listed: 'api.example.com' }, true],
-    ['http://api.example.com', { isOwn: true, listed: '' }, true],
-    ['http://ollama:11434', { isOwn: false, listed: 'ollama' }, true],
-    ['http://127.0.0.1:11434', { isOwn: false, listed: '' }, true],
-    ['http://localhost:11434', { isOwn: false, listed: '' }, true],
-    ['https://8.8.8.8', { isOwn: false, listed: '' }, false],
-  ])('to %s with %j is permitted: %p', (text, { isOwn, listed }, permitted) => {
-    expect(to(text, isOwn, listed)).toEqual({ origin: text, permitted })
+    ['https://api.example.com', { trust: 'file', listed: '' }, false],
+    ['https://api.example.com', { trust: 'own', listed: '' }, true],
+    ['https://api.example.com', { trust: 'file', listed: 'api.example.com' }, true],
+    ['http://api.example.com', { trust: 'own', listed: '' }, true],
+    ['http://ollama:11434', { trust: 'file', listed: 'ollama' }, true],
+    ['http://127.0.0.1:11434', { trust: 'file', listed: '' }, true],
+    ['http://localhost:11434', { trust: 'file', listed: '' }, true],
+    ['https://8.8.8.8', { trust: 'file', listed: '' }, false],
+  ])('to %s with %j is permitted: %p', (text, { trust, listed }, permitted) => {
+    expect(to(text, trust as Trust, listed)).toEqual({ origin: text, permitted })
   })
 
   test.each(['http://api.example.com', 'http://8.8.8.8', 'http://ollama:11434'])('without TLS goes not to %s', text => {
-    expect(() => to(text, false)).toThrow('must be https')
+    expect(() => to(text, 'file')).toThrow('must be https')
+  })
+
+  test.each([
+    ...['https://127.0.0.1', 'http://localhost:1', 'https://10.1.2.3', 'http://[::1]:8', 'https://[::ffff:10.0.0.1]'],
+    ...['https://192.168.0.1', 'https://100.64.0.1', 'https://2130706433', 'https://0x7f.1', 'https://0'],
+  ])('that nobody of this machine wrote goes to %s only where it is listed', text => {
+    expect(() => to(text, 'listed')).toThrow('must not be private')
+    expect(to(text, 'listed', readAddress(text).host).permitted).toBe(true)
+  })
+
+  test('that nobody of this machine wrote goes to what is public, and with TLS', () => {
+    expect(to('https://api.example.com', 'listed')).toEqual({ origin: 'https://api.example.com', permitted: false })
+    expect(() => to('http://api.example.com', 'listed')).toThrow('must be https')
   })
 })
 

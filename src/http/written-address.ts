@@ -1,6 +1,7 @@
 // An address as an operator wrote it, for a channel or where its tokens are fetched: what it must be before anything
 // is ever sent there. What is wrong with it is told when it is read, and never with the credentials that it may hold.
 
+import { isIP } from 'node:net'
 import type { PrivateHosts } from './private-hosts.ts'
 import type { AddressKind } from './public-address.ts'
 import { kindOfHost } from './public-address.ts'
@@ -41,16 +42,25 @@ export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '
 
 export const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80))
 
+/**
+ * Who wrote it: `own`, the operator of this machine, for this very channel; `file`, a file beside the program;
+ * `listed`, somebody whose word alone opens no private network.
+ */
+export type Trust = 'own' | 'file' | 'listed'
+
 export interface Permissions {
-  /** The operator wrote it for this very channel. */
-  readonly isOwn: boolean
+  readonly trust: Trust
   readonly privateHosts: PrivateHosts
 }
 
 /** What is written as a private address means one; a name may only lead to one where the operator says so. */
-export function roadTo(address: WrittenAddress, { isOwn, privateHosts }: Permissions): Road {
-  const { origin, host, tls } = address
-  const permitted = isOwn || isPrivate(address, privateHosts)
+export function roadTo(address: WrittenAddress, { trust, privateHosts }: Permissions): Road {
+  const { origin, host, tls, kind } = address
+  const isListed = privateHosts.hasName(host) || (isIP(host) !== 0 && privateHosts.hasAddress(host))
+  if (trust === 'listed' && kind === 'private' && !isListed) {
+    throw new BadAddress(`must not be private, unless WEIR_PRIVATE_HOSTS names ${host}`)
+  }
+  const permitted = trust === 'own' || isListed || isPrivate(address, privateHosts)
   if (!tls && !permitted) throw new BadAddress(`must be https, unless WEIR_PRIVATE_HOSTS names ${host}`)
   return { origin, permitted }
 }

@@ -72,6 +72,7 @@ export class Gate {
   #timer: ReturnType<typeof setTimeout> | undefined
   #dueMs = 0
   #lookedMs = 0
+  #lateMs = 0
   /** The level when it was last looked at. */
   #told: Level = 0
   #relievedMs = Number.NEGATIVE_INFINITY
@@ -103,6 +104,11 @@ export class Gate {
   /** Calls a second that are begun at the moment; undefined when all are. */
   get perSecond(): number | undefined {
     return this.#pace.perSecond
+  }
+
+  /** How late the event loop is in all but one of a hundred looks; it is not looked at while there is no call. */
+  get lateMs(): number {
+    return this.#timer === undefined ? 0 : this.#lateMs
   }
 
   /** Not everybody is let in. */
@@ -206,6 +212,7 @@ export class Gate {
     const { memory, ledgerMs } = this.#parts
     const seen = this.#pressure.look({ memory: memory(), ledgerMs: ledgerMs() }, nowMs)
     const pressed = { ...seen, level: this.level }
+    this.#lateMs = pressed.lateMs
     if (pressed.memory >= SHORT_OF_MEMORY && nowMs - this.#relievedMs >= RELIEVE_MS) {
       this.#relievedMs = nowMs
       this.#parts.relieve()

@@ -67,6 +67,13 @@ export class WaitingLines {
     return this.#lines.has(group)
   }
 
+  /** How many lines there are, and how many calls stand in them. */
+  get standing(): { readonly lines: number; readonly calls: number } {
+    let calls = 0
+    for (const { size } of this.#lines.values()) calls += size
+    return { lines: this.#lines.size, calls }
+  }
+
   size(group: string): number {
     return this.#lines.get(group)?.size ?? 0
   }

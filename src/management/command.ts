@@ -12,6 +12,9 @@ import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { GatewayState } from './gateway-state.ts'
+import type { Running } from './running.ts'
+import type { Turn } from './turns.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
@@ -32,11 +35,17 @@ export interface OperatorParts {
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
   /** Renewed after each change to them. */
-  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy'>
+  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
-  /** How a channel is, in a word. */
-  channelHealth(id: string): string
+  /** How the gateway says it is; undefined while none runs. */
+  state(): GatewayState | undefined
+  /** The text of a provider's file. */
+  readProviderFile(file: string): string
+  /** Undefined while no gateway runs. */
+  running(): Running | undefined
+  /** For changes to rules, one after the other. */
+  readonly inTurn: Turn
 }
 
 /** What the operator asked cannot be done, in a sentence for the terminal. */

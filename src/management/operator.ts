@@ -5,7 +5,8 @@ import type { Command, Commands, OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
-import { channelCommands } from './commands/channels.ts'
+import { channelAskCommands, channelCommands } from './commands/channels.ts'
+import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
@@ -22,8 +23,10 @@ export function buildOperator(parts: OperatorParts): Commands {
     ...recordCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
-    ...inTurn(rotateCommands(parts)),
-    ...inTurn({ ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
+    ...doctorCommands(parts),
+    ...inTurn(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
+    ...channelAskCommands(parts),
+    ...inTurn(parts, rotateCommands(parts)),
   }
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
 }
@@ -43,12 +46,7 @@ const inWords =
   }
 
 /** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
-function inTurn(commands: Commands): Commands {
-  let last: Promise<unknown> = Promise.resolve()
-  const after = (run: Command): Command => input => {
-    const mine = last.then(() => run(input))
-    last = mine.catch(() => {})
-    return mine
-  }
+function inTurn({ inTurn: turn }: OperatorParts, commands: Commands): Commands {
+  const after = (run: Command): Command => async input => await turn(() => run(input))
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))
 }

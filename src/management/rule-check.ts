@@ -40,7 +40,8 @@ export function checkRules({ limits, routes, channels }: Rules, catalogue: Catal
     return problem === undefined ? [] : [`route ${row.name}: ${problem}`]
   })
   const there = new Set(catalogue.all().map(({ id }) => id))
-  const gone = channels.filter(({ channel }) => !there.has(channel)).map(({ channel }) => `channel ${channel}`)
+  const isGone = (id: string): boolean => !there.has(id) && !catalogue.problems.has(id)
+  const gone = channels.filter(({ channel }) => isGone(channel)).map(({ channel }) => `channel ${channel}`)
   return { notes: [...missing, ...gone] }
 }
 

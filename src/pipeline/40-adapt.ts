@@ -7,6 +7,7 @@ import type { OutgoingRequest } from '../http/outgoing.ts'
 import type { Call } from '../protocols/call.ts'
 import { packSealed, unpackSealed } from '../protocols/sealed.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
+import { overrideFields } from '../upstreams/overrides.ts'
 import { readyRequest } from '../upstreams/ready-request.ts'
 import type { Reasoning } from '../vault/reasoning.ts'
 import type { Hold } from './exchange.ts'
@@ -63,11 +64,22 @@ function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call
 }
 
 /** As the provider wants it, signed: at once, unless something must be fetched for that. */
-function requestTo(meeting: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest | Promise<OutgoingRequest> {
+function requestTo(meeting: Meeting, written: Uint8Array, passed?: Passed): OutgoingRequest | Promise<OutgoingRequest> {
   const { channel, hold } = meeting
   const { provider, spoken } = hold.route
+  const body = channel.overrides === undefined ? written : overridden(meeting, written, passed)
   const ready = readyRequest(unsigned(meeting, body, passed), { provider, channel, dialect: spoken.name })
   return ready instanceof Promise ? ready.catch(unsignable(channel)) : ready
+}
+
+/** As the channel has it, whatever the caller asked; what is not as the caller had it is told. */
+function overridden({ channel, hold, exchange }: Meeting, written: Uint8Array, passed: Passed = {}): Uint8Array {
+  const { headers, fields } = channel.overrides!
+  const replaced = Object.keys(headers).filter(name => passed[name] !== undefined && passed[name] !== headers[name])
+  const changes = fields.get(hold.route.spoken.name)
+  const changed = changes && overrideFields(written, changes)
+  exchange.overrides = [...(changed?.names ?? []), ...replaced]
+  return changed?.body ?? written
 }
 
 /** A credential that cannot sign is as bad as one that is refused: another channel may have a good one. */

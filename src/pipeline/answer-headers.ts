@@ -20,6 +20,9 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   const told = lossesOf(exchange)
   const losses = exchange.unkept ? [...told, 'store'] : told
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
+  if (exchange.overrides !== undefined && exchange.overrides.length > 0) {
+    headers['X-Weir-Overrides'] = exchange.overrides.join(', ')
+  }
   if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
   else exchange.timings.writeTo(headers)
   return headers

@@ -32,8 +32,9 @@ export function buildAnswering(parts: StreamParts): Answering {
       const { status, body: said } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
       const body = exchange.framing?.error(said) ?? said
       if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
+      exchange.refused = endingOf(exchange, refusal, status)
       if (exchange.permit !== undefined) {
-        const settled = settle(exchange, endingOf(exchange, refusal, status)).catch(() => {})
+        const settled = settle(exchange, exchange.refused).catch(() => {})
         // Money that is held is given back before the caller is told; a mere record need not be waited for.
         if (exchange.hold !== undefined) await settled
       }

@@ -6,6 +6,7 @@ import { describeFault } from '../base/log.ts'
 import type { Send } from '../http/outgoing.ts'
 import type { ToldLimit } from '../routing/told-limits.ts'
 import { readToldLimits } from '../routing/told-limits.ts'
+import type { Channel } from '../upstreams/catalogue.ts'
 import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
@@ -30,9 +31,10 @@ export interface AttemptTimes {
   readonly betweenChunksMs: number
 }
 
-/** A plain answer may take as long as its call. */
-function timesFor({ provider, model }: Route): AttemptTimes {
-  const { firstContentMs, betweenChunksMs, totalMs } = timesOf(provider, model)
+/** A plain answer may take as long as its call. What its channel was told goes before all others. */
+function timesFor({ provider, model }: Route, { times }: Channel): AttemptTimes {
+  const known = timesOf(provider, model)
+  const { firstContentMs, betweenChunksMs, totalMs } = times === undefined ? known : { ...known, ...times }
   return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
@@ -49,13 +51,13 @@ interface Trying extends Meeting {
 export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Opened> {
   const { hold, exchange, channel, heard } = meeting
   const { timings } = exchange
-  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route)
+  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
   const { spoken } = hold.route
   const onSend = (): void => void (meter.forwarded = true)
-  exchange.wentHash = exchange.translation = exchange.vectors = undefined // of the attempt before
+  exchange.wentHash = exchange.translation = exchange.vectors = exchange.overrides = undefined // of the attempt before
   const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
   exchange.vectors = vectors
@@ -63,6 +65,7 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   const watch = new Watch(exchange, parts.deadlines, firstMs)
+  if (channel.times?.totalMs !== undefined) watch.endWithin(channel.times.totalMs)
   try {
     const sent = parts.send({ ...request, onSend }, watch.stop)
     noteBodies(exchange, hold.call.body, request.body)

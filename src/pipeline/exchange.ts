@@ -22,6 +22,7 @@ import type { Fate } from '../routing/health.ts'
 import type { Option } from '../routing/option.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
+import type { Cost } from './60-cost.ts'
 import type { Chosen } from './explain/why.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
@@ -167,6 +168,8 @@ export interface Exchange {
   translation?: Translation | undefined
   /** The same of embeddings. */
   vectors?: VectorTranslation | undefined
+  /** Of the attempt under way: what its channel sends otherwise than the caller asked. */
+  overrides?: readonly string[] | undefined
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
   /** It came with an idempotency key. */
@@ -198,6 +201,10 @@ export interface Exchange {
   usedTokens?: number
   /** How it ended, once it has. */
   ending?: Ending
+  /** What its caller was told in place of an answer, which may be because its end could not be written down. */
+  refused?: Ending
+  /** What it used and costs, once that is known. */
+  billed?: Cost
   /** What we count of its input, for a call that is learned from. */
   counted?: Promise<number | undefined>
   /** When the first content, or a whole plain answer, was in hand. */

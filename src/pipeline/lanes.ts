@@ -6,6 +6,7 @@ import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/price.ts'
+import type { Secret } from '../base/secret.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import { mayUseChannel } from '../identity/key-rights.ts'
@@ -87,7 +88,7 @@ const DEFAULT_POLICY: PolicyName = 'balanced'
 
 export class Lanes {
   readonly #parts: LanesParts
-  readonly #healths = new Map<string, Health>()
+  readonly #healths = new Map<string, Watched>()
   #groups = new Map<string, LaneGroup>()
   #seats = new Map<string, readonly ChannelSeat[]>()
   #names: Names = compileRoutes([])
@@ -101,7 +102,23 @@ export class Lanes {
     this.#names = compileRoutes(routes)
     this.#groups = new Map()
     this.#seats = new Map()
-    for (const [id, health] of this.#healths) health.caps = capsOf(this.#parts.catalogue.ruleOf(id))
+    this.#renewHealths()
+  }
+
+  /** What is known of a channel that has not changed stays. With another credential it begins anew. */
+  #renewHealths(): void {
+    const { catalogue } = this.#parts
+    const keys = new Map(catalogue.all().map(({ id, key }) => [id, key]))
+    for (const [id, watched] of this.#healths) {
+      const key = keys.get(id)
+      if (key === undefined) {
+        this.#healths.delete(id)
+        continue
+      }
+      watched.health.caps = capsOf(catalogue.ruleOf(id))
+      if (!watched.key.isSameAs(key)) watched.health.reset()
+      watched.key = key
+    }
   }
 
   /** A price has changed, by which lanes are compared. */
@@ -110,7 +127,7 @@ export class Lanes {
   }
 
   healthOf(channelId: string): Health | undefined {
-    return this.#healths.get(channelId)
+    return this.#healths.get(channelId)?.health
   }
 
   /** Throws for what is no name of a model. That there is such a model is another matter. */
@@ -208,24 +225,30 @@ export class Lanes {
     for (const channel of catalogue.channelsOf(provider.id)) {
       const row = catalogue.ruleOf(channel.id)
       const { weight, priority, tags } = row
-      seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel.id, row) })
+      seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel, row) })
     }
     this.#seats.set(provider.id, seats)
     return seats
   }
 
-  #healthFor(id: string, row: ChannelRow): Health {
+  #healthFor({ id, key }: Channel, row: ChannelRow): Health {
     const known = this.#healths.get(id)
-    if (known !== undefined) return known
+    if (known !== undefined) return known.health
     const { chance, onCredentialOff, onQuotaSpent, onWellAgain } = this.#parts
     const health = new Health({
       ...{ caps: capsOf(row), chance },
       ...{ onCredentialOff: () => onCredentialOff(id), onQuotaSpent: () => onQuotaSpent?.(id) },
       onWellAgain: () => onWellAgain?.(id),
     })
-    this.#healths.set(id, health)
+    this.#healths.set(id, { health, key })
     return health
   }
+}
+
+interface Watched {
+  readonly health: Health
+  /** What it is known of. */
+  key: Secret
 }
 
 /** To compare by: a prompt of some length, and an answer of a third of it. */

@@ -83,6 +83,8 @@ export interface PipelineParts {
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   readonly gate: Pick<Gate, 'enter' | 'level'>
+  /** Told of each call that is over, where somebody wants to know. */
+  readonly onEnd: ((exchange: Exchange) => void) | undefined
   nowMs(): number
   dateMs(): number
 }
@@ -160,7 +162,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 }
 
 function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts): Exchange {
-  const { leaving, underWay, nowMs, dateMs } = parts
+  const { leaving, underWay, onEnd, nowMs, dateMs } = parts
   const exchange: Exchange = {
     callId: ingress.callId,
     requestId: ingress.requestId,
@@ -177,12 +179,14 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     cut: () => ingress.cut(),
     handOver: () => ingress.done(),
     close() {
+      const isFirst = place !== undefined
       if (place !== undefined) underWay.remove(place)
       place = undefined
       exchange.permit?.lease.release()
       exchange.lease?.release()
       leaving.over(exchange)
       if (!exchange.detached) ingress.done()
+      if (isFirst) onEnd?.(exchange)
     },
   }
   let place: Place<Exchange> | undefined = underWay.add(exchange)

@@ -91,7 +91,9 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
   try {
     await settled
   } catch {
-    words = Buffer.from(eventsOf(new Refusal('settle_failed', exchange.requestId), exchange))
+    const refusal = new Refusal('settle_failed', exchange.requestId)
+    exchange.refused = endingOf(exchange, refusal, errorRows[refusal.code].status)
+    words = Buffer.from(eventsOf(refusal, exchange))
   }
   if (exchange.protocol.quiet) return void (await caller.write(words))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`

@@ -94,6 +94,7 @@ function buildWrite(deduct: Deduct, keeping: Keeping): Settle {
     if (permit === undefined) return // nobody to charge and nothing to record: the call was not admitted
     const costSinceMs = timings.nowMs()
     const price = cost(exchange, ending)
+    exchange.billed = price
     exchange.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
     permit.lease.correct(exchange.usedTokens, costSinceMs)
     timings.add('cost', costSinceMs)

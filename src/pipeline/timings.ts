@@ -90,6 +90,11 @@ export class Timings {
     )
   }
 
+  /** The stage that failed, if one did. */
+  get failedStage(): TimedStage | undefined {
+    return timedStages.find(stage => this.#said[stage]?.startsWith('fail'))
+  }
+
   writeTo(headers: Record<string, string>): void {
     for (const stage of timedStages) {
       const said = this.#said[stage]

@@ -21,18 +21,25 @@ export class Watch {
   readonly #deadline: Deadline
   readonly #onStop = (): void => (owesUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
   #withinMs: number
+  #end: Deadline | undefined
   #heart: Deadline | undefined
+  readonly #onLate = (): void => {
+    this.late = true
+    this.abort()
+  }
   late = false
 
   constructor(exchange: Exchange, deadlines: Deadlines, withinMs: number) {
     this.#exchange = exchange
     this.#deadlines = deadlines
     this.#withinMs = withinMs
-    this.#deadline = deadlines.after(withinMs, () => {
-      this.late = true
-      this.abort()
-    })
+    this.#deadline = deadlines.after(withinMs, this.#onLate)
     exchange.stop.onStop(this.#onStop)
+  }
+
+  /** However lively it is, it is over by then. */
+  endWithin(ms: number): void {
+    this.#end = this.#deadlines.after(ms, this.#onLate)
   }
 
   /** From now on a sign of life is expected this often. */
@@ -72,6 +79,7 @@ export class Watch {
   end(): void {
     this.hush()
     this.#deadline.lift()
+    this.#end?.lift()
     this.#exchange.stop.forget(this.#onStop)
   }
 

@@ -10,16 +10,19 @@ import type { Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import { readyRequest } from '../upstreams/ready-request.ts'
 
-export interface Question {
-  readonly provider: Provider
-  readonly channel: Channel
-  readonly dialect: string
+export interface Question extends Asking {
   /** POST, unless told. */
   readonly method?: 'GET' | 'DELETE'
   /** Below the path of the dialect, safe to stand in an address. */
   readonly below?: string
   readonly body?: Uint8Array
   readonly contentType?: string
+}
+
+interface Asking {
+  readonly provider: Provider
+  readonly channel: Channel
+  readonly dialect: string
   readonly bytesMax: number
   readonly msMax: number
   /** Ends it early. */
@@ -30,6 +33,8 @@ export interface WholeAnswer {
   readonly status: number
   readonly contentType: string
   readonly body: Buffer
+  /** By the clock of the deadlines, when its head was there. */
+  readonly headAtMs: number
 }
 
 /** No answer came that could be used. */
@@ -50,8 +55,16 @@ export type AskUpstream = (question: Question) => Promise<WholeAnswer>
 const nothing = new Uint8Array()
 
 export function buildAskUpstream(send: Send, deadlines: Deadlines): AskUpstream {
-  return async function askUpstream(question) {
-    const { channel, bytesMax, msMax } = question
+  const ask = buildAskWhole(send, deadlines)
+  return question => ask(question, requestOf(question))
+}
+
+/** `request` is ready but for its signature. */
+export type AskWhole = (asking: Asking, request: OutgoingRequest) => Promise<WholeAnswer>
+
+/** The same with a request of one's own. */
+export function buildAskWhole(send: Send, deadlines: Deadlines): AskWhole {
+  return async function askWhole({ provider, channel, dialect, bytesMax, msMax, stop: stopped }, request) {
     const stop = new Stop<Error>()
     const giveUp = (): void => stop.stop(new Error('the question is given up'))
     let [sent, late] = [false, false]
@@ -59,25 +72,27 @@ export function buildAskUpstream(send: Send, deadlines: Deadlines): AskUpstream 
       late = true
       giveUp()
     })
-    question.stop?.onStop(giveUp)
+    stopped?.onStop(giveUp)
     try {
-      const incoming = await send({ ...(await requestOf(question)), onSend: () => void (sent = true) }, stop)
+      const ready = await readyRequest(request, { provider, channel, dialect })
+      const incoming = await send({ ...ready, onSend: () => void (sent = true) }, stop)
+      const headAtMs = deadlines.nowMs()
       const body = await incoming.readWhole(bytesMax)
       if (body === undefined) throw new Error(`more than ${bytesMax} bytes`)
-      return { status: incoming.status, contentType: incoming.header('content-type') ?? '', body }
+      return { status: incoming.status, contentType: incoming.header('content-type') ?? '', body, headAtMs }
     } catch (fault) {
       const detail = `${channel.id}: ${late ? 'too slow' : describeFault(fault)}`
       throw new Unanswered(new Refusal(late ? 'upstream_too_slow' : 'upstream_unusable', detail), sent)
     } finally {
       deadline.lift()
-      question.stop?.forget(giveUp)
+      stopped?.forget(giveUp)
     }
   }
 }
 
-async function requestOf(question: Question): Promise<OutgoingRequest> {
+function requestOf(question: Question): OutgoingRequest {
   const { provider, channel, dialect, method, below = '', body = nothing, contentType } = question
-  const request: OutgoingRequest = {
+  return {
     ...(method !== undefined && { method }),
     url: `${channel.baseUrl}${provider.speaks[dialect]!.plain}${below}`,
     headers: {
@@ -88,5 +103,4 @@ async function requestOf(question: Question): Promise<OutgoingRequest> {
     },
     body,
   }
-  return await readyRequest(request, { provider, channel, dialect })
 }

@@ -95,10 +95,10 @@ export class Health {
   caps: Caps
   readonly #parts: HealthParts
   readonly #turns = new Ring<OneTurn>()
-  readonly #breaker = new Breaker<OneTurn>()
-  readonly #own = new OwnBreakers<OneTurn>()
-  readonly #credential = new Closing<OneTurn>(CREDENTIAL)
-  readonly #quota = new Limited(QUOTA)
+  #breaker = new Breaker<OneTurn>()
+  #own = new OwnBreakers<OneTurn>()
+  #credential = new Closing<OneTurn>(CREDENTIAL)
+  #quota = new Limited(QUOTA)
   readonly #models = new ModelHealths()
   readonly #allowance = new Allowance()
   readonly #firstTimes = new FirstTimes()
@@ -185,6 +185,17 @@ export class Health {
   expectedMs(nowMs: number): number {
     if (this.#unanswered === 0) return this.#firstTimes.hopedMs(nowMs)
     return this.#firstTimes.lastMs ?? UNKNOWN_FIRST_MS
+  }
+
+  /** Forgets all that closes it; what is under way still counts. For a credential that was replaced, or mended. */
+  reset(): void {
+    this.#breaker = new Breaker()
+    this.#own = new OwnBreakers()
+    this.#credential = new Closing(CREDENTIAL)
+    this.#quota = new Limited(QUOTA)
+    this.#refusedInRow = 0
+    this.#lastFailure = undefined
+    for (const model of this.#models.all()) model.reset()
   }
 
   /** Of all its models together: what closes one of them is told where nothing else is. */

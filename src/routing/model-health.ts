@@ -9,10 +9,17 @@ import { Told } from './told.ts'
 const RATE = { firstMs: 1_000, mostMs: 60_000 }
 
 export class ModelHealth {
-  readonly limit = new AdaptiveLimit()
-  readonly told = new Told()
-  readonly rate = new Limited(RATE)
+  limit = new AdaptiveLimit()
+  told = new Told()
+  rate = new Limited(RATE)
   underWay = 0
+
+  /** As if nothing had ever been seen of it, but for what is under way. */
+  reset(): void {
+    this.limit = new AdaptiveLimit()
+    this.told = new Told()
+    this.rate = new Limited(RATE)
+  }
 
   closedBy(tokens: number, nowMs: number): 'rate_limited' | 'told_limit' | undefined {
     if (this.rate.leftMs(nowMs) > 0) return 'rate_limited'
@@ -22,7 +29,6 @@ export class ModelHealth {
   opensInMs(tokens: number, nowMs: number): number {
     return Math.max(this.rate.leftMs(nowMs), this.told.waitMs(tokens, nowMs))
   }
-
 
   /** Nothing would be lost with it. */
   isIdle(nowMs: number): boolean {

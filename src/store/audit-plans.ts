@@ -30,9 +30,26 @@ const BUDGET = `SELECT cap, (SELECT account_id FROM api_key WHERE id = ?1 UNION 
 const LIMIT = `SELECT id, resource, span, amount, key_id, account_id, tier, model, per, version FROM limit_rule
   WHERE id = ?1`
 const ROUTE = 'SELECT name, policy, members, version FROM model_route WHERE name = ?1'
-const CHANNEL = `SELECT channel, disabled, weight, priority, rpm, tpm, concurrency, proxy IS NOT NULL AS proxy, tags,
-  version FROM channel_rule WHERE channel = ?1`
+const CHANNEL = `SELECT id, disabled, weight, priority, rpm, tpm, concurrency, proxy IS NOT NULL AS proxy, tags,
+  provider, name, base_url, origin, fingerprint, headers, parameters, times, version FROM channel WHERE id = ?1`
+const PROVIDER = 'SELECT id, length(definition) AS bytes, version FROM provider WHERE id = ?1'
 const TIER = 'SELECT name, qpm, price_per_mille, version FROM tier WHERE name = ?1'
+
+type Named = { readonly channel: string }
+
+const onlyOne = ([first, ...others]: readonly Named[]): string =>
+  first === undefined || others.length > 0 ? '' : first.channel
+
+const manyText = (channels: readonly Named[]): string =>
+  channels.length === 1 ? channels[0]!.channel : `${channels.length} channels`
+
+/** Of several no row is looked at, so that it is told which they are. */
+const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =>
+  channels.length === 1 ? {} : { channels: channels.map(({ channel }) => channel) }
+
+/** Channels whose credential was for another place, and is gone. */
+const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
+  'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
 export const auditPlans = {
   createKey: plan('createKey', {
@@ -103,11 +120,40 @@ export const auditPlans = {
     key: ({ name }) => name,
     target: ({ name }) => name,
   }),
-  setChannel: plan('setChannel', {
+  setChannels: plan('setChannels', {
     done: ['set'],
     row: CHANNEL,
-    key: ({ channel }) => channel,
-    target: ({ channel }) => channel,
+    key: ({ changes }) => onlyOne(changes),
+    target: ({ changes }) => manyText(changes),
+    tells: ({ changes }, result) => ({ ...someOf(changes), ...clearedBy(result) }),
+  }),
+  createChannels: plan('createChannels', {
+    done: ['created'],
+    row: CHANNEL,
+    key: ({ channels }) => onlyOne(channels),
+    target: ({ channels }) => manyText(channels),
+    tells: ({ channels }) => someOf(channels),
+  }),
+  removeChannels: plan('removeChannels', {
+    done: ['removed'],
+    row: CHANNEL,
+    key: ({ channels: [first = '', ...others] }) => (others.length === 0 ? first : ''),
+    target: ({ channels }) => manyText(channels.map(channel => ({ channel }))),
+    tells: ({ channels }) => someOf(channels.map(channel => ({ channel }))),
+  }),
+  setProvider: plan('setProvider', {
+    done: ['set'],
+    row: PROVIDER,
+    key: ({ id }) => id,
+    target: ({ id }) => `provider ${id}`,
+    tells: ({ origin }, result) => ({ origin, ...clearedBy(result) }),
+  }),
+  removeProvider: plan('removeProvider', {
+    done: ['removed'],
+    row: PROVIDER,
+    key: ({ id }) => id,
+    target: ({ id }) => `provider ${id}`,
+    tells: (_, result) => clearedBy(result),
   }),
   resetChannel: plan('resetChannel', {
     done: ['removed'],

@@ -43,11 +43,34 @@ export async function backUp(data: string, to: string, version: string): Promise
     chmodSync(to, 0o700)
   })
   try {
-    return await copyAll(data, to, version)
+    const report = await copyAll(data, to, version)
+    if (report.audit.findings.length === 0) noteBackup(data, report.folder)
+    return report
   } catch (fault) {
     // It was empty: all that is there is ours, and no backup.
     for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true })
     throw new FolderError(`There is no backup. ${(fault as Error).message}`)
+  }
+}
+
+const LAST_BACKUP = 'last-backup.json'
+
+/** In the data folder, for a doctor. A backup that is whole is one also where this cannot be written. */
+function noteBackup(data: string, folder: string): void {
+  try {
+    writeWhole(join(data, LAST_BACKUP), `${JSON.stringify({ madeAt: new Date().toISOString(), folder })}\n`)
+  } catch {
+    // The doctor will ask for another.
+  }
+}
+
+/** When this data was last backed up whole; undefined where nothing says so. */
+export function lastBackupMs(data: string): number | undefined {
+  try {
+    const { madeAt } = JSON.parse(readFileSync(join(data, LAST_BACKUP), 'utf8')) as { madeAt: string }
+    return Date.parse(madeAt) || undefined
+  } catch {
+    return undefined
   }
 }
 

@@ -4,7 +4,7 @@
 import type { Database } from 'bun:sqlite'
 import { msOfId } from '../base/ids.ts'
 import { openReader } from './database.ts'
-import { SHORTFALL } from './operator-accounts.ts'
+import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
 import type { FullRecord, RecordFilter, RecordPage } from './record-search.ts'
 import { findRecords, ROWS_A_PAGE } from './record-search.ts'
 
@@ -75,7 +75,11 @@ export interface PriceView {
 export interface LedgerTotals {
   readonly openHolds: number
   readonly held: bigint
+  /** Of customers, of all of them together: the other side of what the operator's own accounts have. */
+  readonly balance: bigint
   readonly shortfall: bigint
+  /** Tasks that an upstream works on. */
+  readonly tasks: number
 }
 
 const KEYS_SHOWN_MAX = 100
@@ -212,10 +216,13 @@ export class BooksReader {
   totals(): LedgerTotals {
     const row = this.#one<Raw>(
       `SELECT (SELECT count(*) FROM hold) AS holds, (SELECT coalesce(sum(amount), 0) FROM hold) AS held,
-         (SELECT -balance FROM account WHERE id = ?1) AS shortfall`,
-      [SHORTFALL],
+         (SELECT -balance FROM account WHERE id = ?1) AS shortfall,
+         (SELECT -sum(balance) FROM account WHERE id <= ?2) AS balance,
+         (SELECT count(*) FROM task WHERE due_ms IS NOT NULL) AS tasks`,
+      [SHORTFALL, OPERATOR_ID_MAX],
     )!
-    return { openHolds: Number(row.holds), held: row.held as bigint, shortfall: row.shortfall as bigint }
+    const money = { held: row.held as bigint, shortfall: row.shortfall as bigint, balance: row.balance as bigint }
+    return { openHolds: Number(row.holds), tasks: Number(row.tasks), ...money }
   }
 
   close(): void {

@@ -11,6 +11,7 @@ import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
 import type { SecretOperations } from './secret-operations.ts'
 import type { TierOperations } from './tier-operations.ts'
@@ -152,7 +153,12 @@ export interface PriceInsert {
   readonly author: string
 }
 
-export interface Operations extends KeptOperations, RuleOperations, SecretOperations, TierOperations {
+export interface Operations
+  extends KeptOperations,
+    RecordOperations,
+    RuleOperations,
+    SecretOperations,
+    TierOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -243,6 +249,6 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 /** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts', 'trimLog'] as const),
   ...(['redigestKeys', 'reseal'] as const),
 ])

@@ -83,14 +83,14 @@ interface OneRow extends Resealing {
   readonly key: KeyValues
 }
 
-function resealRow(db: Database, { column: { table, column, ...names }, key, seal }: OneRow) {
+function resealRow(db: Database, { column: { table, column, sealedIn = table, ...names }, key, seal }: OneRow) {
   const where = names.key.map((name, index) => `${name} = ?${index + 1}`).join(' AND ')
   const sql = fill('SELECT {column}, {row} FROM {table} WHERE {where}', { table, column, row: names.row.join(), where })
   const [found] = db.query(sql).values(...(key as SQLQueryBindings[]))
   if (found === undefined) return undefined
   const [envelope, ...row] = found as [Uint8Array | null, ...unknown[]]
   if (envelope === null) return undefined
-  const place = { table, row: row.join('/'), column }
+  const place = { table: sealedIn, row: row.join('/'), column }
   try {
     const sealed = seal.close(place, seal.open(place, envelope)).toString('base64')
     return { head: headOf(envelope).toString('hex'), sealed }

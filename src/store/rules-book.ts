@@ -2,17 +2,17 @@
 // durable, so that what holds now holds after a restart.
 
 import { bounds } from '../base/bounds.ts'
-import type { Seal } from '../base/seal.ts'
+import type { Seal, SealedPlace } from '../base/seal.ts'
 import { SealError } from '../base/seal.ts'
 import { Secret } from '../base/secret.ts'
-import type { ChannelRow, MemberRow, PolicyName, RouteRow, Rules } from './rules.ts'
+import type { ChannelRow, MemberRow, PolicyName, RouteRow, Rules, StoredChannel } from './rules.ts'
 import { noRules, policyNames } from './rules.ts'
-import type { RulesReader, WrittenRules } from './rules-reader.ts'
+import type { RulesReader, WrittenChannel, WrittenRules } from './rules-reader.ts'
 
 export interface RuleBookParts {
   readonly reader: Pick<RulesReader, 'read'>
   readonly seal: Seal
-  /** Told of a proxy that does not open. */
+  /** Told of a proxy or a credential that does not open. */
   onTrouble(detail: string): void
 }
 
@@ -26,6 +26,7 @@ export class RuleBook {
   #problem: string | undefined
   /** By what is written: one that has not changed is the same as before, its proxy too. */
   #channels: ReadonlyMap<string, ChannelRow> = new Map()
+  #stored: ReadonlyMap<string, StoredChannel> = new Map()
 
   constructor(parts: RuleBookParts) {
     this.#parts = parts
@@ -56,11 +57,10 @@ export class RuleBook {
     this.#problem = unreadable && `The route "${unreadable.name}" cannot be read. Take it away: weir routes remove.`
     if (unreadable !== undefined) return
     const routes = rows.routes.map(row => readRoute(row)!)
-    this.#channels = new Map(rows.channels.map(row => {
-      const text = JSON.stringify(row)
-      return [text, this.#channels.get(text) ?? this.#readChannel(row)]
-    }))
-    this.#current = { limits: rows.limits, routes, channels: [...this.#channels.values()] }
+    this.#channels = readAnew(rows.channels, this.#channels, row => this.#readChannel(row))
+    this.#stored = readAnew(rows.stored, this.#stored, row => this.#readStored(row))
+    const [channels, stored] = [[...this.#channels.values()], [...this.#stored.values()]]
+    this.#current = { limits: rows.limits, routes, channels, stored, providers: rows.providers }
     this.#tell()
   }
 
@@ -77,25 +77,58 @@ export class RuleBook {
     if (faults.length > 0) throw faults[0]
   }
 
-  /** For `setChannel`. */
+  /** For `setChannels`. */
   sealProxy(channel: string, proxy: Secret): string {
-    return this.#parts.seal.close(placeOf(channel), Buffer.from(proxy.reveal())).toString('base64')
+    return this.#parts.seal.close(proxyPlace(channel), Buffer.from(proxy.reveal())).toString('base64')
+  }
+
+  sealCredential(channel: string, credential: Secret): string {
+    return this.#parts.seal.close(credentialPlace(channel), Buffer.from(credential.reveal())).toString('base64')
   }
 
   #readChannel({ proxy: sealed, ...row }: WrittenRules['channels'][number]): ChannelRow {
     if (sealed === null) return { ...row, proxy: null }
+    const proxy = this.#open(proxyPlace(row.channel), sealed)
+    return proxy === undefined ? { ...row, disabled: true, proxy: null, proxyLost: true } : { ...row, proxy }
+  }
+
+  #readStored({ headers, parameters, times, credential: sealed, ...row }: WrittenChannel): StoredChannel {
+    const credential = sealed === null ? null : this.#open(credentialPlace(row.id), sealed)
+    return {
+      ...row,
+      headers: JSON.parse(headers) as StoredChannel['headers'],
+      parameters: JSON.parse(parameters) as StoredChannel['parameters'],
+      times: JSON.parse(times) as StoredChannel['times'],
+      ...(credential === undefined ? { credential: null, credentialLost: true } : { credential }),
+    }
+  }
+
+  #open(place: SealedPlace, sealed: string): Secret | undefined {
     try {
-      const proxy = this.#parts.seal.open(placeOf(row.channel), Buffer.from(sealed, 'base64')).toString()
-      return { ...row, proxy: new Secret(proxy) }
+      return new Secret(this.#parts.seal.open(place, Buffer.from(sealed, 'base64')).toString())
     } catch (fault) {
       if (!(fault instanceof SealError)) throw fault
-      this.#parts.onTrouble(`the proxy of ${row.channel}: ${fault.message}`)
-      return { ...row, disabled: true, proxy: null, proxyLost: true }
+      this.#parts.onTrouble(`the ${place.column} of ${place.row}: ${fault.message}`)
+      return undefined
     }
   }
 }
 
-const placeOf = (channel: string) => ({ table: 'channel_rule', row: channel, column: 'proxy' })
+/** The table had another name when the first of them were sealed. */
+const proxyPlace = (channel: string): SealedPlace => ({ table: 'channel_rule', row: channel, column: 'proxy' })
+const credentialPlace = (channel: string): SealedPlace => ({ table: 'channel', row: channel, column: 'credential' })
+
+/** By what is written, each as before where that is the same. */
+function readAnew<Written, Row>(
+  rows: readonly Written[],
+  before: ReadonlyMap<string, Row>,
+  read: (row: Written) => Row,
+): ReadonlyMap<string, Row> {
+  return new Map(rows.map(row => {
+    const text = JSON.stringify(row)
+    return [text, before.get(text) ?? read(row)]
+  }))
+}
 
 function readRoute({ name, policy, members }: WrittenRules['routes'][number]): RouteRow | undefined {
   const rows = membersOf(members)

@@ -1,8 +1,9 @@
-// Writing down what an operator lays down: limits, names of models, and what is said of channels. Seldom, and never in
+// Writing down what an operator lays down: limits and names of models, and with them channels. Seldom, and never in
 // the way of calls.
 
 import { bounds } from '../base/bounds.ts'
 import type { Books } from './books.ts'
+import { channelOperations } from './channel-operations.ts'
 import { accountReader } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import type { RuleOperations } from './rules.ts'
@@ -67,42 +68,5 @@ function routeOperations({ db, nowMs }: Books): Pick<RuleRun, 'setRoute' | 'remo
       return { done: written.changes === 1 ? 'set' : 'too_many' }
     },
     removeRoute: ({ name }) => gone(remove.run(name)),
-  }
-}
-
-function channelOperations({ db, nowMs }: Books): Pick<RuleRun, 'setChannel' | 'resetChannel'> {
-  const insert = db.query(
-    `INSERT INTO channel_rule (channel, author, changed_ms) SELECT ?1, '', 0
-     WHERE (SELECT count(*) FROM channel_rule) < ?2 ON CONFLICT (channel) DO NOTHING`,
-  )
-  const find = db.query('SELECT * FROM channel_rule WHERE channel = ?1')
-  const update = db.query(
-    `UPDATE channel_rule SET disabled = ?2, weight = ?3, priority = ?4, rpm = ?5, tpm = ?6, concurrency = ?7,
-       proxy = ?8, tags = ?9, author = ?10, changed_ms = ?11 WHERE channel = ?1`,
-  )
-  const remove = db.query('DELETE FROM channel_rule WHERE channel = ?1')
-  return {
-    setChannel({ channel, author, proxy, disabled, tags, ...change }) {
-      insert.run(channel, bounds.channelRulesMax)
-      const row = find.get(channel) as Raw | null
-      if (row === null) return { done: 'too_many' }
-      const or = <T>(given: T | undefined, column: string): T | Raw[string] =>
-        given === undefined ? row[column]! : given
-      update.run(
-        channel,
-        or(disabled === undefined ? undefined : Number(disabled), 'disabled'),
-        or(change.weight, 'weight'),
-        or(change.priority, 'priority'),
-        or(change.requestsPerMinute, 'rpm'),
-        or(change.tokensPerMinute, 'tpm'),
-        or(change.concurrency, 'concurrency'),
-        or(proxy === undefined || proxy === null ? proxy : Buffer.from(proxy, 'base64'), 'proxy'),
-        or(tags?.join(), 'tags'),
-        author,
-        nowMs(),
-      )
-      return { done: 'set' }
-    },
-    resetChannel: ({ channel }) => gone(remove.run(channel)),
   }
 }

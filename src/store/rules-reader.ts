@@ -1,7 +1,7 @@
 // Reads what an operator has laid down, all of it at once, so that its parts belong together.
 
 import type { Database } from 'bun:sqlite'
-import type { ChannelRow, LimitRow, LimitScope, RouteRow } from './rules.ts'
+import type { ChannelRow, LimitRow, LimitScope, RouteRow, StoredChannel, StoredProvider } from './rules.ts'
 
 /** As text and numbers alone: two readings are the same if their JSON is. */
 export interface WrittenRules {
@@ -9,6 +9,19 @@ export interface WrittenRules {
   readonly routes: readonly (Omit<RouteRow, 'members' | 'policy'> & WrittenRoute)[]
   /** With the sealed proxy in base64. */
   readonly channels: readonly (Omit<ChannelRow, 'proxy' | 'proxyLost'> & { readonly proxy: string | null })[]
+  /** The same of credentials. */
+  readonly stored: readonly WrittenChannel[]
+  readonly providers: readonly StoredProvider[]
+}
+
+type Opened = 'credential' | 'credentialLost' | 'headers' | 'parameters' | 'times'
+
+/** With its objects as JSON. */
+export interface WrittenChannel extends Omit<StoredChannel, Opened> {
+  readonly credential: string | null
+  readonly headers: string
+  readonly parameters: string
+  readonly times: string
 }
 
 interface WrittenRoute {
@@ -24,6 +37,10 @@ export class RulesReader {
   readonly #limits
   readonly #routes
   readonly #channels
+  readonly #providers
+  readonly #definition
+  /** By id and version, for they are long, and any rule may be another. */
+  #known: ReadonlyMap<string, StoredProvider> = new Map()
 
   constructor(db: Database) {
     this.#db = db
@@ -31,19 +48,39 @@ export class RulesReader {
       'SELECT id, resource, span, amount, key_id, account_id, tier, model, per FROM limit_rule ORDER BY id',
     )
     this.#routes = db.query<Raw, []>('SELECT name, policy, members FROM model_route ORDER BY name')
-    this.#channels = db.query<Raw, []>('SELECT * FROM channel_rule ORDER BY channel')
+    this.#channels = db.query<Raw, []>('SELECT * FROM channel ORDER BY id')
+    this.#providers = db.query<Raw, []>('SELECT id, version FROM provider ORDER BY id')
+    this.#definition = db.query<Raw, [string]>('SELECT definition FROM provider WHERE id = ?1')
   }
 
   read(): WrittenRules {
-    return this.#db.transaction(() => ({
+    return this.#db.transaction(() => this.#read())()
+  }
+
+  #read(): WrittenRules {
+    const channels = this.#channels.all()
+    return {
       limits: this.#limits.all().map(limitOf),
       routes: this.#routes.all().map(row => ({
         name: row.name as string,
         policy: row.policy as string,
         members: row.members as string,
       })),
-      channels: this.#channels.all().map(channelOf),
-    }))()
+      channels: channels.map(channelOf),
+      stored: channels.filter(({ provider }) => provider !== null).map(storedOf),
+      providers: this.#readProviders(),
+    }
+  }
+
+  #readProviders(): readonly StoredProvider[] {
+    const rows = this.#providers.all().map(({ id, version }) => {
+      const name = `${String(id)} ${String(version)}`
+      const known = this.#known.get(name)
+      const read = (): string => this.#definition.get(id as string)!.definition as string
+      return [name, known ?? { id: id as string, definition: read() }] as const
+    })
+    this.#known = new Map(rows)
+    return rows.map(([, provider]) => provider)
   }
 }
 
@@ -63,13 +100,29 @@ const limitOf = (row: Raw): LimitRow => ({
 })
 
 const channelOf = (row: Raw): WrittenRules['channels'][number] => ({
-  channel: row.channel as string,
+  channel: row.id as string,
   disabled: row.disabled === 1n,
   weight: Number(row.weight),
   priority: Number(row.priority),
   requestsPerMinute: numberOf(row.rpm),
   tokensPerMinute: numberOf(row.tpm),
   concurrency: numberOf(row.concurrency),
-  proxy: row.proxy === null ? null : Buffer.from(row.proxy as Uint8Array).toString('base64'),
+  proxy: base64Of(row.proxy),
   tags: listOf(row.tags),
+})
+
+const base64Of = (value: Raw[string] | undefined): string | null =>
+  value instanceof Uint8Array ? Buffer.from(value).toString('base64') : null
+
+const storedOf = (row: Raw): WrittenChannel => ({
+  id: row.id as string,
+  provider: row.provider as string,
+  name: row.name as string,
+  baseUrl: row.base_url as string | null,
+  origin: row.origin as string | null,
+  credential: base64Of(row.credential),
+  fingerprint: row.fingerprint as string | null,
+  headers: row.headers as string,
+  parameters: row.parameters as string,
+  times: row.times as string,
 })

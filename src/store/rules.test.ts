@@ -34,7 +34,7 @@ const route = (name: string, ...models: readonly string[]): RouteRow => ({
   members: models.map((model, priority) => ({ model, priority, weight: 1 })),
 })
 const setRoute = (row: RouteRow) => books.run.setRoute({ ...row, author })
-const setChannel = (change: ChannelChange) => books.run.setChannel({ ...change, author })
+const setChannel = (change: ChannelChange) => books.run.setChannels({ changes: [change], author })
 const openBook = (by = seal): RuleBook =>
   new RuleBook({ reader: new RulesReader(books.db), seal: by, onTrouble: detail => void troubles.push(detail) })
 function rules(): Rules {
@@ -144,7 +144,8 @@ describe('what is said of a channel', () => {
     expect(rules().channels).toEqual([{ ...plain, ...all, tags: ['eu', 'x'] }])
     setChannel({ channel: 'p#1', requestsPerMinute: null, disabled: false, tags: [] })
     expect(rules().channels).toEqual([{ ...plain, ...all, requestsPerMinute: null, disabled: false }])
-    expect(['p#1', 'p#1'].map(channel => books.run.resetChannel({ channel }).done)).toEqual(['removed', 'unknown'])
+    const reset = (): string => books.run.resetChannel({ channel: 'p#1', author }).done
+    expect([reset(), reset()]).toEqual(['removed', 'unknown'])
     expect(rules().channels).toEqual([])
   })
 
@@ -197,8 +198,8 @@ test('who changed a rule, and when, is written beside it', () => {
   books.nowMs += 1_000
   books.run.setLimit({ ...limit({ amount: 6 }), author: nasty })
   books.run.setRoute({ ...route('x', 'a/b'), author: nasty })
-  books.run.setChannel({ channel: 'p#1', author: nasty })
-  for (const table of ['limit_rule', 'model_route', 'channel_rule']) {
+  books.run.setChannels({ changes: [{ channel: 'p#1' }], author: nasty })
+  for (const table of ['limit_rule', 'model_route', 'channel']) {
     const row = books.db.query('SELECT author, changed_ms AS ms FROM '.concat(table)).get()
     expect(row).toEqual({ author: nasty, ms: BigInt(books.nowMs) })
   }

@@ -63,25 +63,98 @@ export interface ChannelRow {
   readonly tags: readonly string[]
 }
 
+/** What is changed in the requests of a channel, by the dialect of its upstream. */
+export type Parameters = Readonly<Record<string, FieldChanges>>
+
+/** By the names of fields; `a.b` is a field of the object in the field `a`. */
+export interface FieldChanges {
+  /** Whatever the caller says. */
+  readonly set?: Readonly<Record<string, unknown>>
+  /** Where the caller says nothing. */
+  readonly default?: Readonly<Record<string, unknown>>
+  readonly remove?: readonly string[]
+}
+
+/** What a channel may be told of itself, where it is laid down here and not in the environment. */
+export interface ChannelSetting {
+  /** For people. No two channels of a provider have the same. */
+  readonly name: string
+  /** Null: where its provider is. */
+  readonly baseUrl: string | null
+  /** Sent with each of its requests. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly parameters: Parameters
+  /** In seconds, as a provider file has them. */
+  readonly times: Readonly<Record<string, number>>
+}
+
+/** A channel that was laid down here. */
+export interface StoredChannel extends ChannelSetting {
+  readonly id: string
+  readonly provider: string
+  /** The only place that its credential was given for. */
+  readonly origin: string | null
+  readonly credential: Secret | null
+  /** It has a credential that cannot be read any more. */
+  readonly credentialLost?: true
+  /** All that is ever shown of it. */
+  readonly fingerprint: string | null
+}
+
+/** A provider as an operator describes it, in the words of a provider file. */
+export interface StoredProvider {
+  readonly id: string
+  readonly definition: string
+}
+
 export interface Rules {
   readonly limits: readonly LimitRow[]
   readonly routes: readonly RouteRow[]
+  /** What is said of channels, wherever their keys are. */
   readonly channels: readonly ChannelRow[]
+  readonly stored: readonly StoredChannel[]
+  readonly providers: readonly StoredProvider[]
 }
 
-export const noRules: Rules = { limits: [], routes: [], channels: [] }
+export const noRules: Rules = { limits: [], routes: [], channels: [], stored: [], providers: [] }
+
+/** How the ids of channels that are laid down here go on behind the name of their provider. */
+const STORED_MARK = '#ch_'
+
+export const isStoredId = (channel: string): boolean => channel.includes(STORED_MARK)
 
 /** Who changes a rule. */
 interface Author {
   readonly author: string
 }
 
-/** What is not given stays as it is. */
+/** What is not given stays as it is. Only a channel that is laid down here has settings. */
 export interface ChannelChange extends Partial<Omit<ChannelRow, 'channel' | 'proxy' | 'proxyLost'>> {
   readonly channel: string
   /** Sealed, in base64. */
   readonly proxy?: string | null
+  /** As it was seen; 0 where nothing is said of it yet. If it is another by now, nothing is changed. */
+  readonly version?: number | undefined
+  readonly setting?: Partial<ChannelSetting>
+  /** Where its requests go by now. A credential that was given for another place is forgotten. */
+  readonly origin?: string
+  readonly credential?: SealedCredential
 }
+
+/** For the place that is told beside it. */
+export interface SealedCredential {
+  /** Base64. */
+  readonly sealed: string
+  readonly fingerprint: string
+}
+
+/** A new one, with all that there is to say. */
+export interface ChannelInsert extends Omit<ChannelChange, 'setting'> {
+  readonly provider: string
+  readonly setting: ChannelSetting
+}
+
+type Refused = { done: 'unknown' | 'name_taken' | 'too_many' | 'stale'; channel: string }
 
 /** What the writer does with rules. Whether a rule makes sense is for whoever asks for it to know. */
 export interface RuleOperations {
@@ -95,6 +168,27 @@ export interface RuleOperations {
   removeLimit: { input: { readonly id: number }; result: { done: 'removed' | 'unknown' } }
   setRoute: { input: RouteRow & Author; result: { done: 'set' | 'too_many' } }
   removeRoute: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' } }
-  setChannel: { input: ChannelChange & Author; result: { done: 'set' | 'too_many' } }
-  resetChannel: { input: { readonly channel: string }; result: { done: 'removed' | 'unknown' } }
+  /** All of them or none. `cleared`: those whose credential was for another place. */
+  setChannels: {
+    input: Author & { readonly changes: readonly ChannelChange[] }
+    result: { done: 'set'; cleared: readonly string[] } | Refused
+  }
+  createChannels: {
+    input: Author & { readonly channels: readonly ChannelInsert[] }
+    result: { done: 'created' } | Refused
+  }
+  /** Forgets what is said of it; one that is laid down here is as it was when it was new. */
+  resetChannel: { input: Author & { readonly channel: string }; result: { done: 'removed' | 'unknown' } }
+  /** Only those that are laid down here. */
+  removeChannels: { input: { readonly channels: readonly string[] }; result: { done: 'removed' } | Refused }
+  /** `origin`: where its channels go that have no address of their own; null where that cannot be known. */
+  setProvider: {
+    input: Author & StoredProvider & { readonly isNew: boolean; readonly origin: string | null }
+    result: { done: 'set'; cleared: readonly string[] } | { done: 'too_many' | 'exists' | 'unknown' }
+  }
+  /** What it replaced holds again; null as above. Without anything that it replaced, it must have no channels. */
+  removeProvider: {
+    input: { readonly id: string; readonly origin: string | null; readonly replaces: boolean }
+    result: { done: 'removed'; cleared: readonly string[] } | { done: 'unknown' | 'in_use' }
+  }
 }

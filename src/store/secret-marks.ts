@@ -33,6 +33,8 @@ export interface SealedColumn {
   readonly key: readonly string[]
   /** What its envelopes are bound to: the row of their place, with slashes between. */
   readonly row: readonly string[]
+  /** The table of their place, where it has had another name. */
+  readonly sealedIn?: string
 }
 
 export const sealedColumns: readonly SealedColumn[] = [
@@ -40,7 +42,8 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'kept_response', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'kept_reasoning', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'task', column: 'sealed', key: ['call_id'], row: ['call_id'] },
-  { table: 'channel_rule', column: 'proxy', key: ['channel'], row: ['channel'] },
+  { table: 'channel', column: 'proxy', key: ['id'], row: ['id'], sealedIn: 'channel_rule' },
+  { table: 'channel', column: 'credential', key: ['id'], row: ['id'] },
 ]
 
 /** Those of the file of bodies. */

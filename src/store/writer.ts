@@ -44,7 +44,6 @@ export class Writer {
   #busy = false
   #sentMs = 0
   #full = false
-  readonly #done = { batches: 0, operations: 0, ms: 0 }
   #failedMs = Number.NEGATIVE_INFINITY
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
@@ -88,10 +87,8 @@ export class Writer {
     return this.#full
   }
 
-  /** Batches committed so far, the operations in them, and how long they took from here to the disk and back. */
-  get done(): { readonly batches: number; readonly operations: number; readonly ms: number } {
-    return this.#done
-  }
+  /** Told of each batch when it is on the disk: its operations, and how long it took from here and back. */
+  onBatch: ((operations: number, ms: number) => void) | undefined
 
   /** How long the batch under way has taken so far. */
   get busyMs(): number {
@@ -168,9 +165,7 @@ export class Writer {
     if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
-    this.#done.batches++
-    this.#done.operations += batch.length
-    this.#done.ms += performance.now() - this.#sentMs
+    this.onBatch?.(batch.length, performance.now() - this.#sentMs)
     if (this.#queue.length > 0) this.#send()
     else {
       this.#busy = false

@@ -1,23 +1,29 @@
-// All providers and their channels, built once from provider files and the environment.
+// All providers and their channels: those of provider files and the environment, which stay as they are, and those that
+// an operator lays down while calls go on.
 //
-// A channel exists where the operator gave a key under the vendor's own variable name (or, for a server that needs
-// none, an address). The built-in provider answers at an address this process tells.
+// What it gives is true for the moment. Whoever has a channel in hand keeps it, also when it is changed or gone; what
+// is not changed is the same as before, so that its connections and what is known of it stay.
 
 import { systemClock } from '../base/clock.ts'
 import type { Price } from '../base/price.ts'
-import { Secret } from '../base/secret.ts'
+import type { Secret } from '../base/secret.ts'
 import { openClient } from '../http/outgoing.ts'
 import type { PrivateHosts } from '../http/private-hosts.ts'
 import { noPrivateHosts } from '../http/private-hosts.ts'
 import type { Road } from '../http/road.ts'
-import type { WrittenAddress } from '../http/written-address.ts'
-import { BadAddress, isPrivate, readAddress, roadTo } from '../http/written-address.ts'
+import type { FoundAddress } from './found-channels.ts'
+import type { StoredChannel, StoredProvider } from '../store/rules.ts'
 import type { Channels, Fleet } from './channels.ts'
-import { nameChannels, openChannels } from './channels.ts'
+import { openChannels } from './channels.ts'
+import type { ChannelParts, Source } from './found-channels.ts'
+import { addressOf, foundChannels } from './found-channels.ts'
+import type { Overrides } from './overrides.ts'
 import type { Provider } from './provider.ts'
 import { parseProvider, ProviderFileError } from './provider.ts'
 import type { OpenedKey, SigningParts } from './signing.ts'
-import { foundKey, openKey } from './signing.ts'
+import { openStored, placeOf, Unusable } from './stored-channels.ts'
+import { readStoredProvider } from './stored-providers.ts'
+import type { ChannelTimes } from './times.ts'
 
 export interface Channel extends OpenedKey {
   readonly id: string
@@ -25,6 +31,10 @@ export interface Channel extends OpenedKey {
   readonly baseUrl: string
   /** How that address is reached; the key goes nowhere else. */
   readonly road: Road
+  /** What is sent otherwise than callers ask. */
+  readonly overrides?: Overrides
+  /** Where they are others than its provider's and its models'. */
+  readonly times?: ChannelTimes
 }
 
 export interface CatalogueParts {
@@ -40,30 +50,103 @@ export interface CatalogueParts {
   readonly signing?: Pick<SigningParts, 'send' | 'dateMs'>
 }
 
+/** What an operator lays down while calls go on. */
+export interface Laid {
+  readonly providers: readonly StoredProvider[]
+  readonly stored: readonly StoredChannel[]
+}
+
 export interface Catalogue extends Channels {
   readonly providers: ReadonlyMap<string, Provider>
   /** Every price that is known, by the name that callers use for its model. */
   prices(): ReadonlyMap<string, Price>
+  /** The same, if these were the definitions that are laid down. */
+  pricesWith(providers: readonly StoredProvider[]): ReadonlyMap<string, Price>
+  /** From the next look-up on. */
+  lay(laid: Laid): void
+  /** Of what was laid down and cannot be used, by its id, why not. */
+  readonly problems: ReadonlyMap<string, string>
+  /** The file of a provider, of which one that is laid down may be another version; undefined: there is none. */
+  fileOf(providerId: string): string | undefined
+  /** Where channels of that file go that have no address of their own; null where that cannot be known. */
+  shippedOrigin(providerId: string): string | null
+  /** What a definition would be. Throws a ProviderFileError where it cannot be one. */
+  read(definition: string): ReadDefinition
+  /** Where a channel would go. Throws an Unusable where it may not. */
+  placeOf(providerId: string, baseUrl: string | null): FoundAddress
+  /** Throws an Unusable where it could not be used. */
+  tryChannel(stored: StoredChannel): void
 }
 
-export function buildCatalogue(parts: CatalogueParts): Catalogue {
-  const providers = new Map<string, Provider>()
-  const fleets = new Map<string, Fleet>()
-  const { privateHosts = noPrivateHosts, proxy } = parts
-  const signing = parts.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
-  let channels: Channels | undefined
-  const proxyOf = (id: string): Secret | undefined => channels?.channelNamed(id)?.road.proxy
-  for (const { name, text } of parts.files) {
-    const provider = parseProvider(text, name)
-    if (provider.builtIn && parts.builtInUrl === undefined) continue
-    // A later folder may replace a provider that we ship.
-    providers.set(provider.id, provider)
-    const listed = channelsFromEnvironment(provider, name, { ...parts, signing, privateHosts, proxy, proxyOf })
-    fleets.set(provider.id, { providerId: provider.id, tags: provider.tags, listed })
-  }
-  channels = openChannels([...fleets.values()])
-  return { ...channels, providers, prices: () => pricesOf(providers) }
+export interface ReadDefinition {
+  readonly provider: Provider
+  /** Where channels go that have no address of their own; null where that cannot be known. */
+  readonly origin: string | null
 }
+
+export function buildCatalogue(given: CatalogueParts): Catalogue {
+  const { privateHosts = noPrivateHosts, proxy } = given
+  const signing = given.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
+  const proxyOf = (id: string): Secret | undefined => channels.channelNamed(id)?.road.proxy
+  const parts: ChannelParts = { env: given.env, builtInUrl: given.builtInUrl, privateHosts, proxy, signing, proxyOf }
+  const shipped = readFiles(given)
+  const found = new Map<Source, readonly Channel[]>()
+  for (const source of shipped.values()) found.set(source, foundChannels(source, parts))
+  const opening = new Opening(parts)
+  const reading = new Reading(shipped, parts)
+  const channels = openChannels()
+  let sources: ReadonlyMap<string, Source> = shipped
+  let providers: ReadonlyMap<string, Provider> = new Map()
+  let problems: ReadonlyMap<string, string> = new Map()
+
+  function lay(laid: Laid): void {
+    const read = reading.all(laid.providers)
+    const opened = opening.all(laid.stored, read.sources)
+    sources = read.sources
+    providers = providersIn(sources)
+    problems = new Map([...read.problems, ...opened.problems])
+    channels.setFleets([...sources.values()].map(source => fleetOf(source, reading.found(source, found), opened)))
+  }
+
+  function placeNow(providerId: string, baseUrl: string | null): FoundAddress {
+    const source = sources.get(providerId)
+    if (source === undefined) throw new Unusable('There is no such provider.')
+    return placeOf(baseUrl, source, parts)
+  }
+
+  lay({ providers: [], stored: [] })
+  return {
+    ...channels,
+    get providers() {
+      return providers
+    },
+    get problems() {
+      return problems
+    },
+    prices: () => pricesOf(providers),
+    pricesWith: laid => pricesOf(providersIn(reading.all(laid).sources)),
+    lay,
+    fileOf: id => shipped.get(id)?.file,
+    shippedOrigin: id => reading.originOf(shipped.get(id)),
+    read: definition => reading.definition(definition),
+    placeOf: placeNow,
+    tryChannel: stored => void openStored(stored, sources.get(stored.provider), parts),
+  }
+}
+
+function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, Source> {
+  const sources = new Map<string, Source>()
+  for (const { name, text } of files) {
+    const provider = parseProvider(text, name)
+    if (provider.builtIn && builtInUrl === undefined) continue
+    // A later folder may replace a provider that we ship.
+    sources.set(provider.id, { provider, file: name, hasEnvironment: true })
+  }
+  return sources
+}
+
+const providersIn = (sources: ReadonlyMap<string, Source>): ReadonlyMap<string, Provider> =>
+  new Map([...sources].map(([id, { provider }]) => [id, provider]))
 
 function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
   const prices = new Map<string, Price>()
@@ -75,93 +158,109 @@ function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string,
   return prices
 }
 
-interface ChannelParts extends Required<Omit<CatalogueParts, 'files'>> {
-  /** Of the channel of that id, as the rules have it now. */
-  proxyOf(id: string): Secret | undefined
+/** Those whose keys are in the environment come first, as they always have. */
+function fleetOf({ provider: { id, tags } }: Source, found: readonly Channel[], { channels }: OpenedAll): Fleet {
+  return { providerId: id, tags, listed: [...found, ...(channels.get(id) ?? [])] }
 }
 
-function channelsFromEnvironment(provider: Provider, file: string, parts: ChannelParts): readonly Channel[] {
-  const { env, signing, privateHosts } = parts
-  const found = addressOf(provider, file, parts)
-  if (found === undefined) return []
-  const { address, isOwn } = found
-  const { connectMs, tlsMs } = provider.times
-  const keys = keysOf(provider, env)
-  if (keys.length === 0 && provider.keyless && isOwn) keys.push('')
-  const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
-  const channels = [...nameChannels(provider.id, keys)].map(([key, id]) => {
-    const road = orSay(found.writtenAt, () => roadTo(address, { isOwn, privateHosts }))
-    const sign = key === '' ? unsigned(provider.sign) : provider.sign
-    const bound = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id) }
-    const opened = openKey(new Secret(key), sign, bound)
-    if (opened === undefined) {
-      const names = `${provider.keyEnv}, or the variable that stands for it`
-      throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
+interface ReadAll {
+  readonly sources: ReadonlyMap<string, Source>
+  readonly problems: ReadonlyMap<string, string>
+}
+
+/** Definitions, each read once. */
+class Reading {
+  readonly #shipped: ReadonlyMap<string, Source>
+  readonly #parts: ChannelParts
+  #known: ReadonlyMap<string, Source> = new Map()
+  #found = new WeakMap<Source, readonly Channel[]>()
+
+  constructor(shipped: ReadonlyMap<string, Source>, parts: ChannelParts) {
+    this.#shipped = shipped
+    this.#parts = parts
+  }
+
+  definition(text: string): ReadDefinition {
+    const source = readStoredProvider(text, this.#shipped)
+    const { provider, hasEnvironment } = source
+    try {
+      if (!hasEnvironment) placeOf(null, source, this.#parts)
+    } catch (fault) {
+      throw fault instanceof Unusable ? new ProviderFileError(fault.message) : fault
     }
-    const timed = { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) }
-    return [key, { id, providerId: provider.id, baseUrl: address.base, road: timed, ...opened }] as const
-  })
-  const byKey = new Map<string, Channel>(channels)
-  return keys.map(key => byKey.get(key)!)
-}
+    return { provider, origin: this.originOf(source) }
+  }
 
-interface FoundAddress {
-  readonly address: WrittenAddress
-  /** For who must mend it. */
-  readonly writtenAt: string
-  /** The operator, or this process, says that it is there. */
-  readonly isOwn: boolean
-}
+  originOf(source: Source | undefined): string | null {
+    return (source && addressOf(source, this.#parts)?.address.origin) ?? null
+  }
 
-/** Undefined where it is not known. */
-function addressOf(provider: Provider, file: string, { env, builtInUrl }: ChannelParts): FoundAddress | undefined {
-  const moved = env[provider.baseUrlEnv]?.trim()
-  const text = moved || (provider.builtIn ? `${builtInUrl}/v1` : filledAddress(provider.baseUrl, env))
-  if (text === undefined) return undefined
-  const writtenAt = moved ? provider.baseUrlEnv : `${file}: "baseUrl"`
-  const isOwn = Boolean(moved) || provider.builtIn
-  return { address: orSay(writtenAt, () => readAddress(text)), writtenAt, isOwn }
-}
+  /** One that cannot be read leaves its provider without any: the file that it replaced may mean another place. */
+  all(laid: readonly StoredProvider[]): ReadAll {
+    const sources = new Map(this.#shipped)
+    const problems = new Map<string, string>()
+    const known = new Map<string, Source>()
+    for (const { id, definition } of laid) {
+      try {
+        const source = this.#known.get(definition) ?? readStoredProvider(definition, this.#shipped)
+        known.set(definition, source)
+        sources.set(id, source)
+      } catch (fault) {
+        if (!(fault instanceof ProviderFileError)) throw fault
+        problems.set(id, fault.message)
+        sources.delete(id)
+      }
+    }
+    this.#known = known
+    return { sources, problems }
+  }
 
-function orSay<T>(writtenAt: string, read: () => T): T {
-  try {
-    return read()
-  } catch (fault) {
-    throw fault instanceof BadAddress ? new ProviderFileError(`${writtenAt} ${fault.message}`) : fault
+  found(source: Source, shipped: ReadonlyMap<Source, readonly Channel[]>): readonly Channel[] {
+    const known = shipped.get(source) ?? this.#found.get(source)
+    if (known !== undefined) return known
+    const channels = foundChannels(source, this.#parts)
+    this.#found.set(source, channels)
+    return channels
   }
 }
 
-const unsigned = (sign: Provider['sign']): Provider['sign'] =>
-  Object.fromEntries(Object.keys(sign).map(dialect => [dialect, 'none']))
+interface OpenedAll {
+  /** By provider. */
+  readonly channels: ReadonlyMap<string, readonly Channel[]>
+  readonly problems: ReadonlyMap<string, string>
+}
 
-/** With the operator's variables in it; undefined where one of them is missing. */
-function filledAddress(baseUrl: string, env: CatalogueParts['env']): string | undefined {
-  let missing = false
-  const filled = baseUrl.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const value = env[name]?.trim() ?? ''
-    if (value !== '' && !/^[A-Za-z0-9._-]+$/.test(value)) {
-      throw new ProviderFileError(`${name} must be a name that can stand in an address`)
+/** Channels, each made once for what its row and its provider say. */
+class Opening {
+  readonly #parts: ChannelParts
+  readonly #known = new WeakMap<StoredChannel, { readonly source: Source; readonly channel: Channel }>()
+
+  constructor(parts: ChannelParts) {
+    this.#parts = parts
+  }
+
+  all(stored: readonly StoredChannel[], sources: ReadonlyMap<string, Source>): OpenedAll {
+    const channels = new Map<string, Channel[]>()
+    const problems = new Map<string, string>()
+    for (const row of stored) {
+      try {
+        const channel = this.#open(row, sources.get(row.provider))
+        const others = channels.get(row.provider)
+        if (others === undefined) channels.set(row.provider, [channel])
+        else others.push(channel)
+      } catch (fault) {
+        if (!(fault instanceof Unusable)) throw fault
+        problems.set(row.id, fault.message)
+      }
     }
-    missing ||= value === ''
-    return value
-  })
-  return missing ? undefined : filled
-}
+    return { channels, problems }
+  }
 
-/** Under the provider's own variable, else under the names that the vendor's tools read. */
-function keysOf({ keyEnv, sign }: Provider, env: CatalogueParts['env']): string[] {
-  const own = listOf(env[keyEnv])
-  if (own.length > 0) return own
-  const found = Object.values(sign).map(way => foundKey(way, env)).find(key => key !== undefined)
-  return found === undefined ? [] : [found]
-}
-
-/** Several keys may be given with commas between: each is a channel. JSON is one key. */
-function listOf(value: string | undefined): string[] {
-  const text = value?.trim() ?? ''
-  if (text.startsWith('{')) return [text]
-  return text
-    .split(',')
-    .map(key => key.trim())
-    .filter(key => key !== '')
+  #open(row: StoredChannel, source: Source | undefined): Channel {
+    const known = this.#known.get(row)
+    if (known !== undefined && known.source === source) return known.channel
+    const channel = openStored(row, source, this.#parts)
+    this.#known.set(row, { source: source!, channel })
+    return channel
+  }
 }

@@ -1,10 +1,12 @@
 // The channels of all providers: what each is called, how one is found, and what an operator has said of it.
 //
-// A channel is named by its credential and not by its place in the list of keys: what is kept at it, and what an
-// operator says of it, stays with the credential when the list is put into another order.
+// A channel whose key is in the environment is named by its credential and not by its place in the list of keys: what
+// is kept at it, and what an operator says of it, stays with the credential when the list is put into another order.
+// One that is laid down by an operator has an id of its own, and keeps it when its credential is replaced.
 
 import { createHash } from 'node:crypto'
 import { textId } from '../base/ids.ts'
+import type { Secret } from '../base/secret.ts'
 import type { ChannelRow } from '../store/rules.ts'
 import type { Channel } from './catalogue.ts'
 
@@ -37,6 +39,10 @@ export function channelId(providerId: string, key: string, chars = FINGERPRINT_C
   return `${providerId}#${textId('', digest.readUIntBE(0, 6)).slice(-chars)}`
 }
 
+/** All that is shown of a credential. */
+export const fingerprintOf = (providerId: string, credential: Secret): string =>
+  channelId(providerId, credential.reveal()).split('#')[1]!
+
 /** The names of the channels of a provider, of each of its keys. */
 export function nameChannels(providerId: string, keys: readonly string[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>()
@@ -68,10 +74,18 @@ const plain: Omit<ChannelRow, 'channel' | 'tags'> = {
   proxy: null,
 }
 
-export function openChannels(fleets: readonly Fleet[]): Channels {
-  const byProvider = new Map(fleets.map(fleet => [fleet.providerId, fleet]))
-  const everyOne = fleets.flatMap(({ listed }) => [...new Set(listed)])
-  let byId = new Map(everyOne.map(channel => [channel.id, channel]))
+/** The same, where there may be others at any time. */
+export interface LiveChannels extends Channels {
+  setFleets(fleets: readonly Fleet[]): void
+}
+
+export function openChannels(first: readonly Fleet[] = []): LiveChannels {
+  const proxied = new WeakMap<Channel, Channel>()
+  let fleets = first
+  let rows: readonly ChannelRow[] = []
+  let byProvider = new Map<string, Fleet>()
+  let everyOne: readonly Channel[] = []
+  let byId = new Map<string, Channel>()
   let rules = new Map<string, ChannelRow>()
   let usable = new Map<string, readonly Channel[]>()
 
@@ -79,23 +93,29 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
     return rules.get(id) ?? { channel: id, ...plain, tags: byProvider.get(providerOf(id))?.tags ?? [] }
   }
 
-  function setRules(rows: readonly ChannelRow[]): void {
+  function renew(): void {
+    byProvider = new Map(fleets.map(fleet => [fleet.providerId, fleet]))
+    everyOne = fleets.flatMap(({ listed }) => [...new Set(listed)])
     const given = new Map(rows.map(row => [row.channel, row]))
     rules = new Map(everyOne.map(({ id, providerId }) => {
       const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
       return [id, { ...row, tags: [...new Set([...byProvider.get(providerId)!.tags, ...row.tags])] }]
     }))
-    byId = new Map(everyOne.map(channel => {
-      const { proxy } = rules.get(channel.id)!
-      const before = byId.get(channel.id)!
-      // Whoever has connections by this road must find it to be the same as before.
-      if (proxy === (before.road.proxy ?? null)) return [channel.id, before]
-      return [channel.id, proxy === null ? channel : { ...channel, road: { ...channel.road, proxy } }]
-    }))
+    byId = new Map(everyOne.map(channel => [channel.id, byProxy(channel, rules.get(channel.id)!.proxy)]))
     usable = new Map(fleets.map(({ providerId, listed }) => {
       const ids = [...new Set(listed.map(({ id }) => id))]
       return [providerId, ids.filter(id => !ruleOf(id).disabled).map(id => byId.get(id)!)]
     }))
+  }
+
+  /** Whoever has connections by its road must find it to be the same as before. */
+  function byProxy(channel: Channel, proxy: Secret | null): Channel {
+    if (proxy === null) return channel
+    const known = proxied.get(channel)
+    if (known?.road.proxy === proxy) return known
+    const moved = { ...channel, road: { ...channel.road, proxy } }
+    proxied.set(channel, moved)
+    return moved
   }
 
   function channelNamed(id: string): Channel | undefined {
@@ -104,7 +124,7 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
     return name === undefined || ruleOf(name).proxyLost ? undefined : byId.get(name)
   }
 
-  setRules([])
+  renew()
   return {
     channelsOf: providerId => usable.get(providerId) ?? [],
     all: () => everyOne,
@@ -116,7 +136,14 @@ export function openChannels(fleets: readonly Fleet[]): Channels {
       return only !== undefined && others.length === 0 ? channelNamed(only.id) : undefined
     },
     ruleOf,
-    setRules,
+    setRules(given) {
+      rows = given
+      renew()
+    },
+    setFleets(given) {
+      fleets = given
+      renew()
+    },
   }
 }
 

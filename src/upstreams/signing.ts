@@ -2,6 +2,7 @@
 // know of the provider behind a colon.
 
 import { readFileSync } from 'node:fs'
+import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secret.ts'
 import type { Send } from '../http/outgoing.ts'
 import { GoogleTokens, parseServiceAccount } from './google-tokens.ts'
@@ -36,6 +37,8 @@ export interface SigningParts {
   proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
+  /** A key may be the name of a file of this machine that holds it. */
+  readonly readsFiles: boolean
 }
 
 interface Way {
@@ -81,7 +84,9 @@ const ways: Readonly<Record<string, Way>> = {
     argued: false,
     found: ({ GOOGLE_APPLICATION_CREDENTIALS: file }) => file,
     open(key, _argument, parts) {
-      const account = parseServiceAccount(textOrFile(key.reveal()))
+      const text = key.reveal()
+      const isOurs = parts.readsFiles
+      const account = parseServiceAccount(isOurs ? textOrFile(text) : text, isOurs ? 'file' : 'listed')
       if (account === undefined) return undefined
       const tokens = new GoogleTokens(account, parts)
       const headers = (token: string): Headers => ({ authorization: `Bearer ${token}` })
@@ -123,6 +128,13 @@ export function isWayToSign(text: string): boolean {
 /** A key under the names that the vendor's own tools read. */
 export function foundKey(way: string, env: Env): string | undefined {
   return readWay(way)?.[0].found?.(env)
+}
+
+/** It becomes a header, or is JSON of which a part does. */
+export function isSendable(key: Secret): boolean {
+  const text = key.reveal()
+  const isPlain = text.startsWith('{') ? !text.includes('\0') : /^[\x21-\x7e]+$/.test(text)
+  return isPlain && text.length <= bounds.credentialCharsMax
 }
 
 /** A key with the ways that it signs in for one host, opened once each. Undefined for what is no key of them. */

@@ -57,9 +57,7 @@ export function parseTimes(value: unknown, { otherwise, of, fail }: TimesParts):
   const times = { ...otherwise }
   for (const [name, seconds] of Object.entries(value)) {
     const field = fieldNamed(name, of, fail)
-    const isSpan = Number.isSafeInteger(seconds) && (seconds as number) >= 1 && (seconds as number) <= field.secondsMax
-    if (!isSpan) fail(`"times.${name}" must be whole seconds from 1 to ${field.secondsMax}`)
-    times[field.to] = (seconds as number) * 1_000
+    times[field.to] = msOf(field, seconds, fail)
   }
   for (const { name, to } of ofAnswer) {
     if (times[to] > times.totalMs) fail(`"times.${name}" is longer than a call may take: raise "times.totalSeconds"`)
@@ -73,6 +71,24 @@ function fieldNamed(name: string, of: TimesParts['of'], fail: Fail): Field {
   if (field === undefined) return fail(`"times" has an unknown field "${name}"`)
   if (of === 'model' && !ofAnswer.includes(field)) return fail(`"times.${name}" may stand on the provider only`)
   return field
+}
+
+/** What a channel may be told of it besides; of the rest, what its provider and its model say. */
+export type ChannelTimes = Partial<Times>
+
+export function parseChannelTimes(value: unknown, fail: Fail): ChannelTimes {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('"times" must be an object')
+  const times: { -readonly [Name in keyof Times]?: number } = {}
+  for (const [name, seconds] of Object.entries(value)) {
+    const field = fieldNamed(name, 'provider', fail)
+    times[field.to] = msOf(field, seconds, fail)
+  }
+  return times
+}
+
+function msOf({ name, secondsMax }: Field, seconds: unknown, fail: Fail): number {
+  const isSpan = Number.isSafeInteger(seconds) && (seconds as number) >= 1 && (seconds as number) <= secondsMax
+  return isSpan ? (seconds as number) * 1_000 : fail(`"times.${name}" must be whole seconds from 1 to ${secondsMax}`)
 }
 
 /** For calls of this model. */

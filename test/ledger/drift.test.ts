@@ -8,6 +8,7 @@ import { openWriter } from '../../src/store/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import { call, expectChatError } from '../front/asking.ts'
+import { readExposition } from '../metrics/exposition.ts'
 import { spoil } from './sample-books.ts'
 
 let harness: Harness
@@ -125,11 +126,9 @@ test('metrics are told on their own port only, in the text format, and name no k
   const answer = await fetch(metricsUrl)
   expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   const text = await answer.text()
-  const about = /^# (HELP weir_\w+ \S.*|TYPE weir_\w+ (counter|gauge))$/
-  const sample = /^weir_\w+(\{\w+="\w+"\})? [\d.e+-]+$/
-  for (const line of text.trimEnd().split('\n')) expect(line).toMatch(line.startsWith('#') ? about : sample)
+  readExposition(text)
   expect(text).toContain('\nweir_calls_total{outcome="completed"} 1\n')
-  expect(text).toMatch(/\nweir_ledger_batches_total [1-9]/)
+  expect(text).toMatch(/\nweir_ledger_commit_seconds_count [1-9]/)
   for (const name of ['calls_under_way', 'ledger_queue', 'holds_open', 'held_usd', 'shortfall_usd', 'store_full']) {
     expect(text).toContain(`\nweir_${name} 0\n`)
   }

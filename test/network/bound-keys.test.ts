@@ -190,6 +190,6 @@ test('requests are signed in one place, and all that is sent has passed it', () 
   // Each of these is a way above.
   expect(naming(/\breadyRequest\(/)).toEqual([
     ...['pipeline/40-adapt.ts', 'pipeline/counts/request.ts', 'pipeline/responses/upstream-asking.ts'],
-    'pipeline/whole-answer.ts',
+    ...['pipeline/whole-answer.ts', 'upstreams/ready-request.ts'],
   ])
 })

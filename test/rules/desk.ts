@@ -63,7 +63,7 @@ export async function openDesk(): Promise<Desk> {
     written() {
       const db = new Database(join(folder, 'weir.db'), { readonly: true })
       const all = (table: string): unknown => db.query('SELECT * FROM '.concat(table)).all()
-      const rows = ['limit_rule', 'model_route', 'channel_rule', 'api_key'].map(all)
+      const rows = ['limit_rule', 'model_route', 'channel', 'api_key'].map(all)
       db.close()
       return rows
     },

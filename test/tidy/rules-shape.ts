@@ -14,8 +14,10 @@ const LAYERS: ReadonlyMap<string, number> = new Map([
   ...['identity', 'billing', 'vault'].map(name => [name, 3] as const),
   ...['pipeline', 'management', 'fake-upstream'].map(name => [name, 4] as const),
   ...['main.ts', 'world.ts', 'open-store.ts', 'read-catalogue.ts', 'build-calls.ts'].map(name => [name, 5] as const),
+  ...['build-running.ts', 'page-endpoints.ts'].map(name => [name, 5] as const),
   ...['endpoint.ts', 'endpoints.ts', 'side-endpoints.ts', 'count-endpoints.ts'].map(name => [name, 5] as const),
   ...['model-endpoints.ts', 'front-door.ts', 'turning-away.ts', 'drain.ts'].map(name => [name, 5] as const),
+  ...['open-metrics.ts', 'watch-calls.ts', 'watch-gateway.ts'].map(name => [name, 5] as const),
   ...['config.ts', 'cli'].map(name => [name, 5] as const),
 ])
 const TOP_LAYER = 5

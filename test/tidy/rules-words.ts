@@ -122,6 +122,7 @@ function noProviderIds(tree: Tree): readonly Finding[] {
 
 const REVEALING_FILES: readonly { readonly files: RegExp; readonly reason: string }[] = [
   { files: /^src\/upstreams\/signing\.ts$/, reason: 'signs what goes to a provider' },
+  { files: /^src\/upstreams\/channels\.ts$/, reason: 'names a credential by its fingerprint' },
   { files: /^src\/http\/proxy\.ts$/, reason: 'tells a proxy who we are' },
   { files: /^src\/base\/seal\.ts$/, reason: 'makes the key that closes envelopes' },
   { files: /^src\/identity\//, reason: 'checks keys, tokens and passwords' },

@@ -1,42 +1,88 @@
-// Channels: listed, and what is to be known of them beyond their credential. In force from the next call on.
+// Channels: listed, laid down, tried, and what is to be known of them beyond their credential. In force from the next
+// call on.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Secret } from '../../base/secret.ts'
-import type { ChannelChange, ChannelRow } from '../../store/rules.ts'
+import { Secret } from '../../base/secret.ts'
+import type { ChannelRow, StoredChannel } from '../../store/rules.ts'
 import type { Channel } from '../../upstreams/catalogue.ts'
+import type { ChangedChannel, ChannelRule } from '../channel-writing.ts'
+import { changeChannels, createChannels, removeChannels } from '../channel-writing.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, by, OperatorError } from '../command.ts'
-import { deadRoutes, rulesNow } from '../rule-check.ts'
+import { textOf } from '../command-input.ts'
+import { compareModels } from '../provider-writing.ts'
+import { rulesNow } from '../rule-check.ts'
 import { capOf, countOf, proxyOf, tagsOf } from '../rule-input.ts'
+import type { Running } from '../running.ts'
 
 export function channelCommands(parts: OperatorParts): Commands {
   return {
     'channels-list': async () => listChannels(parts),
+    'channels-create': input => create(parts, input),
     'channels-set': input => setChannel(parts, input),
+    'channels-credential': input => setCredential(parts, input),
+    'channels-enable': input => switchOne(parts, input, false),
+    'channels-disable': input => switchOne(parts, input, true),
+    'channels-delete': input => remove(parts, input),
     'channels-move': input => moveRules(parts, input),
     'channels-reset': input => resetChannel(parts, input),
   }
 }
 
-/** Those that there are, and behind them what is said of others. */
+/** These wait for an upstream, and nobody waits for them. */
+export function channelAskCommands(parts: OperatorParts): Commands {
+  return {
+    'channels-test': async input => {
+      const { sent, received, timings, ...trial } = await runningOf(parts).tryChannel(
+        idOf(parts, input.channel),
+        textOf(input.model, '--model'),
+      )
+      return { ...trial, ...timings, sent: JSON.stringify(sent), received: JSON.stringify(received) }
+    },
+    'channels-models': input => listModels(parts, input),
+  }
+}
+
+function runningOf({ running }: OperatorParts): Running {
+  const now = running()
+  if (now === undefined) throw new OperatorError('Weir does not run: start it, and ask again.')
+  return now
+}
+
+/** Those that there are, and behind them what cannot be used and what is said of others. */
 function listChannels(parts: OperatorParts): Answer {
-  const { channels: rows } = rulesNow(parts)
+  const { channels: rows, stored } = rulesNow(parts)
   const there = parts.catalogue().all()
   const gone = rows.filter(({ channel }) => !there.some(({ id }) => id === channel))
-  return { channels: [...there.map(channel => showChannel(parts, channel)), ...gone.map(showGone)] }
-}
-
-function showChannel({ catalogue, channelHealth }: OperatorParts, { id, baseUrl }: Channel): Answer {
-  const row = catalogue().ruleOf(id)
-  const state = row.proxyLost ? 'proxy unreadable' : row.disabled ? 'disabled' : 'enabled'
-  return showRow(row, { host: new URL(baseUrl).host, state, health: channelHealth(id) })
-}
-
-const showGone = (row: ChannelRow): Answer => showRow(row, { host: '-', state: 'not there', health: '-' })
-
-function showRow(row: ChannelRow, { host, ...state }: Answer): Answer {
+  const unusable = new Map(stored.map(row => [row.id, row]))
   return {
-    ...{ channel: row.channel, host, ...state, weight: row.weight, priority: row.priority },
+    channels: [
+      ...there.map(channel => showChannel(parts, channel)),
+      ...gone.map(row => showGone(parts, row, unusable.get(row.channel))),
+    ],
+  }
+}
+
+function showChannel(parts: OperatorParts, { id, baseUrl }: Channel): Answer {
+  const row = parts.catalogue().ruleOf(id)
+  const state = row.proxyLost ? 'proxy unreadable' : row.disabled ? 'disabled' : 'enabled'
+  const now = parts.running()
+  const health = now === undefined ? 'not running' : (now.health(id)?.state ?? 'unused')
+  return showRow(parts, row, { host: new URL(baseUrl).host, state, health })
+}
+
+function showGone(parts: OperatorParts, row: ChannelRow, stored: StoredChannel | undefined): Answer {
+  const problem = parts.catalogue().problems.get(row.channel)
+  const state = problem === undefined ? 'not there' : 'unusable'
+  const shown = showRow(parts, row, { host: stored?.origin ?? '-', state, health: '-' })
+  return problem === undefined ? shown : { ...shown, problem }
+}
+
+function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: Answer): Answer {
+  const stored = rules.current.stored.find(({ id }) => id === row.channel)
+  return {
+    ...{ channel: row.channel, name: stored?.name ?? '-', host, ...state },
+    ...{ weight: row.weight, priority: row.priority },
     rpm: row.requestsPerMinute,
     tpm: row.tokensPerMinute,
     concurrency: row.concurrency,
@@ -45,20 +91,51 @@ function showRow(row: ChannelRow, { host, ...state }: Answer): Answer {
   }
 }
 
+/** Credentials come one to a line. */
+async function create(parts: OperatorParts, input: Input): Promise<Answer> {
+  const { proxy: _proxy, ...rule } = readChange(input)
+  const credentials = linesOf(input.credentials).map(line => new Secret(line))
+  const baseUrl = textOf(input['base-url'], '--base-url', bounds.baseUrlCharsMax) ?? null
+  const { ids, warnings } = await createChannels(parts, by, {
+    ...{ ...rule, provider: String(input.provider ?? ''), credentials, name: textOf(input.name, '--name') },
+    setting: { baseUrl },
+  })
+  return { channels: ids.map(channel => ({ channel })), ...warningOf(warnings) }
+}
+
+const linesOf = (given: unknown): readonly string[] =>
+  String(given ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
+
+const warningOf = (warnings: readonly string[]): Answer =>
+  warnings.length === 0 ? {} : { warning: warnings.join(' ') }
+
+async function setCredential(parts: OperatorParts, input: Input): Promise<Answer> {
+  const [line, ...others] = linesOf(input.credentials)
+  if (line === undefined || others.length > 0) throw new OperatorError('Give one credential, on standard input.')
+  return await change(parts, { channel: idOf(parts, input.channel), credential: new Secret(line) })
+}
+
 async function setChannel(parts: OperatorParts, input: Input): Promise<Answer> {
-  rulesNow(parts)
-  const channel = channelOf(parts, input.channel)
-  const { proxy, ...wanted } = readChange(input)
-  if (proxy === undefined && Object.keys(wanted).length === 0) {
+  const channel = idOf(parts, input.channel)
+  const wanted = readChange(input)
+  if (Object.keys(wanted).length === 0) {
     const options = '--weight, --priority, --rpm, --tpm, --concurrency, --proxy, --tags, --disable or --enable'
     throw new OperatorError(`Say what to set: ${options}.`)
   }
-  const dead = deadNow(parts)
-  await write(parts, { channel: channel.id, ...wanted }, proxy)
-  return { ...showChannel(parts, channel), ...warningOf(parts, channel, dead) }
+  return await change(parts, { channel, ...wanted })
 }
 
-type Wanted = Omit<ChannelChange, 'channel' | 'proxy'> & { readonly proxy: Secret | null | undefined }
+const switchOne = (parts: OperatorParts, input: Input, disabled: boolean): Promise<Answer> =>
+  change(parts, { channel: idOf(parts, input.channel), disabled })
+
+async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<Answer> {
+  const { warnings } = await changeChannels(parts, by, [wanted])
+  const channel = parts.catalogue().all().find(({ id }) => id === wanted.channel)
+  const shown = channel === undefined ? { channel: wanted.channel, state: 'unusable' } : showChannel(parts, channel)
+  return { ...shown, ...warningOf(warnings) }
+}
+
+type Wanted = ChannelRule & Pick<ChangedChannel, 'proxy'>
 
 function readChange(input: Input): Wanted {
   if (input.disable === true && input.enable === true) throw new OperatorError('Say either --disable or --enable.')
@@ -70,71 +147,68 @@ function readChange(input: Input): Wanted {
     tokensPerMinute: capOf(input.tpm, '--tpm'),
     concurrency: capOf(input.concurrency, '--concurrency'),
     tags: tagsOf(input.tags, '--tags'),
+    proxy: proxyOf(input.proxy),
   }
-  const told = Object.entries(given).filter(([, value]) => value !== undefined)
-  return { ...(Object.fromEntries(told) as Omit<Wanted, 'proxy'>), proxy: proxyOf(input.proxy) }
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Wanted
 }
 
-async function write(parts: OperatorParts, change: ChannelChange, proxy: Wanted['proxy']): Promise<void> {
-  const sealed = proxy && parts.rules.sealProxy(change.channel, proxy)
-  const said = proxy === undefined ? change : { ...change, proxy: sealed ?? null }
-  const { done } = await parts.writer.run('setChannel', { ...said, author }, by)
-  if (done === 'too_many') throw new OperatorError('There are too many rules for channels. Reset some first.')
-  parts.rules.renew()
-}
-
-function channelOf({ catalogue }: OperatorParts, given: unknown): Channel {
+/** Also of one that cannot be used at the moment. */
+function idOf({ catalogue, rules }: OperatorParts, given: unknown): string {
   const id = String(given ?? '')
-  const channel = catalogue().channelNamed(id) ?? catalogue().all().find(one => one.id === id)
-  if (channel !== undefined) return channel
+  const named = catalogue().channelNamed(id)?.id
+  const isThere = catalogue().all().some(one => one.id === id) || rules.current.stored.some(one => one.id === id)
+  if (named !== undefined || isThere) return named ?? id
   throw new OperatorError(
     'There is no such channel here. See: weir channels list. While Weir does not run, only those are seen whose keys ' +
       'are in the environment of this command.',
   )
 }
 
-const deadNow = (parts: OperatorParts): readonly string[] => deadRoutes(parts.rules.current.routes, parts.catalogue())
+async function remove(parts: OperatorParts, input: Input): Promise<Answer> {
+  const channel = idOf(parts, input.channel)
+  const { warnings } = await removeChannels(parts, by, [channel])
+  return { channel, state: 'deleted', ...warningOf(warnings) }
+}
 
-/** Of what is allowed, and perhaps not meant. */
-function warningOf(parts: OperatorParts, { id, providerId }: Channel, before: readonly string[]): Answer {
-  const catalogue = parts.catalogue()
-  const left = catalogue.channelsOf(providerId).map(channel => catalogue.ruleOf(channel.id))
-  const dead = deadNow(parts).filter(name => !before.includes(name))
-  const { priority, disabled } = catalogue.ruleOf(id)
-  const level = left.filter(row => row.priority === priority)
-  const warnings = [
-    ...(disabled && left.length === 0 ? [`${providerId} has no channel left: calls to its models get 503.`] : []),
-    ...(dead.length > 0 ? [`Nothing can answer any more: ${dead.join(', ')}.`] : []),
-    ...(level.length > 0 && level.every(({ weight }) => weight === 0)
-      ? [`All channels of ${providerId} of this priority have weight 0: they share calls equally.`]
-      : []),
-  ]
-  return warnings.length === 0 ? {} : { warning: warnings.join(' ') }
+async function listModels(parts: OperatorParts, input: Input): Promise<Answer> {
+  const id = idOf(parts, input.channel)
+  const listed = await runningOf(parts).listModels(id)
+  const provider = parts.catalogue().providers.get(id.slice(0, id.indexOf('#')))!
+  const { fresh, gone, priced } = compareModels(parts, provider, listed)
+  const row = (model: string, state: string): Answer =>
+    ({ model, state, price: priced.includes(model) ? 'known' : 'not known' })
+  const isFresh = new Set(fresh)
+  return {
+    models: [
+      ...listed.map(model => row(model, isFresh.has(model) ? 'new' : 'known')),
+      ...gone.map(model => row(model, 'gone')),
+    ],
+  }
 }
 
 /** For a key that was renewed: what was said of the old one holds for the new one. */
 async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
   const { channels: rows } = rulesNow(parts)
   const from = String(input.from ?? '')
-  const to = channelOf(parts, input.to)
+  const to = idOf(parts, input.to)
   const row = rows.find(({ channel }) => channel === from)
   if (row === undefined) throw new OperatorError('Nothing is said of the first channel. See: weir channels list.')
-  if (from === to.id) throw new OperatorError('These are the same channel.')
-  if (rows.some(({ channel }) => channel === to.id)) {
+  if (from === to) throw new OperatorError('These are the same channel.')
+  if (rows.some(({ channel }) => channel === to)) {
     throw new OperatorError('Something is said of the second channel already. To forget it: weir channels reset.')
   }
   if (row.proxyLost) throw new OperatorError('The proxy of the first channel cannot be read. Set it again there first.')
-  const { proxy, channel: _channel, ...said } = row
-  await write(parts, { ...said, channel: to.id }, proxy)
-  await parts.writer.run('resetChannel', { channel: from }, by)
+  const { channel: _channel, ...said } = row
+  const answer = await change(parts, { ...said, channel: to })
+  await parts.writer.run('resetChannel', { channel: from, author }, by)
   parts.rules.renew()
-  return showChannel(parts, to)
+  return answer
 }
 
 async function resetChannel(parts: OperatorParts, input: Input): Promise<Answer> {
   const given = String(input.channel ?? '')
   const channel = parts.catalogue().channelNamed(given)?.id ?? given
-  const { done } = await parts.writer.run('resetChannel', { channel }, by)
+  const { done } = await parts.writer.run('resetChannel', { channel, author }, by)
   if (done === 'unknown') throw new OperatorError('Nothing is said of this channel. See: weir channels list.')
   parts.rules.renew()
   return { channel, state: 'as any other' }

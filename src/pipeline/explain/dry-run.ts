@@ -85,7 +85,7 @@ function buildDryRun(parts: DryRunParts): RunCall {
     }
     const begin = (_exchange: Exchange, answer: () => Promise<Response>): Promise<Response> => answer()
     const background = { ...pipeline.background, begin }
-    return buildPipeline({ ...pipeline, stages, answering, background })(ingress, protocol)
+    return buildPipeline({ ...pipeline, stages, answering, background, onEnd: undefined })(ingress, protocol)
   }
 }
 

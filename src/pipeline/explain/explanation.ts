@@ -57,6 +57,7 @@ export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes
     funds: account && fundsOf(account),
     hold: hold && heldOf(hold),
     loss: route && lossesOf(exchange),
+    ...(exchange.overrides && { overrides: exchange.overrides }),
     ...(notes.unfetched && { mediaToFetch: notes.unfetched }),
     ...(caller?.explains && call && { routing: routingOf(exchange, notes, lanes) }),
   }

@@ -47,11 +47,14 @@ function droppedIn({ options, tokens, nowMs, accountId = 0 }: Choosing): Record<
 }
 
 /** JSON, of a few hundred bytes at most. */
-export function whyText({ chosen, permit }: Exchange): string | null {
-  const limits = permit === undefined ? '' : limitsText(permit)
-  if (chosen === undefined) return limits === '' ? null : `{${limits}}`
+export function whyText({ chosen, permit, overrides }: Exchange): string | null {
+  let more = permit === undefined ? '' : limitsText(permit)
+  if (overrides !== undefined && overrides.length > 0) {
+    more += `${more === '' ? '' : ','}"overrides":${JSON.stringify(overrides)}`
+  }
+  if (chosen === undefined) return more === '' ? null : `{${more}}`
   const told = chosen === onlyOne ? '"candidates":1' : JSON.stringify(chosen).slice(1, -1)
-  return limits === '' ? `{${told}}` : `{${told},${limits}}`
+  return more === '' ? `{${told}}` : `{${told},${more}}`
 }
 
 /** What is left of the tightest of its limits. */

@@ -18,7 +18,7 @@ import { checkVersion } from './versions.ts'
 const REFUSED = [...otherModels, 'plugins'] as const
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
-const READ_FIELDS: readonly string[] = [
+export const readFields: readonly string[] = [
   ...['model', 'messages', 'stream', 'max_tokens', 'thinking', 'service_tier', 'speed', 'inference_geo'],
   ...REFUSED,
   ...fetchingFields,
@@ -33,14 +33,14 @@ const OUTPUT_TOKENS_MAX = 1_000_000_000
 const BUDGET_MIN = 1_024
 
 export function readCall(body: Buffer, asked: Asked): Call {
-  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const { json, fields } = readJsonObject(body, readFields)
   const call = readCommon(body, asked, { json, fields })
   return { ...call, stream: optional(json, 'stream', 'boolean') ?? false, outputTokensMax: readCap(json.max_tokens) }
 }
 
 /** The same request, asked how long it is. It has no cap, and Claude Code sends none. */
 export function readCountCall(body: Buffer, asked: Asked): Call {
-  return { ...readCommon(body, asked, readJsonObject(body, READ_FIELDS)), stream: false }
+  return { ...readCommon(body, asked, readJsonObject(body, readFields)), stream: false }
 }
 
 export const writeCount = (inputTokens: number): string => JSON.stringify({ input_tokens: inputTokens })

@@ -20,11 +20,11 @@ import type { Spans } from './spelling.ts'
 import { camel, camelFields, spansOf, twice } from './spelling.ts'
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
-const READ_FIELDS = [
+export const readFields = [
   ...['model', 'contents', 'systemInstruction', 'tools', 'generationConfig', 'serviceTier', 'cachedContent'],
   ...['continuationToken'],
 ]
-const READ_CONFIG = ['candidateCount', 'maxOutputTokens']
+export const readConfig = ['candidateCount', 'maxOutputTokens']
 
 const generating: readonly Verb[] = ['generateContent', 'streamGenerateContent']
 
@@ -57,8 +57,8 @@ export function requirePath(asked: Asked, allowed: readonly Verb[]): { readonly 
 
 /** The body of a call, without what its path says. */
 export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
-  const { json, fields } = readJsonObject(body, READ_FIELDS)
-  const spans = spansOf(fields, READ_FIELDS)
+  const { json, fields } = readJsonObject(body, readFields)
+  const spans = spansOf(fields, readFields)
   const own = camelFields(json)
   checkContents(own.contents)
   const config = camelFields(optional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
@@ -96,9 +96,9 @@ function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void 
   const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
   if (typeof scan === 'string') return
   for (const name of scan.duplicates) {
-    if (READ_CONFIG.includes(camel(name))) throw twice(`generationConfig.${camel(name)}`)
+    if (readConfig.includes(camel(name))) throw twice(`generationConfig.${camel(name)}`)
   }
-  spansOf(scan.fields, READ_CONFIG, 'generationConfig')
+  spansOf(scan.fields, readConfig, 'generationConfig')
 }
 
 /** Its bytes, but for a model in the body, a cap that we impose, and reasoning state that is not Google's. */
@@ -119,7 +119,7 @@ function capSplices(call: Call, { generationConfig: given }: Spans, cap: number)
   if (given === undefined) return [fieldSplice(call, 'generationConfig', `{${text}}`)]
   const scan = scanObject(call.body.subarray(given.start, given.end), scanBounds)
   if (typeof scan === 'string') return [{ ...given, text: `{${text}}` }] // it is null
-  const own = spansOf(scan.fields, READ_CONFIG).maxOutputTokens
+  const own = spansOf(scan.fields, readConfig).maxOutputTokens
   if (own !== undefined) return [{ start: given.start + own.start, end: given.start + own.end, text: String(cap) }]
   const open = given.start + 1
   return [{ start: open, end: open, text: scan.fields.size === 0 ? text : `${text},` }]

@@ -20,7 +20,7 @@ import { withoutState } from './reasoning-state.ts'
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
-const READ_FIELDS: readonly string[] = [
+export const readFields: readonly string[] = [
   ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier', 'thinking'],
   ...otherModels,
   ...CAP_FIELDS,
@@ -34,7 +34,7 @@ export type NativeFlavour = Pick<Flavour, 'dialect' | 'capsShownAlone'>
 export const readCall = (body: Buffer): Call => readChatCall(body, openaiChat)
 
 export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFlavour): Call {
-  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const { json, fields } = readJsonObject(body, readFields)
   const model = requireModel(json)
   refuseFields(json, otherModels)
   checkMessages(json.messages)

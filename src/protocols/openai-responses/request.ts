@@ -15,14 +15,14 @@ import { storedFields, weighInput } from './input.ts'
 const CAP = 'max_output_tokens'
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
-const READ_FIELDS: readonly string[] = [
+export const readFields: readonly string[] = [
   ...['model', 'input', 'stream', 'service_tier', 'tools', 'max_tool_calls', 'store', 'background', CAP],
   ...otherModels,
   ...storedFields,
 ]
 
 export function readCall(body: Buffer, flavour: Flavour): Call {
-  const { json, fields } = readJsonObject(body, READ_FIELDS)
+  const { json, fields } = readJsonObject(body, readFields)
   const model = requireModel(json)
   refuseFields(json, otherModels)
   const state = readState(json)

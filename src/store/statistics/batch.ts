@@ -1,0 +1,143 @@
+// What one step of the roller adds: records and refunds in, rows of the file out.
+
+import { countIn, stepOf } from '../../base/histogram.ts'
+import { msOfId } from '../../base/ids.ts'
+import type { Figures, Whose } from './figures.ts'
+import { addFigures, Cells, noFigures, ownersOf } from './figures.ts'
+import { counts, endUserKeepMs, failureCuts, failureKeepMs, isKept, spanAt, spans, sums } from './plan.ts'
+import type { Count, Sum } from './plan.ts'
+import type { MoneyOfRecords } from './record-money.ts'
+import type { Added, EndUserShare, FailureShare } from './statistics-file.ts'
+
+export interface RecordColumns {
+  /** Null of a record that is no longer there, and then all else is, too. */
+  readonly call_id: bigint | null
+  readonly key_id: bigint
+  readonly account_id: bigint
+  readonly provider: string | null
+  readonly model: string | null
+  readonly channel: string | null
+  readonly outcome: string
+  readonly error: string | null
+  readonly streamed: bigint
+  readonly input_tokens: bigint
+  readonly cache_read_tokens: bigint
+  readonly cache_write_tokens: bigint
+  readonly output_tokens: bigint
+  readonly reasoning_tokens: bigint
+  readonly cost: bigint
+  readonly shortfall: bigint
+  readonly price_version: bigint | null
+  readonly lines: string | null
+  readonly first_ms: bigint | null
+  readonly duration_ms: bigint
+  readonly end_user: string | null
+  readonly refunded: bigint | null
+  /** The account that was refunded. */
+  readonly credit: bigint | null
+}
+
+/** What is no failure, whoever is to blame: an answer, or a caller that did not want the rest of it. */
+const fine: ReadonlySet<string> = new Set(['completed', 'replayed', 'client_left', 'task_succeeded'])
+
+const countAt = Object.fromEntries(counts.map((name, at) => [name, at])) as Record<Count, number>
+const sumAt = Object.fromEntries(sums.map((name, at) => [name, at])) as Record<Sum, number>
+
+type Counted = { -readonly [Name in keyof FailureShare]: FailureShare[Name] }
+
+export class Batch {
+  readonly #numberOf: (name: string) => number
+  readonly #money: MoneyOfRecords
+  readonly #nowMs: number
+  readonly #cells = new Cells()
+  readonly #failures = new Map<string, Counted>()
+  readonly #endUsers = new Map<string, EndUserShare>()
+
+  constructor(numberOf: (name: string) => number, money: MoneyOfRecords, nowMs: number) {
+    this.#numberOf = numberOf
+    this.#money = money
+    this.#nowMs = nowMs
+  }
+
+  addRecord(row: RecordColumns): void {
+    const ms = msOfId(Number(row.call_id))
+    const whose = this.#whoseOf(row)
+    const figures = this.#cells.at(ms, whose)
+    const failed = !fine.has(row.outcome)
+    this.#addTo(figures, row, failed)
+    if (failed) this.#addFailure(ms, whose, row)
+    if (row.end_user !== null) this.#addEndUser(ms, row, failed)
+  }
+
+  /** Counted when the call was made, and not when it was refunded. Of a record that is gone only the account is known. */
+  addRefund(row: RecordColumns, callId: bigint): void {
+    const unknown = { accountId: Number(row.credit), keyId: 0, model: this.#numberOf(''), channel: this.#numberOf('') }
+    const whose = row.call_id === null ? unknown : this.#whoseOf(row)
+    this.#cells.at(msOfId(Number(callId)), whose).sums[sumAt.refunded]! += row.refunded ?? 0n
+  }
+
+  added(): Pick<Added, 'shares' | 'failures' | 'endUsers'> {
+    const shares = this.#cells.shares(this.#nowMs)
+    return { shares, failures: [...this.#failures.values()], endUsers: [...this.#endUsers.values()] }
+  }
+
+  #whoseOf({ account_id, key_id, provider, model, channel }: RecordColumns): Whose {
+    const name = model === null ? '' : `${provider}/${model}`
+    return {
+      ...{ accountId: Number(account_id), keyId: Number(key_id) },
+      ...{ model: this.#numberOf(name), channel: this.#numberOf(channel ?? '') },
+    }
+  }
+
+  #addTo(figures: Figures, row: RecordColumns, failed: boolean): void {
+    const atMs = msOfId(Number(row.call_id))
+    const { providerCost, cacheSavings } = this.#money.of({ ...row, billed: row.cost + row.shortfall, atMs })
+    const { counts: counted, sums: summed } = figures
+    counted[countAt.calls]!++
+    if (failed) counted[countAt.errors]!++
+    counted[countAt.streamed]! += Number(row.streamed)
+    counted[countAt.input_tokens]! += Number(row.input_tokens)
+    counted[countAt.cache_read_tokens]! += Number(row.cache_read_tokens)
+    counted[countAt.cache_write_tokens]! += Number(row.cache_write_tokens)
+    counted[countAt.output_tokens]! += Number(row.output_tokens)
+    counted[countAt.reasoning_tokens]! += Number(row.reasoning_tokens)
+    summed[sumAt.cost]! += row.cost
+    summed[sumAt.shortfall]! += row.shortfall
+    summed[sumAt.provider_cost]! += providerCost
+    summed[sumAt.cache_savings]! += cacheSavings
+    if (row.first_ms !== null) countIn(figures.first, stepOf(Number(row.first_ms)))
+    if (row.outcome === 'completed') countIn(figures.took, stepOf(Number(row.duration_ms)))
+  }
+
+  #addFailure(ms: number, whose: Whose, { outcome, error }: RecordColumns): void {
+    for (const cut of failureCuts) {
+      const [one] = ownersOf[cut](whose)
+      for (const span of spans) {
+        const at = spanAt(span, ms)
+        if (!isKept(failureKeepMs, span, { at, nowMs: this.#nowMs })) continue
+        const name = `${cut} ${span} ${one} ${at} ${outcome} ${error}`
+        const share = this.#failures.get(name)
+        if (share !== undefined) share.calls++
+        else this.#failures.set(name, { cut, span, one, at, outcome, error: error ?? '', calls: 1 })
+      }
+    }
+  }
+
+  #addEndUser(ms: number, row: RecordColumns, failed: boolean): void {
+    const [accountId, endUser] = [Number(row.account_id), row.end_user!]
+    const own = noFigures()
+    own.counts[countAt.calls] = 1
+    own.counts[countAt.errors] = failed ? 1 : 0
+    own.counts[countAt.input_tokens] = Number(row.input_tokens)
+    own.counts[countAt.output_tokens] = Number(row.output_tokens)
+    own.sums[sumAt.cost] = row.cost
+    for (const span of spans) {
+      const at = spanAt(span, ms)
+      if (!isKept(endUserKeepMs, span, { at, nowMs: this.#nowMs })) continue
+      const name = `${accountId} ${span} ${at} ${endUser}`
+      const share = this.#endUsers.get(name)
+      if (share !== undefined) addFigures(share.figures, own)
+      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: { ...own, counts: [...own.counts], sums: [...own.sums] } })
+    }
+  }
+}

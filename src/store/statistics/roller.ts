@@ -1,0 +1,163 @@
+// Sums up records: reads in the log which were written since it last looked, and adds them to the file of statistics.
+// Each step is bounded, and is written with how far it goes, so that whoever dies here repeats nothing and loses
+// nothing.
+//
+// Records from before the log, or from before the file was made, are read in slices from the newest on. Those that are
+// logged meanwhile and lie in what is still to be read are noted as late, and the slice leaves them out; so that none
+// is missed, a slice is read only in a snapshot whose log has been read to its end.
+
+import type { Database } from 'bun:sqlite'
+import { openReader } from '../database.ts'
+import type { RecordColumns } from './batch.ts'
+import { Batch } from './batch.ts'
+import { MoneyOfRecords } from './record-money.ts'
+import type { Mark } from './statistics-file.ts'
+import { StatisticsFile } from './statistics-file.ts'
+
+export interface RollerOptions {
+  /** The ledger's file, and that of the statistics. */
+  readonly database: string
+  readonly statistics: string
+  dateMs(): number
+  /** Read in one step. */
+  readonly rowsAStep?: number
+}
+
+export interface RollStep {
+  /** Summed up in this step. */
+  readonly records: number
+  /** All that was there has been read. */
+  readonly upToDate: boolean
+  readonly seq: number
+  /** Which part of the time before the log has been read; 1: all of it. */
+  readonly scanned: number
+}
+
+const ROWS_A_STEP = 5_000
+
+interface LogRow extends RecordColumns {
+  readonly seq: bigint
+  readonly logged: bigint
+}
+
+const COLUMNS = `r.call_id, r.key_id, r.account_id, r.provider, r.model, r.channel, r.outcome, r.error, r.streamed,
+  r.input_tokens, r.cache_read_tokens, r.cache_write_tokens, r.output_tokens, r.reasoning_tokens, r.cost, r.shortfall,
+  r.price_version, r.lines, r.first_ms, r.duration_ms, r.end_user, t.amount AS refunded, t.credit`
+
+export class Roller {
+  readonly #source: Database
+  readonly #file: StatisticsFile
+  readonly #money: MoneyOfRecords
+  readonly #dateMs: () => number
+  readonly #rows: number
+  readonly #log
+  readonly #older
+  readonly #start
+  readonly #stands
+  #mark: Mark
+  #late: Set<bigint>
+
+  constructor({ database, statistics, dateMs, rowsAStep = ROWS_A_STEP }: RollerOptions) {
+    this.#rows = rowsAStep
+    this.#dateMs = dateMs
+    this.#source = openReader(database)
+    const db = this.#source
+    this.#log = db.query(
+      'SELECT l.seq, l.call_id AS logged, '.concat(
+        COLUMNS,
+        ` FROM record_log l LEFT JOIN record r ON r.call_id = abs(l.call_id)
+           LEFT JOIN transfer t ON l.call_id < 0 AND t.ref = -l.call_id AND t.kind = 'refund'
+         WHERE l.seq > ?1 ORDER BY l.seq LIMIT ?2`,
+      ),
+    )
+    this.#older = db.query(
+      'SELECT 0 AS seq, r.call_id AS logged, '.concat(
+        COLUMNS,
+        ` FROM record r LEFT JOIN transfer t ON t.ref = r.call_id AND t.kind = 'refund'
+         WHERE r.call_id < ?1 ORDER BY r.call_id DESC LIMIT ?2`,
+      ),
+    )
+    this.#start = db.query(
+      `SELECT seq, call_id, (SELECT coalesce(max(call_id), 0) FROM record) AS last_id,
+         (SELECT coalesce(min(call_id), 0) FROM record) AS first_id FROM record_log ORDER BY seq DESC LIMIT 1`,
+    )
+    this.#stands = db.query('SELECT 1 FROM record_log WHERE seq = ?1 AND call_id = ?2')
+    this.#money = new MoneyOfRecords(db)
+    this.#file = new StatisticsFile(statistics)
+    const mark = this.#file.mark()
+    const isOurs = mark !== undefined && this.#stands.get(mark.seq, mark.callId) !== null
+    this.#mark = isOurs ? mark : this.#beginAgain()
+    this.#late = this.#file.late()
+  }
+
+  /** One slice: of what is new, and when that is done, of what is old. */
+  step(): RollStep {
+    const { rows, older, isWhole } = this.#source.transaction(() => this.#read()).deferred()
+    this.#money.renew()
+    const batch = new Batch(name => this.#file.numberOf(name), this.#money, this.#dateMs())
+    const late: bigint[] = []
+    for (const row of rows) {
+      const id = row.logged < 0n ? -row.logged : row.logged
+      if (id < this.#mark.scanBefore) late.push(row.logged)
+      if (row.logged < 0n) batch.addRefund(row, id)
+      else if (row.call_id !== null) batch.addRecord(row)
+    }
+    for (const id of late) this.#late.add(id)
+    for (const row of older) {
+      if (!this.#late.has(row.logged)) batch.addRecord(row)
+      if (row.refunded !== null && !this.#late.has(-row.logged)) batch.addRefund(row, row.logged)
+    }
+    const mark = this.#markAfter(rows, older, isWhole)
+    if (rows.length > 0 || mark.scanBefore !== this.#mark.scanBefore) {
+      this.#file.add({ ...batch.added(), late, mark })
+      this.#mark = mark
+      if (mark.scanBefore === 0n) this.#late.clear()
+    }
+    const upToDate = isWhole && mark.scanBefore === 0n
+    return { records: rows.length + older.length, upToDate, seq: Number(mark.seq), scanned: scannedOf(mark) }
+  }
+
+  prune(): void {
+    this.#file.prune(this.#dateMs())
+  }
+
+  eraseEndUser(endUser: string, accountId: number | undefined): void {
+    this.#file.eraseEndUser(endUser, accountId)
+  }
+
+  close(): void {
+    this.#source.close()
+    this.#file.close()
+  }
+
+  #read(): { rows: readonly LogRow[]; older: readonly LogRow[]; isWhole: boolean } {
+    const rows = this.#log.all(this.#mark.seq, this.#rows) as LogRow[]
+    const isWhole = rows.length < this.#rows
+    const { scanBefore } = this.#mark
+    const older = isWhole && scanBefore > 0n ? (this.#older.all(scanBefore, this.#rows) as LogRow[]) : []
+    return { rows, older, isWhole }
+  }
+
+  #markAfter(rows: readonly LogRow[], older: readonly LogRow[], isWhole: boolean): Mark {
+    const last = rows.at(-1)
+    const { scanBefore } = this.#mark
+    const isLast = isWhole && older.length < this.#rows
+    return {
+      ...this.#mark,
+      ...(last !== undefined && { seq: last.seq, callId: last.logged }),
+      scanBefore: isLast ? 0n : (older.at(-1)?.call_id ?? scanBefore),
+    }
+  }
+
+  #beginAgain(): Mark {
+    const row = this.#start.get() as Record<string, bigint>
+    const scanBefore = row.last_id! === 0n ? 0n : row.last_id! + 1n
+    const mark = { seq: row.seq!, callId: row.call_id!, scanBefore, scanTop: scanBefore, scanBottom: row.first_id! }
+    this.#file.begin(mark)
+    return mark
+  }
+}
+
+function scannedOf({ scanBefore, scanTop, scanBottom }: Mark): number {
+  return scanBefore === 0n ? 1 : Number(scanTop - scanBefore) / Math.max(1, Number(scanTop - scanBottom))
+}

@@ -1,0 +1,68 @@
+// One line for each call, of those and of no others, with nothing in it that is the caller's.
+
+import { afterEach, expect, test } from 'bun:test'
+import { parseTextId } from '../../src/base/ids.ts'
+import { fail, plain, streamed } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+
+const CANARY = 'canary-words-of-a-caller'
+
+let harness: Harness
+afterEach(() => harness.stop())
+
+type Line = Record<string, unknown>
+
+const lines = (event: string): readonly Line[] =>
+  harness.logs.map(line => JSON.parse(line) as Line).filter(line => line.event === event)
+
+const ask = (key: string, more: object = {}): Promise<Response> =>
+  chat(harness, key, { model: 'openai/gpt-4o-mini', messages: [...hello, { role: 'user', content: CANARY }], ...more })
+
+test('set on, whatever the level: how it ended, where it went and what it took', async () => {
+  harness = await startHarness({ env: { LOG_LEVEL: 'error', WEIR_ACCESS_LOG: 'on' } })
+  const key = await harness.key()
+  harness.upstream.plan(plain(CANARY, { usage: { input: 11, output: 7 } }))
+  const whole = await ask(key, { user: CANARY })
+  expect(await whole.text()).toContain(CANARY)
+  harness.upstream.plan(streamed([CANARY]))
+  await (await ask(key, { stream: true })).text()
+  harness.upstream.plan(fail(400))
+  await (await ask(key)).text()
+  await (await ask(key, { model: `openai/${CANARY}` })).text()
+  await (await ask(`wk-${CANARY}`)).text()
+  await (await fetch(`${harness.url}/v1/${CANARY}?key=${CANARY}`)).text()
+  await harness.idle()
+
+  const [answered, stream, refused, unknown, keyless] = lines('call')
+  expect(answered).toMatchObject({
+    ...{ level: 'info', status: 200, outcome: 'completed', dialect: 'openai-chat', model: 'openai/gpt-4o-mini' },
+    ...{ attempts: 1, inputTokens: 11, outputTokens: 7, usd: '0.00000585' },
+    request: whole.headers.get('x-request-id'),
+    channel: expect.stringMatching(/^openai#/),
+    ms: expect.any(Number),
+    addedMs: expect.any(Number),
+  })
+  expect(parseTextId('key', answered!.key as string)).toBeNumber()
+  expect(stream).toMatchObject({ status: 200, firstMs: expect.any(Number) })
+  expect(refused).toMatchObject({ status: 400, outcome: 'refused', error: 'upstream_refused', stage: 'forward' })
+  expect(unknown).toMatchObject({ status: 404, error: 'model_unknown', stage: 'route' })
+  expect(unknown).not.toHaveProperty('model')
+  expect(keyless).toMatchObject({ status: 401, error: 'key_invalid', stage: 'auth' })
+  expect(lines('call')).toHaveLength(5)
+  expect(lines('request refused')).toMatchObject([{ status: 401, error: 'key_invalid', stage: 'auth' }])
+  expect(harness.logs.join()).not.toContain(CANARY)
+  expect(harness.logs.join()).not.toContain(key)
+})
+
+test('with debug they are there, else not', async () => {
+  harness = await startHarness()
+  await (await ask(await harness.key())).text()
+  await harness.idle()
+  expect(lines('call')).toMatchObject([{ level: 'debug', status: 200 }])
+  await harness.stop()
+  harness = await startHarness({ env: { LOG_LEVEL: 'info' } })
+  await (await ask(await harness.key())).text()
+  await harness.idle()
+  expect(lines('call')).toEqual([])
+})

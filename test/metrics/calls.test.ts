@@ -1,0 +1,215 @@
+// What a watched gateway counts of its calls: each once, where it belongs, and in no word of a caller.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { fail, plain, streamed } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness, until, upstreamKey } from '../support/gateway.ts'
+import { after as whenOpen } from '../forwarding/wire.ts'
+import type { Exposed, Sample } from './exposition.ts'
+import { readExposition, valueOf } from './exposition.ts'
+
+const MODEL = 'openai/gpt-4o-mini'
+const labels = { provider: 'openai', model: 'gpt-4o-mini' }
+const CANARY = 'canary-words-of-a-caller'
+
+let harness: Harness
+let url: string
+let key: string
+
+const metricsUrl = (logs: readonly string[]): string =>
+  /http:\S+\/metrics/.exec(logs.find(line => line.includes('"metrics"'))!)![0]
+
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { METRICS_PORT: '0', WEIR_ATTEMPTS: '2' },
+    upstreamEnv: upstream => ({ OLLAMA_BASE_URL: `${upstream}/v1` }),
+    upstreamKeys: `${upstreamKey},${upstreamKey}-2`,
+  })
+  url = metricsUrl(harness.logs)
+  key = await harness.key({ qpm: 10_000 })
+})
+afterAll(() => harness.stop())
+
+async function scrape(): Promise<readonly Exposed[]> {
+  await harness.idle()
+  return readExposition(await (await fetch(url)).text())
+}
+
+/** By how much a series has grown meanwhile. */
+async function growth(name: string, of: Sample['labels'], run: () => Promise<unknown>): Promise<number> {
+  const before = valueOf(await scrape(), name, of) ?? 0
+  await run()
+  return (valueOf(await scrape(), name, of) ?? 0) - before
+}
+
+const ask = (more: object = {}, headers: Record<string, string> = {}, by = key): Promise<Response> =>
+  chat(harness, by, { model: MODEL, messages: hello, ...more }, headers)
+
+test('a plain answer: one request, its time, its tokens and its cost', async () => {
+  const before = await scrape()
+  harness.upstream.plan(plain('Hello', { usage: { input: 11, output: 7 } }))
+  expect((await ask()).status).toBe(200)
+  const after = await scrape()
+  const grew = (name: string, of: Sample['labels']): number =>
+    (valueOf(after, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
+  const well = { dialect: 'openai-chat', status: '200', outcome: 'completed' }
+  expect(grew('weir_requests_total', { ...labels, ...well })).toBe(1)
+  expect(grew('weir_request_duration_seconds_count', labels)).toBe(1)
+  expect(grew('weir_time_to_first_token_seconds_count', labels)).toBe(0)
+  expect(grew('weir_added_latency_seconds_count', {})).toBe(1)
+  expect(grew('weir_tokens_total', { ...labels, kind: 'input' })).toBe(11)
+  expect(grew('weir_tokens_total', { ...labels, kind: 'output' })).toBe(7)
+  expect(grew('weir_calls_total', { outcome: 'completed' })).toBe(1)
+  expect(grew('weir_attempts_total', { verdict: 'answered' })).toBe(1)
+  const charged = harness.records().at(-1)!
+  const { transfers } = await harness.gateway.operator.statement!({ account: key })
+  const [{ amount }] = transfers as [{ amount: string }]
+  expect(charged.outcome).toBe('completed')
+  expect(grew('weir_cost_usd_total', labels)).toBeCloseTo(Math.abs(Number(amount)), 9)
+  expect(grew('weir_errors_total', {})).toBe(0)
+})
+
+test('a stream has a first token', async () => {
+  const counted = await growth('weir_time_to_first_token_seconds_count', labels, async () => {
+    harness.upstream.plan(streamed(['Hel', 'lo']))
+    await (await ask({ stream: true })).text()
+  })
+  expect(counted).toBe(1)
+})
+
+const strict = { 'x-weir-translate': 'strict' }
+
+const refusals: Record<string, readonly [stage: string, code: string, ask: () => Promise<Response>]> = {
+  'no key': ['auth', 'key_missing', () => fetch(`${harness.url}/v1/chat/completions`, { method: 'POST', body: '{}' })],
+  'a wrong key': ['auth', 'key_invalid', () => ask({}, {}, `wk-${CANARY}`)],
+  'a wrong key elsewhere': [
+    ...['auth', 'key_missing'] as const,
+    () => fetch(`${harness.url}/v1/responses/resp_x`),
+  ],
+  'no such path': [
+    ...['door', 'path_unknown'] as const,
+    () => fetch(`${harness.url}/v1/${CANARY}`, { headers: { authorization: `Bearer ${key}` } }),
+  ],
+  'no JSON': ['read', 'json_invalid', () => chat(harness, key, `{"model": ${CANARY}`)],
+  'no name of a model': ['read', 'model_malformed', () => ask({ model: CANARY })],
+  'too many': [
+    ...['rate_limit', 'qpm_exceeded'] as const,
+    async () => {
+      const slow = await harness.key({ qpm: 1 })
+      await ask({}, {}, slow)
+      return await ask({}, {}, slow)
+    },
+  ],
+  'no such model': ['route', 'model_unknown', () => ask({ model: `openai/${CANARY}` })],
+  'no money': ['hold', 'balance_too_low', async () => ask({}, {}, await harness.key({ credit: '0' }))],
+  'what cannot be said there': [
+    ...['adapter', 'translation_loses'] as const,
+    () =>
+      fetch(`${harness.url}/v1/messages`, {
+        method: 'POST',
+        headers: { 'x-api-key': key, 'content-type': 'application/json', ...strict },
+        body: JSON.stringify({ model: MODEL, max_tokens: 9, messages: hello, top_k: 3 }),
+      }),
+  ],
+  'an upstream that fails': [
+    ...['forward', 'upstream_unusable'] as const,
+    () => {
+      for (let times = 0; times < 2; times++) harness.upstream.plan(fail(500))
+      return ask()
+    },
+  ],
+  'an upstream that refuses': [
+    ...['forward', 'upstream_refused'] as const,
+    () => {
+      harness.upstream.plan(fail(400))
+      return ask()
+    },
+  ],
+}
+
+test.each(Object.entries(refusals))('refused once, where it was: %s', async (_, [stage, code, run]) => {
+  const before = await scrape()
+  const answer = await run()
+  expect(answer.status).toBeGreaterThanOrEqual(400)
+  await answer.text()
+  const after = await scrape()
+  const grew = (of: Sample['labels']): number =>
+    (valueOf(after, 'weir_errors_total', of) ?? 0) - (valueOf(before, 'weir_errors_total', of) ?? 0)
+  expect([grew({ stage, code }), grew({})]).toEqual([1, 1])
+})
+
+test('attempts are counted by channel and verdict, and those after the first as retries', async () => {
+  const before = await scrape()
+  harness.upstream.plan(fail(500))
+  expect((await ask()).status).toBe(200)
+  const after = await scrape()
+  const grew = (name: string, of: Sample['labels'] = {}): number =>
+    (valueOf(after, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
+  expect(grew('weir_retries_total')).toBe(1)
+  expect([grew('weir_attempts_total', { verdict: 'broken' }), grew('weir_attempts_total')]).toEqual([1, 2])
+  expect(after.find(({ name }) => name === 'weir_channel_in_flight')!.samples.length).toBeGreaterThan(2)
+})
+
+test('a breaker that opens is told', async () => {
+  const shut = (families: readonly Exposed[]): number => {
+    const { samples } = families.find(({ name }) => name === 'weir_channel_breaker_state')!
+    return samples.filter(({ value }) => value === 2).length
+  }
+  expect(shut(await scrape())).toBe(0)
+  harness.upstream.planModel('gpt-4o-mini', fail(500))
+  for (let times = 0; times < 20 && shut(await scrape()) === 0; times++) await (await ask()).text()
+  const families = await scrape()
+  expect(shut(families)).toBeGreaterThan(0)
+  expect(valueOf(families, 'weir_channel_unavailable', { reason: 'broken' })).toBeGreaterThan(0)
+  harness.upstream.planModel('gpt-4o-mini', undefined)
+})
+
+test('models that callers make up are one series, and a dry run is none', async () => {
+  const before = await scrape()
+  for (let at = 0; at < 5; at++) expect((await ask({ model: `ollama/${CANARY}-${at}` })).status).toBe(200)
+  const explaining = (await harness.gateway.operator['keys-create']!({ tier: 'pro', explain: 'on' })).key as string
+  await (await ask({ model: 'ollama/x' }, { 'x-weir-explain': 'dry' }, explaining)).text()
+  const after = await scrape()
+  const made = { provider: 'ollama', model: 'other' }
+  expect(valueOf(after, 'weir_requests_total', made)).toBe(5)
+  expect(valueOf(after, 'weir_requests_total')! - valueOf(before, 'weir_requests_total')!).toBe(5)
+})
+
+test('a call whose end cannot be written down is an error of that stage, and no money', async () => {
+  const before = await scrape()
+  const locked = Promise.withResolvers<void>()
+  harness.upstream.plan(whenOpen(locked.promise, plain('hi', { usage: { input: 7, output: 5 } })))
+  const received = harness.upstream.nextRequest()
+  const answer = ask({}, {}, await harness.key({ credit: '1' }))
+  await received
+  const db = new Database(join(harness.folder, 'weir.db'))
+  db.run('BEGIN IMMEDIATE')
+  locked.resolve()
+  expect((await answer).status).toBe(500)
+  db.close()
+  await until(() => harness.openHolds() === 0, 'the hold is given back', 15_000)
+  const told = await scrape()
+  const grew = (name: string, of: Sample['labels']): number =>
+    (valueOf(told, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)
+  expect(grew('weir_errors_total', { stage: 'settle', code: 'settle_failed' })).toBe(1)
+  expect(grew('weir_requests_total', { status: '500', outcome: 'gateway_fault' })).toBe(1)
+  expect([grew('weir_cost_usd_total', {}), grew('weir_tokens_total', {})]).toEqual([0, 0])
+}, 40_000)
+
+test('a name that the operator gave is a series of its own', async () => {
+  await harness.gateway.operator['routes-set']!({ name: 'house', members: ['ollama/named'] })
+  expect((await ask({ model: 'house' })).status).toBe(200)
+  expect(valueOf(await scrape(), 'weir_requests_total', { provider: 'ollama', model: 'named' })).toBe(1)
+})
+
+test('nothing of a caller, a key or an account is in it, and both formats are read', async () => {
+  const text = await (await fetch(url)).text()
+  expect(text).not.toMatch(/wk-|(key|acc|req)_[0-9a-z]{11}|sk-canary/)
+  expect(text).not.toContain(CANARY)
+  const open = await fetch(url, { headers: { accept: 'application/openmetrics-text;version=1.0.0,text/plain;q=0.5' } })
+  expect(open.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
+  const families = readExposition(await open.text(), 'openmetrics')
+  expect(valueOf(families, 'weir_build_info')).toBe(1)
+})
