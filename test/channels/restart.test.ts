@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Seal } from '../../src/base/seal.ts'
-import { Secret } from '../../src/base/secret.ts'
+import { ringOf } from '../../src/base/secret-ring.ts'
 import { migrate, openWriter, readMigrations } from '../../src/store/database.ts'
 import { RuleBook } from '../../src/store/rules-book.ts'
 import { RulesReader } from '../../src/store/rules-reader.ts'
@@ -76,7 +76,7 @@ test('what was said of channels before there was a table of them is read as it w
   const db = openWriter(path)
   const all = readMigrations()
   migrate(db, { migrations: all.slice(0, 7) })
-  const seal = new Seal(new Secret('s'.repeat(40)))
+  const seal = new Seal(ringOf('s'.repeat(40)))
   const proxy = seal.close({ table: 'channel_rule', row: 'p#abc', column: 'proxy' }, Buffer.from('http://proxy:1'))
   db.query(
     `INSERT INTO channel_rule (channel, disabled, weight, rpm, proxy, tags, author, changed_ms)
