@@ -6,6 +6,10 @@ import type { ErrorCode } from '../src/base/errors.ts'
 import { errorRows, speakRefusal, Refusal } from '../src/base/errors.ts'
 import { chargeText, outcomes, rules, whenText } from '../src/billing/who-pays.ts'
 import { errorDialects } from '../src/protocols/list.ts'
+import packageJson from '../package.json'
+import { buildDocument } from '../src/management/openapi/document.ts'
+import type { ManagementParts } from '../src/management/management-parts.ts'
+import { buildWebEndpoints } from '../src/management/resources/table.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeMatrix } from './write-matrix.ts'
 
@@ -13,6 +17,7 @@ const docs = join(import.meta.dir, '..', 'docs')
 export const errorsPath = join(docs, 'errors.md')
 export const whoPaysPath = join(docs, 'who-pays.md')
 export const matrixPath = join(docs, 'protocol-matrix.md')
+export const openApiPath = join(docs, 'openapi.json')
 export const failuresPath = join(docs, 'failures.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
@@ -73,9 +78,20 @@ ${endings.join('\n')}
 `
 }
 
+/** What the rows are made with is used only by whoever answers. */
+export const describedEndpoints = buildWebEndpoints({} as ManagementParts)
+
+/** GET /openapi.json, with line breaks. */
+export async function writeOpenApi(): Promise<string> {
+  const pause = (): Promise<void> => Promise.resolve()
+  const document = await buildDocument({ managed: describedEndpoints, version: packageJson.version, pause })
+  return `${JSON.stringify(document, undefined, 1)}\n`
+}
+
 if (import.meta.main) {
   writeFileSync(errorsPath, writeErrors())
   writeFileSync(whoPaysPath, writeWhoPays())
   writeFileSync(matrixPath, writeMatrix())
   writeFileSync(failuresPath, writeFailures())
+  writeFileSync(openApiPath, await writeOpenApi())
 }

@@ -86,7 +86,7 @@ export function buildCalls(parts: CallParts) {
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })
-  const { lanes, picking, lines, channels } = buildChoice(parts)
+  const { lanes, picking, lines, channels, standing } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
@@ -137,7 +137,8 @@ export function buildCalls(parts: CallParts) {
     priceOf: version => priceOf(store, version),
   })
   const served = { authenticate, runCall, countCall, responses, tasks, files }
-  return { ...served, limits, dayNotes, limitRate, settling, counter, channels, waiting: () => lines.standing }
+  const watched = { channels, standing, waiting: () => lines.standing }
+  return { ...served, ...watched, limits, dayNotes, limitRate, settling, counter }
 }
 
 interface Overs {
@@ -206,7 +207,8 @@ function buildChoice(parts: CallParts) {
       const nowMs = clock.nowMs()
       return { id, health: health?.snapshot(nowMs), brokenMs: health?.brokenMs(nowMs) }
     })
-  return { lanes, picking, lines, channels }
+  const standing = (id: string) => lanes.healthOf(id)?.snapshot(clock.nowMs()).state
+  return { lanes, picking, lines, channels, standing }
 }
 
 /** What was admitted under it is billed by it, however long ago that was. */

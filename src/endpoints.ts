@@ -8,7 +8,9 @@ import type { PublicData } from './management/public-data.ts'
 import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
 import { countEndpoints } from './count-endpoints.ts'
 import type { CountCall } from './pipeline/counts/counting.ts'
+import type { Pages } from './management/openapi/pages.ts'
 import { listDialect, modelEndpoints } from './model-endpoints.ts'
+import { pageEndpoints } from './page-endpoints.ts'
 import type { ResponsesAsking } from './pipeline/responses/asking.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import type { FileService } from './pipeline/files.ts'
@@ -53,6 +55,8 @@ export interface EndpointParts {
   readonly tasks: TaskService
   readonly files: FileService
   readonly answerWeb: AnswerWeb
+  /** Made by the first who reads one of them. */
+  pages(): Promise<Pages>
   isReady(): boolean
   overloadLevel(): number
   ledgerState(): LedgerState
@@ -77,16 +81,12 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 
     { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
     ...modelEndpoints(publicData),
-    { method: 'GET', path: '/api/public/models', auth: 'nobody', answer: data(() => publicData.models) },
-    { method: 'GET', path: '/api/public/providers', auth: 'nobody', answer: data(() => publicData.providers) },
-    { method: 'GET', path: '/api/public/pricing', auth: 'nobody', answer: data(() => publicData.pricing) },
-    { method: 'GET', path: '/api/public/settings', auth: 'nobody', answer: data(() => publicData.settings) },
+    ...pageEndpoints(publicData, parts.pages),
 
     ...managementEndpoints(parts.answerWeb),
 
     { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
     { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(parts) },
-    { method: 'GET', path: '/', auth: 'nobody', answer: () => welcome },
   ]
 }
 
@@ -119,8 +119,6 @@ function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
 
 const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
-
-const welcome: Reply = { body: 'Weir is running.\n', contentType: 'text/plain' }
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
 

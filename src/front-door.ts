@@ -175,7 +175,8 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
 
 type Admitted = Pick<Ask, 'holder' | 'caller'>
 
-function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
+/** Whether a path is one of those that an endpoint with `/*` stands for. */
+export function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
   const root = above.slice(0, -1)
   if (!path.startsWith(root) || !path.endsWith(ending)) return false
   return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))

@@ -29,6 +29,8 @@ import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
 import { buildKeyReport } from './management/key-report.ts'
+import type { Pages } from './management/openapi/pages.ts'
+import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
@@ -145,13 +147,13 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = buildPublicData({ catalogue, prices, rules: store.rules, site: siteOf(config) })
+  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
       ledgerState: () => store.auditor.state,
-      answerWeb: openWebApp(store.management),
+      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
       overloadLevel: () => gate.level,
     }),
     ...calls,
@@ -206,7 +208,21 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
   }
 }
 
-const siteOf = ({ siteName }: Config) => ({ name: siteName, version })
+/** The same of those who read what there is about the gateway. */
+function openPages(parts: ManagementParts): () => Promise<Pages> {
+  let pages: Promise<Pages> | undefined
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+}
+
+type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
+
+const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+  buildPublicData({
+    ...parts,
+    rules: store.rules,
+    site: () => ({ name: siteName, notice: null, registration: false, version }),
+    tiers: () => store.reader.tiers(),
+  })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void

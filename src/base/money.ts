@@ -24,10 +24,15 @@ export function parseUsd(text: string): Nanos | undefined {
 }
 
 /** Writes USD with at least two decimals and no trailing zeros beyond them. */
-export function formatUsd(amount: Nanos | NanosPerMillion): string {
-  const digits = (amount < 0n ? -amount : amount).toString().padStart(10, '0')
-  const fraction = digits.slice(-9).replace(/0{1,7}$/, '')
-  return `${amount < 0n ? '-' : ''}${digits.slice(0, -9)}.${fraction}`
+export const formatUsd = (amount: Nanos | NanosPerMillion): string => decimal(amount, 9)
+
+/** The same of so many thousandths of it, to the last decimal. */
+export const formatShare = (amount: Nanos | NanosPerMillion, perMille: bigint): string => decimal(amount * perMille, 12)
+
+function decimal(value: bigint, decimals: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0')
+  const [whole, fraction] = [digits.slice(0, -decimals), digits.slice(-decimals)]
+  return `${value < 0n ? '-' : ''}${whole}.${fraction.slice(0, 2)}${fraction.slice(2).replace(/0+$/, '')}`
 }
 
 /** What one request or one search costs, as the rate of a million of them. */

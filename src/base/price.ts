@@ -10,7 +10,7 @@
 // later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours`).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
-import { formatUsd, parseUsd } from './money.ts'
+import { formatShare, formatUsd, parseUsd } from './money.ts'
 import type { Bucket, Unit } from './usage.ts'
 import { buckets } from './usage.ts'
 
@@ -132,29 +132,30 @@ export function tokensAreFree({ rates, cases }: Price): boolean {
 export function priceText({ rates, cases, currency, source }: Price): string {
   return JSON.stringify({
     ...rateTexts(rates),
-    ...(cases.length > 0 && { cases: cases.map(caseText) }),
+    ...(cases.length > 0 && { cases: cases.map(one => caseText(one)) }),
     ...(currency && { currency: { code: currency.code, unitsPerUsd: currency.unitsPerUsd, converted: true } }),
     ...(source !== undefined && { source }),
   })
 }
 
-export function rateTexts(rates: Rates): Record<string, string> {
+/** In dollars; of so many thousandths of each, for whoever pays that. */
+export function rateTexts(rates: Rates, perMille = 1000n): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const field of RATE_FIELDS) {
     const rate = rates[field]
-    if (rate !== undefined) texts[field] = formatUsd(rate)
+    if (rate !== undefined) texts[field] = formatShare(rate, perMille)
   }
   return texts
 }
 
 /** A case as it would be written. */
-export function caseText({ rates, ...when }: PriceCase): Record<string, unknown> {
+export function caseText({ rates, ...when }: PriceCase, perMille = 1000n): Record<string, unknown> {
   return {
     ...(when.class !== undefined && { class: when.class }),
     ...(when.inputAbove !== undefined && { inputAbove: when.inputAbove }),
     ...(when.hours && { hours: when.hours.map(timeText) }),
     ...(when.fromMs !== undefined && { from: new Date(when.fromMs).toISOString().slice(0, 10) }),
-    ...rateTexts(rates),
+    ...rateTexts(rates, perMille),
   }
 }
 

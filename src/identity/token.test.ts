@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { SignJWT, UnsecuredJWT } from 'jose'
+import { markOf } from '../base/seal.ts'
 import { ringOf } from '../base/secret-ring.ts'
 import { mintToken, verifyToken } from './token.ts'
 
@@ -56,6 +57,38 @@ describe('a token of ours', () => {
     const token = await mint(600)
     expect(await verify(token, nowMs - 30_000)).toEqual(holder)
     expect(await verify(token, nowMs - 31_000)).toBeUndefined()
+  })
+})
+
+describe('of several secrets', () => {
+  const rings = { old: ring.newest, fresh: ringOf('t'.repeat(43)).newest }
+
+  test('the newest signs, and whatever any of them signed is good', async () => {
+    const changing = ringOf('s'.repeat(43))
+    const make = (): Promise<string> => mintToken(changing, { ...holder, nowMs, lifeSeconds: 600 })
+    const first = await make()
+    changing.replace([rings.fresh, rings.old])
+    const second = await make()
+    for (const token of [first, second]) expect(await verifyToken(changing, token, nowMs)).toEqual(holder)
+    expect(await verify(second)).toBeUndefined()
+    changing.replace([rings.fresh])
+    expect(await verifyToken(changing, first, nowMs)).toBeUndefined()
+    expect(await verifyToken(changing, second, nowMs)).toEqual(holder)
+  })
+
+  test.each([
+    ['no mark', undefined],
+    ['a mark of none', '00000000'],
+    ['an empty mark', ''],
+    ['the mark of another of ours', markOf(rings.fresh)],
+    ['a path', '../../etc/passwd'],
+    ['a name that objects have', '__proto__'],
+  ])('%s is refused', async (_, kid) => {
+    const both = ringOf('t'.repeat(43), 's'.repeat(43))
+    const header = { alg: 'HS256', typ: 'weir+jwt', ...(kid !== undefined && { kid }) }
+    const own = new TextEncoder().encode(secret.reveal())
+    const token = await new SignJWT(good).setProtectedHeader(header).sign(own)
+    expect(await verifyToken(both, token, nowMs)).toBeUndefined()
   })
 })
 

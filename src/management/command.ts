@@ -7,6 +7,7 @@ import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
+import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
@@ -20,6 +21,7 @@ export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
   readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
   readonly books: BooksReader
+  readonly desk: Pick<Desk, 'ask'>
   readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing

@@ -3,9 +3,13 @@
 import { expect, test } from 'bun:test'
 import type { PriceBook } from '../billing/price-book.ts'
 import { buildPriceBook, shippedTexts, syncRows } from '../billing/price-book.ts'
+import type { KeptPage } from '../http/kept-page.ts'
+import type { Standing } from '../routing/health.ts'
 import type { RouteRow, Rules } from '../store/rules.ts'
 import { noRules } from '../store/rules.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
+import { statusOf } from './public-cards.ts'
+import type { PublicData, PublicParts } from './public-data.ts'
 import { buildPublicData } from './public-data.ts'
 
 const dear = {
@@ -27,15 +31,21 @@ const files = [
 ]
 const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })
 
-function open(rules = { current: noRules }): { data: ReturnType<typeof buildPublicData>; prices: PriceBook } {
+type Given = Partial<Pick<PublicParts, 'rules' | 'tiers' | 'standing' | 'site'>>
+
+function open(given: Given = {}): { data: PublicData; prices: PriceBook } {
   const shipped = catalogue.prices()
   const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
   const prices = buildPriceBook(shipped, rows)
-  return { prices, data: buildPublicData({ catalogue, prices, rules, site: { name: 'Weir', version: '1' } }) }
+  const site = { name: 'Weir', notice: null, registration: false, version: '1' }
+  const plainly = { rules: { current: noRules }, tiers: () => [], standing: () => undefined, site: () => site }
+  return { prices, data: buildPublicData({ catalogue, prices, ...plainly, ...given }) }
 }
 
-const pricing = (data: ReturnType<typeof buildPublicData>): readonly Record<string, unknown>[] =>
-  (JSON.parse(data.pricing) as { data: readonly Record<string, unknown>[] }).data
+type Rows = readonly Record<string, unknown>[]
+
+const rowsOf = ({ body }: KeptPage): Rows => (JSON.parse(body) as { data: Rows }).data
+const pricing = (data: PublicData, tier: string | null = null): Rows => rowsOf(data.pricing(tier))
 
 test('shows every rate and every case, in dollars', () => {
   expect(pricing(open().data)).toEqual([
@@ -64,12 +74,12 @@ test('shows what an operator changed, and a model that has a price since then', 
   ])
   expect(data.modelById('paid/no')).toContain('"paid/no"')
   expect(data.modelList).toContain('"paid/no"')
-  expect(data.models).toContain('"paid/no"')
+  expect(data.models.body).toContain('"paid/no"')
 })
 
 test('lists the names that an operator gave, from the moment they hold, with what all of their models can hold', () => {
   const rules: { current: Rules } = { current: noRules }
-  const { data } = open(rules)
+  const { data } = open({ rules })
   const route = (name: string, ...models: readonly string[]): RouteRow => ({
     ...{ name, policy: 'balanced' },
     members: models.map((model, priority) => ({ model, priority, weight: 1 })),
@@ -84,7 +94,7 @@ test('lists the names that an operator gave, from the moment they hold, with wha
   expect(smart).toMatchObject({ id: 'smart', name: 'smart', provider: 'own', contextTokens: 8_000 })
   expect(smart).not.toHaveProperty('outputTokensMax')
   expect(JSON.parse(data.modelById('smart')!)).toMatchObject({ id: 'smart', object: 'model' })
-  expect(data.models).not.toContain('smart')
+  expect(JSON.parse(data.models.body).names).toMatchObject([{ id: 'smart', contextTokens: 8_000 }, { id: 'again' }])
   rules.current = noRules
   expect(ids()).toEqual(models)
 })
@@ -92,12 +102,68 @@ test('lists the names that an operator gave, from the moment they hold, with wha
 test('lists nothing of a provider without a channel that may be used', () => {
   const [channel] = catalogue.channelsOf('own')
   const rules: { current: Rules } = { current: noRules }
-  const { data } = open(rules)
-  expect(JSON.parse(data.providers).data[1]).toMatchObject({ id: 'own', available: true })
+  const { data } = open({ rules })
+  expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', models: 1, status: 'up' })
   const row = { ...catalogue.ruleOf(channel!.id), disabled: true }
   catalogue.setRules([row])
   rules.current = { ...noRules, channels: [row] }
   expect(data.listed.map(({ id }) => id)).toEqual(['paid/dear', 'paid/plain'])
-  expect(JSON.parse(data.providers).data[1]).toMatchObject({ id: 'own', available: false })
+  expect(rowsOf(data.providers).map(({ id }) => id)).toEqual(['paid'])
   catalogue.setRules([])
+})
+
+test('prices for a tier are exact to the last decimal, and follow its multiplier', () => {
+  let perMille = 333
+  const { data } = open({ tiers: () => [{ name: 'gold', pricePerMille: perMille }] })
+  expect(pricing(data, 'gold')[0]).toMatchObject({
+    ...{ model: 'paid/dear', input: '0.333', output: '0.666', perRequest: '0.00041625' },
+    cases: [{ class: 'priority', input: '0.41625' }, { output: '0.8325' }],
+  })
+  expect(JSON.parse(data.pricing('gold').body)).toMatchObject({ tier: 'gold', tiers: [{ multiplier: '0.333' }] })
+  expect(pricing(data)[0]).toMatchObject({ input: '1.00' })
+  const before = data.pricing('gold').headers.etag
+  perMille = 1_001
+  expect(pricing(data, 'gold')[0]).toMatchObject({ input: '1.001' })
+  expect(data.pricing('gold').headers.etag).not.toBe(before)
+  expect(() => data.pricing('lead')).toThrow('resource_unknown')
+})
+
+test('tells in a word whether a provider answers', () => {
+  const health = new Map<string, Standing>()
+  const { data } = open({ standing: id => health.get(id) })
+  const [channel] = catalogue.channelsOf('own')
+  const words: readonly (readonly [Standing, string])[] = [
+    ...([['open', 'up'], ['busy', 'up'], ['rate_limited', 'up'], ['told_limit', 'up']] as const),
+    ...([['broken', 'down'], ['credential_bad', 'down'], ['quota_spent', 'down'], ['open', 'up']] as const),
+  ]
+  for (const [standing, word] of words) {
+    health.set(channel!.id, standing)
+    expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status: word })
+  }
+  expect(statusOf(['open', 'broken'])).toBe('degraded')
+  expect(statusOf(['broken', undefined])).toBe('degraded')
+  expect(statusOf(['broken', 'broken'])).toBe('down')
+})
+
+test('is made once, for as long as nothing of it changes', () => {
+  const { data, prices } = open()
+  const { models, providers, settings } = data
+  expect([data.models, data.providers, data.settings, data.pricing(null)]).toEqual([
+    ...[models, providers, settings, data.pricing(null)],
+  ])
+  expect(data.models).toBe(models)
+  prices.add({ version: 3, model: 'paid/no', origin: 'operator', price: '{"input":"7","output":"9"}', author: 'ann' })
+  expect(data.models).not.toBe(models)
+})
+
+test('is told from memory while the database is away', () => {
+  let away = false
+  const tiers = (): readonly { name: string; pricePerMille: number }[] => {
+    if (away) throw new Error('away')
+    return [{ name: 'gold', pricePerMille: 500 }]
+  }
+  const { data } = open({ tiers })
+  const before = data.pricing('gold')
+  away = true
+  expect(data.pricing('gold')).toBe(before)
 })

@@ -1,23 +1,28 @@
-// What anybody may know: models, providers, prices, the site's name. Made once, and again when a price or a rule has
-// changed.
+// What anybody may know: models, providers, prices, the site's name. Made when it is asked for, and again when a price,
+// a rule, a tier, a setting or the health of a provider has changed.
 
-import type { Price } from '../base/price.ts'
-import { caseText, rateTexts } from '../base/price.ts'
+import { Refusal } from '../base/errors.ts'
 import type { PriceBook } from '../billing/price-book.ts'
+import type { KeptPage } from '../http/kept-page.ts'
+import { keepPage } from '../http/kept-page.ts'
 import { protocolNamed } from '../protocols/list.ts'
 import type { ListedModel } from '../protocols/listed-model.ts'
 import { unknownDate } from '../protocols/listed-model.ts'
+import type { Standing } from '../routing/health.ts'
 import { compileRoutes } from '../routing/names.ts'
 import type { RouteRow } from '../store/rules.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
-import type { Model, Provider } from '../upstreams/provider.ts'
+import type { Provider } from '../upstreams/provider.ts'
+import type { Offer, PublicTier } from './public-cards.ts'
+import { multiplierText, publicModel, publicName, publicPrice, publicProvider, statusOf } from './public-cards.ts'
 
 export interface PublicData {
-  readonly models: string
-  readonly providers: string
-  readonly pricing: string
-  readonly settings: string
+  readonly models: KeptPage
+  readonly providers: KeptPage
+  readonly settings: KeptPage
+  /** As keys of that tier pay; null: as they are. Throws for a tier that there is not. */
+  pricing(tier: string | null): KeptPage
   /** GET /v1/models, in a shape that readers of OpenAI's and of Anthropic's list both accept. */
   readonly modelList: string
   /** The same, for lists of other shapes. */
@@ -26,65 +31,109 @@ export interface PublicData {
   modelById(id: string): string | undefined
 }
 
-export interface PublicParts {
-  readonly catalogue: Catalogue
-  readonly prices: Pick<PriceBook, 'current' | 'revision'>
-  readonly rules: Pick<RuleBook, 'current'>
-  readonly site: { readonly name: string; readonly version: string }
+export interface Site {
+  readonly name: string
+  readonly notice: string | null
+  /** Whether anybody may make an account. */
+  readonly registration: boolean
+  readonly version: string
 }
 
-interface Offer {
-  readonly id: string
-  readonly provider: Provider
-  readonly model: Model
-  /** Undefined: free of charge. */
-  readonly price: Price | undefined
+export interface PublicParts {
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
+  readonly prices: Pick<PriceBook, 'current' | 'revision'>
+  readonly rules: Pick<RuleBook, 'current'>
+  site(): Site
+  tiers(): readonly PublicTier[]
+  /** Undefined of a channel that no call has come to. */
+  standing(channelId: string): Standing | undefined
 }
 
 export function buildPublicData(parts: PublicParts): PublicData {
   const { prices, rules } = parts
-  let made = makePublicData(parts)
-  let madeOf = { revision: prices.revision, rules: rules.current }
-  const now = (): PublicData => {
-    if (madeOf.revision !== prices.revision || madeOf.rules !== rules.current) {
-      made = makePublicData(parts)
-      madeOf = { revision: prices.revision, rules: rules.current }
+  const [site, tiers] = [lastKnown(parts.site), lastKnown(parts.tiers)]
+  const offering = made(() => makeOffering(parts), () => [prices.revision, rules.current])
+  const statuses = (): string =>
+    [...parts.catalogue.providers.keys()].map(id => statusOf(standingsOf(id, parts))).join()
+  const models = made(() => modelsPage(offering()), () => [offering()])
+  const providers = made(() => providersPage(offering(), parts), () => [offering(), statuses()])
+  const settings = made(() => keepPage(JSON.stringify(site())), () => [JSON.stringify(site())])
+  const priced = new Map<string | null, () => KeptPage>()
+  function pricing(tier: string | null): KeptPage {
+    const known = tiers()
+    if (tier !== null && !known.some(({ name }) => name === tier)) {
+      throw new Refusal('resource_unknown', 'no such tier', { param: 'tier' })
     }
-    return made
+    if (!priced.has(tier)) {
+      if (priced.size > TIERS_KEPT_MAX) priced.clear()
+      const make = (): KeptPage => pricingPage(offering(), tiers(), tier)
+      priced.set(tier, made(make, () => [offering(), JSON.stringify(tiers())]))
+    }
+    return priced.get(tier)!()
   }
   return {
     get models() {
-      return now().models
+      return models()
     },
-    get pricing() {
-      return now().pricing
+    get providers() {
+      return providers()
     },
+    get settings() {
+      return settings()
+    },
+    pricing,
     get modelList() {
-      return now().modelList
+      return offering().modelList
     },
     get listed() {
-      return now().listed
+      return offering().listed
     },
-    modelById: id => now().modelById(id),
-    get providers() {
-      return now().providers
-    },
-    settings: made.settings,
+    modelById: id => offering().modelById(id),
   }
 }
 
-function makePublicData(parts: PublicParts): PublicData {
-  const { catalogue, site } = parts
-  const offers = [...catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
+const TIERS_KEPT_MAX = 16
+
+/** Made again when one of those that it is made of is another. */
+function made<T>(make: () => T, of: () => readonly unknown[]): () => T {
+  let last: { readonly value: T; readonly of: readonly unknown[] } | undefined
+  return () => {
+    const now = of()
+    if (last === undefined || now.some((one, at) => one !== last!.of[at])) last = { value: make(), of: now }
+    return last.value
+  }
+}
+
+/** While the database is away, what was so before still is. */
+function lastKnown<T>(look: () => T): () => T {
+  let known: { readonly value: T } | undefined
+  return () => {
+    try {
+      known = { value: look() }
+    } catch (fault) {
+      if (known === undefined) throw fault
+    }
+    return known.value
+  }
+}
+
+interface Offering extends Pick<PublicData, 'modelList' | 'listed' | 'modelById'> {
+  readonly offers: readonly Offer[]
+  /** Of `listed`, those that are names of models. */
+  readonly names: readonly ListedModel[]
+}
+
+function makeOffering(parts: PublicParts): Offering {
+  const offers = [...parts.catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
   const models = offers.map(listedModel)
-  const listed = [...models, ...listedNames(parts.rules.current.routes, models)]
+  const names = listedNames(parts.rules.current.routes, models)
+  const listed = [...models, ...names]
   const cards = new Map(listed.map(model => [model.id, modelCard(model)]))
   const ids = [...cards.keys()]
   return {
-    models: JSON.stringify({ data: offers.map(publicModel) }),
-    providers: JSON.stringify({ data: [...catalogue.providers.values()].map(one => publicProvider(one, catalogue)) }),
-    pricing: JSON.stringify({ currency: 'USD', unit: 'million tokens', data: offers.map(publicPrice) }),
-    settings: JSON.stringify({ name: site.name, version: site.version }),
+    offers,
+    names,
+    listed,
     modelList: JSON.stringify({
       object: 'list',
       data: [...cards.values()],
@@ -92,9 +141,37 @@ function makePublicData(parts: PublicParts): PublicData {
       first_id: ids[0] ?? null,
       last_id: ids.at(-1) ?? null,
     }),
-    listed,
     modelById: id => (cards.has(id) ? JSON.stringify(cards.get(id)) : undefined),
   }
+}
+
+const modelsPage = ({ offers, names }: Offering): KeptPage =>
+  keepPage(JSON.stringify({ data: offers.map(publicModel), names: names.map(publicName) }))
+
+const standingsOf = (providerId: string, { catalogue, standing }: PublicParts): readonly (Standing | undefined)[] =>
+  catalogue.channelsOf(providerId).map(({ id }) => standing(id))
+
+/** Those that can be called. That an operator has others, or had, is nobody's business. */
+function providersPage({ offers }: Offering, parts: PublicParts): KeptPage {
+  const data = [...parts.catalogue.providers.values()].flatMap(provider => {
+    const standings = standingsOf(provider.id, parts)
+    const own = offers.filter(offer => offer.provider.id === provider.id).length
+    return standings.length === 0 ? [] : [publicProvider(provider, { offers: own, status: statusOf(standings) })]
+  })
+  return keepPage(JSON.stringify({ data }))
+}
+
+function pricingPage({ offers }: Offering, tiers: readonly PublicTier[], tier: string | null): KeptPage {
+  const perMille = BigInt(tiers.find(({ name }) => name === tier)?.pricePerMille ?? 1000)
+  return keepPage(
+    JSON.stringify({
+      currency: 'USD',
+      unit: 'million tokens',
+      tier,
+      tiers: tiers.map(({ name, pricePerMille }) => ({ name, multiplier: multiplierText(pricePerMille) })),
+      data: offers.map(({ id, price }) => ({ model: id, ...publicPrice(price, perMille) })),
+    }),
+  )
 }
 
 /** The models that a call would reach: there is a channel, and the price is known. */
@@ -156,42 +233,5 @@ function modelCard({ id, name, provider, sideOnly }: ListedModel): object {
     display_name: name,
     created_at: unknownDate.text,
     ...(sideOnly && { speaks: sideOnly }),
-  }
-}
-
-function publicModel({ id, provider, model }: Offer): object {
-  return {
-    id,
-    provider: provider.id,
-    name: model.name ?? model.id,
-    contextTokens: model.contextTokens ?? null,
-    outputTokensMax: model.outputTokensMax ?? null,
-    ...(model.speaks && { speaks: model.speaks }),
-  }
-}
-
-function publicProvider(provider: Provider, catalogue: Catalogue): object {
-  return {
-    id: provider.id,
-    name: provider.name,
-    website: provider.website ?? null,
-    speaks: Object.keys(provider.speaks),
-    models: provider.models.size,
-    available: catalogue.channelsOf(provider.id).length > 0,
-  }
-}
-
-const NOTHING = { input: '0.00', cacheRead: '0.00', output: '0.00' }
-
-/** Every rate and every case, in USD, fees each. A kind of token that is not named costs what its neighbour does. */
-function publicPrice({ id, price }: Offer): object {
-  if (price === undefined) return { model: id, free: true, ...NOTHING, cases: [] }
-  const { rates, cases, currency } = price
-  return {
-    model: id,
-    free: false,
-    ...rateTexts({ ...rates, cacheRead: rates.cacheRead ?? rates.input }),
-    cases: cases.map(caseText),
-    ...(currency && { convertedFrom: currency }),
   }
 }

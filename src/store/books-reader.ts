@@ -1,12 +1,10 @@
-// What an operator looks at: accounts, budgets, statements, records, prices. On a connection of its own, opened when
+// What an operator looks at: accounts, budgets, statements, prices. On a connection of its own, opened when
 // it is first used; every query answers from an index, and long lists come page by page.
 
 import type { Database } from 'bun:sqlite'
 import { msOfId } from '../base/ids.ts'
 import { openReader } from './database.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
-import type { FullRecord, RecordFilter, RecordPage } from './record-search.ts'
-import { findRecords, ROWS_A_PAGE } from './record-search.ts'
 
 export interface AccountView {
   readonly id: bigint
@@ -82,6 +80,8 @@ export interface LedgerTotals {
   readonly tasks: number
 }
 
+/** Calls that are looked at for one page of a statement. */
+export const ROWS_A_PAGE = 5_000
 const KEYS_SHOWN_MAX = 100
 const PRICES_SHOWN_MAX = 1_000
 
@@ -133,14 +133,6 @@ export class BooksReader {
        WHERE scope_id = ?1 OR scope_id IN (SELECT id FROM api_key WHERE account_id = ?1) ORDER BY scope_id, span`,
       [scopeId],
     )
-  }
-
-  record(callId: number): FullRecord | undefined {
-    return this.#one<FullRecord>('SELECT * FROM record WHERE call_id = ?1', [callId])
-  }
-
-  records(filter: RecordFilter, limit: number): RecordPage {
-    return findRecords(this.#db, filter, limit)
   }
 
   transfersOf(ref: number): readonly StatementLine[] {

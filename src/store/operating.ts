@@ -5,7 +5,7 @@ import type { Books } from './books.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
-import { recordOperations } from './record-operations.ts'
+import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
@@ -25,7 +25,7 @@ export function buildOperations(books: Books): Operating {
       ...ledgerOperations(books),
       ...accountOperations(books),
       ...ruleOperations(books),
-      ...recordOperations(books.db),
+      ...recordOperations(books),
       ...secretOperations(books),
       ...tierOperations(books),
       ...kept.run,

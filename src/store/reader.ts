@@ -48,6 +48,11 @@ export interface BalanceRow {
   readonly revoked: boolean
 }
 
+export interface TierRow {
+  readonly name: string
+  readonly pricePerMille: number
+}
+
 export interface PriceVersion extends PriceInsert {
   readonly version: number
 }
@@ -73,6 +78,7 @@ export class Reader {
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
+  readonly #findTiers
   readonly #findClaim
   readonly #findKept
 
@@ -87,6 +93,7 @@ export class Reader {
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
     )
     this.#findSetting = this.#db.query<Raw, [string]>('SELECT value FROM setting WHERE name = ?1')
+    this.#findTiers = this.#db.query<Raw, []>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
     this.#findClaim = this.#db.query<Raw, [number, string]>(
       'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
     )
@@ -170,6 +177,11 @@ export class Reader {
     const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
     const row = found.get(version)
     return row === null ? undefined : { ...(row as PriceInsert), version }
+  }
+
+  /** Few, and by their names. */
+  tiers(): readonly TierRow[] {
+    return this.#findTiers.all().map(row => ({ name: row.name as string, pricePerMille: Number(row.price_per_mille) }))
   }
 
   /** A real query, for the readiness check. */

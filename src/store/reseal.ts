@@ -38,6 +38,7 @@ export class Reseal {
 
   close(): void {
     this.#closed = true
+    this.#parts.scan.close()
   }
 
   async #runOnce(): Promise<void> {

@@ -2,6 +2,7 @@
 // description (OpenAPI) and the tests that try it as everybody are all made from these rows.
 
 import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
 import type { By, Seen } from '../../store/audited.ts'
 import type { Scope } from '../../store/reads/paging.ts'
@@ -78,18 +79,24 @@ export const LIST_LIMIT = 50
 export const listQuery = <F extends z.ZodRawShape, S extends readonly [string, ...string[]]>(filters: F, sorts: S) =>
   z.strictObject({
     ...filters,
-    sort: z.enum(sorts.flatMap(name => [name, `-${name}`]) as [string, ...string[]]).optional(),
-    after: z.string().max(1_000).optional(),
-    limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+    sort: z
+      .enum(sorts.flatMap(name => [name, `-${name}`]) as [string, ...string[]])
+      .optional()
+      .meta({ description: 'By what the list is in order; with a minus from the largest down.' }),
+    after: z.string().max(1_000).optional().meta({ description: 'The `next` of the page before.' }),
+    limit: z.coerce
+      .number()
+      .int()
+      .min(1)
+      .default(LIST_LIMIT)
+      .meta({ description: `How many rows a page has, at most ${bounds.pageRowsMax}.` }),
   })
 
 export const listOf = <T extends Schema>(item: T) =>
   z.object({
     data: z.array(item),
-    /** For `after`; null: there is no more. */
-    next: z.string().nullable(),
-    /** How many rows a page has at most; less than was asked for where that is too many. */
-    limit: z.number(),
+    next: z.string().nullable().meta({ description: 'For `after`; null: there is no more.' }),
+    limit: z.number().meta({ description: 'How many rows a page has at most.' }),
   })
 
 /** Money is US dollars in decimals, as text: 12.5 */

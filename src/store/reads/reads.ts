@@ -3,10 +3,21 @@
 import type { Database } from 'bun:sqlite'
 import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
+import type { ChannelReads } from './channels.ts'
+import { channelReads } from './channels.ts'
+import type { RecordReads } from './records.ts'
+import { recordReads } from './records.ts'
+import type { StatisticsReads } from './statistics.ts'
+import { statisticsReads } from './statistics.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
 
-export interface Reads extends TierReads, AuditLogReads {}
+export interface Reads
+  extends AuditLogReads,
+    ChannelReads,
+    RecordReads,
+    StatisticsReads,
+    TierReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -14,4 +25,10 @@ export type ReadResult<Name extends ReadName> = Reads[Name]['result']
 
 export type RunReads = { readonly [Name in ReadName]: (input: ReadInput<Name>) => ReadResult<Name> }
 
-export const buildReads = (db: Database): RunReads => ({ ...tierReads(db), ...auditLogReads(db) })
+export const buildReads = (db: Database): RunReads => ({
+  ...auditLogReads(db),
+  ...channelReads(db),
+  ...recordReads(db),
+  ...statisticsReads(db),
+  ...tierReads(db),
+})

@@ -1,0 +1,94 @@
+// The errors that an operation can answer with, by status, from the one table of errors, each with an example in the
+// words of its dialect.
+
+import type { ErrorCode } from '../../base/errors.ts'
+import { errorRows, Refusal, speakRefusal } from '../../base/errors.ts'
+import type { ErrorDialectName } from '../../protocols/list.ts'
+import { errorDialects } from '../../protocols/list.ts'
+import type { Answer, JsonSchema } from './operation.ts'
+import { closedObject, headerRef, JSON_TYPE, listOf, openObject, refTo, text } from './operation.ts'
+
+export const errorSchemaOf: Readonly<Record<ErrorDialectName, string>> = {
+  'openai-chat': 'Error',
+  'openai-responses': 'Error',
+  'anthropic-messages': 'AnthropicError',
+  'gemini': 'GeminiError',
+  'ark': 'ArkError',
+}
+
+const requestId = text('The id of the request, as in the header x-request-id.')
+const message = text('For a person to read.')
+const orNull = { type: ['string', 'null'] }
+
+export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
+  Error: closedObject({
+    error: closedObject({
+      message,
+      type: text('The kind of error; authentication_error where a credential is missing or wrong.'),
+      param: { ...orNull, description: 'The field at fault.' },
+      code: { ...orNull, description: 'Stable, for programs.' },
+    }),
+    request_id: requestId,
+  }),
+  AnthropicError: closedObject({
+    type: { const: 'error' },
+    error: closedObject({ type: text('The kind of error.'), message }),
+    request_id: requestId,
+  }),
+  GeminiError: closedObject({
+    error: closedObject({
+      code: { type: 'integer', description: 'The status.' },
+      message,
+      status: text('As Google names it, such as UNAUTHENTICATED.'),
+      type: text('authentication_error where the key is missing or wrong, else our own code.'),
+      details: listOf(openObject({ '@type': text('Which detail it is.') }, ['@type'])),
+    }),
+  }),
+  ArkError: closedObject({
+    error: closedObject({
+      ...{ code: text('As Ark names it.'), message, param: text('The field.'), type: text('The kind.') },
+    }),
+    request_id: requestId,
+  }),
+}
+
+const REQUEST_ID = 'req_00000000001'
+
+function inWords(code: ErrorCode, dialect: ErrorDialectName): { status: number; body: unknown } {
+  const { status, body } = errorDialects[dialect].writeError(speakRefusal(new Refusal(code, ''), REQUEST_ID))
+  return { status, body: JSON.parse(body) as unknown }
+}
+
+const RETRIED = [429, 503, 529]
+
+/** By status, lowest first. */
+export function errorAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Record<string, Answer> {
+  const schema = refTo(errorSchemaOf[dialect])
+  const byStatus = new Map<number, ErrorCode[]>()
+  for (const code of new Set(codes)) {
+    const { status } = inWords(code, dialect)
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code])
+  }
+  const answers = [...byStatus].sort(([a], [b]) => a - b).map(([status, own]) => {
+    const example = { value: inWords(own[0]!, dialect).body }
+    const answer: Answer = {
+      description: own.length === 1 ? errorRows[own[0]!].message : own.map(code => `\`${code}\``).join(', '),
+      ...(RETRIED.includes(status) && { headers: { 'Retry-After': headerRef('Retry-After') } }),
+      content: { [JSON_TYPE]: { schema, examples: { [own[0]!]: example } } },
+      'x-weir-codes': own,
+    }
+    return [String(status), answer] as const
+  })
+  return Object.fromEntries(answers)
+}
+
+/** Every error there is, once: answers name them by their codes. */
+export const errorTable = Object.fromEntries(
+  Object.entries(errorRows).map(([code, { status, retry, message: says }]) => [code, { status, retry, message: says }]),
+)
+
+/** For whatever went wrong that nobody foresaw. */
+export const anyOther = (dialect: ErrorDialectName): Answer => ({
+  description: 'Any other error, in the same shape.',
+  content: { [JSON_TYPE]: { schema: refTo(errorSchemaOf[dialect]) } },
+})

@@ -1,0 +1,145 @@
+// The management interface, described from the very rows that answer it: what they read is what is described.
+
+import type { ErrorCode } from '../../base/errors.ts'
+import type { Who } from '../actor.ts'
+import type { WebEndpoint } from '../resources/endpoint.ts'
+import { anyOther, errorAnswers } from './error-answers.ts'
+import type { Answer, Content, JsonSchema, Operation, Parameter } from './operation.ts'
+import { headerRef, JSON_TYPE } from './operation.ts'
+import { refusals } from './refusals.ts'
+import { sampleOf } from './samples.ts'
+import type { Schemas } from './schemas.ts'
+
+const DIALECT = 'openai-chat'
+
+export function describeManaged(row: WebEndpoint, schemas: Schemas): Operation {
+  const isAuth = row.path.startsWith('/api/auth/')
+  const { method, who, about, reserved = {} } = row
+  const held = Object.entries(reserved).map(([field, role]) => `\`${field}\` may be set by ${role}s only.`)
+  return {
+    ...{ method, path: row.path.replaceAll('*}', '}'), operationId: operationIdOf(row) },
+    tag: isAuth ? 'Sign in' : row.path.split('/')[3]!,
+    summary: about,
+    ...(held.length > 0 && { description: held.join(' ') }),
+    auth: who === 'nobody' ? 'nobody' : 'token',
+    who: inWords(who, method),
+    dialect: DIALECT,
+    parameters: [...parametersOf(row, schemas), ...(isEdit(row) ? [ifMatch] : [])],
+    ...(row.body && { requestBody: { required: true, content: { [JSON_TYPE]: bodyOf(row, schemas) } } }),
+    responses: {
+      [String(row.status ?? 200)]: answerOf(row, schemas),
+      ...errorAnswers(codesOf(row), DIALECT),
+      default: anyOther(DIALECT),
+    },
+  }
+}
+
+/** Something that is there is changed or removed. */
+const isEdit = ({ method, params }: WebEndpoint): boolean => method !== 'GET' && params !== undefined
+
+function inWords(who: Who, method: WebEndpoint['method']): string {
+  if (who === 'nobody') return 'anybody'
+  if (who === 'person') return 'whoever is signed in'
+  if ('site' in who) return staff[who.site]
+  const members = { viewer: 'members', developer: 'developers and managers', manager: 'managers' }[who.account]
+  return `${members} of the account; ${staff[method === 'GET' ? 'support' : 'admin']}`
+}
+
+const staff = { support: 'support, admins and owners', admin: 'admins and owners', owner: 'owners' } as const
+
+const ifMatch: Parameter = {
+  ...{ name: 'If-Match', in: 'header', schema: { type: 'string', examples: ['"3"'] } },
+  description: 'The ETag of what you have seen. If it has been changed since then, nothing is done: 412.',
+}
+
+function parametersOf({ params, query, path }: WebEndpoint, schemas: Schemas): readonly Parameter[] {
+  const [inPath, inQuery] = [params, query].map(schema => schema && fieldsOf(schemas.describe(schema, 'input')))
+  const takesRest = path.endsWith('*}') ? ' It may hold slashes.' : ''
+  return [
+    ...(inPath ?? []).map(({ name, description, schema }): Parameter => {
+      const about = `${description ?? ''}${takesRest}`.trim()
+      return { name, in: 'path', required: true, ...(about !== '' && { description: about }), schema }
+    }),
+    ...(inQuery ?? []).map(({ required, ...field }): Parameter => {
+      return { ...field, in: 'query', ...(required && { required }) }
+    }),
+  ]
+}
+
+interface Field {
+  readonly name: string
+  readonly description?: string
+  readonly required: boolean
+  readonly schema: JsonSchema
+}
+
+function fieldsOf({ properties = {}, required = [] }: JsonSchema): readonly Field[] {
+  return Object.entries(properties as Record<string, JsonSchema>).map(([name, { description, ...schema }]) => ({
+    name,
+    ...(typeof description === 'string' && { description }),
+    required: (required as readonly string[]).includes(name) && schema.default === undefined,
+    schema,
+  }))
+}
+
+function bodyOf({ body }: WebEndpoint, schemas: Schemas): Content {
+  const schema = schemas.describe(body!, 'input')
+  const value = sampleOf(schema, ref => schemas.named.get(ref.replace(/^.*\//, '')))
+  return { schema, ...(value !== undefined && { examples: { body: { value } } }) }
+}
+
+function answerOf(row: WebEndpoint, schemas: Schemas): Answer {
+  if (row.status === 204) return { description: 'Done.' }
+  const schema = schemas.describe(row.answer, 'output')
+  const isList = row.query !== undefined && 'after' in row.query.shape
+  const isOne = row.method !== 'DELETE' && (row.params !== undefined || row.status === 201)
+  const headers = {
+    ...(isList && { 'X-Weir-Clamped': headerRef('X-Weir-Clamped') }),
+    ...(isOne && { ETag: headerRef('ETag') }),
+  }
+  return {
+    description: row.status === 202 ? 'Begun.' : row.status === 201 ? 'Made.' : 'Done.',
+    ...(Object.keys(headers).length > 0 && { headers }),
+    content: { [JSON_TYPE]: { schema } },
+  }
+}
+
+/** What follows from the row itself, and what it says beyond that. */
+function codesOf(row: WebEndpoint): readonly ErrorCode[] {
+  const { method, who, params, query, body, reserved } = row
+  const isNobody = who === 'nobody'
+  const mayBeTooLow = (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
+  const asked: ErrorCode[] = ['field_unknown']
+  if (query !== undefined) asked.push('field_invalid', 'field_duplicate')
+  if (body !== undefined) {
+    asked.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
+    asked.push('content_type_unsupported', 'encoding_unsupported', 'encoding_invalid')
+  }
+  if (!isNobody) asked.push('token_invalid')
+  if (mayBeTooLow) asked.push('role_too_low')
+  if (params !== undefined) asked.push('resource_unknown')
+  if (isEdit(row)) asked.push('version_stale')
+  if (method !== 'GET') asked.push('overloaded', 'storage_away', 'storage_full')
+  return [...asked, ...(refusals[operationIdOf(row)] ?? [])]
+}
+
+const verbs = { GET: 'get', POST: 'post', PUT: 'set', PATCH: 'update', DELETE: 'delete' } as const
+
+/** `listTiers`, `getTier`, `createTier`, `updateTier`, `postKeyRotate`. */
+export function operationIdOf({ method, path, query, status }: WebEndpoint): string {
+  const segments = path.split('/').slice(path.startsWith('/api/auth/') ? 2 : 3)
+  const isList = method === 'GET' && query !== undefined && 'after' in query.shape
+  const isNew = method === 'POST' && status === 201
+  const verb = isList ? 'list' : isNew ? 'create' : verbs[method]
+  const said = segments.flatMap((segment, at) => {
+    if (segment.startsWith('{')) return []
+    const isOne = segments[at + 1]?.startsWith('{') === true || (isNew && at === segments.length - 1)
+    return segment.split('-').map((word, index, all) => (isOne && index === all.length - 1 ? singular(word) : word))
+  })
+  return [verb, ...said.map(word => word.charAt(0).toUpperCase() + word.slice(1))].join('')
+}
+
+function singular(word: string): string {
+  if (word.endsWith('ies')) return `${word.slice(0, -3)}y`
+  return /[^s]s$/.test(word) && !word.endsWith('us') ? word.slice(0, -1) : word
+}

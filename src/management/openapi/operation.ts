@@ -1,0 +1,93 @@
+// One operation of the interface as its description (OpenAPI 3.1) has it, and the few shapes that all of them share.
+
+import type { ErrorDialectName } from '../../protocols/list.ts'
+
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly required?: boolean
+  readonly description?: string
+  readonly schema: JsonSchema
+}
+
+export interface Content {
+  readonly schema: JsonSchema
+  readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>
+}
+
+export interface Answer {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, object>>
+  readonly content?: Readonly<Record<string, Content>>
+  /** Of base/errors.ts. */
+  readonly 'x-weir-codes'?: readonly string[]
+}
+
+export interface Operation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** With `{name}` for what varies. */
+  readonly path: string
+  readonly operationId: string
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  readonly auth: 'key' | 'token' | 'nobody'
+  /** Who may, in words. */
+  readonly who: string
+  /** In which its errors are spoken. */
+  readonly dialect: ErrorDialectName
+  readonly parameters: readonly Parameter[]
+  readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, Content>> }
+  readonly responses: Readonly<Record<string, Answer | { readonly $ref: string }>>
+}
+
+export const JSON_TYPE = 'application/json'
+
+export const refTo = (schema: string): JsonSchema => ({ $ref: `#/components/schemas/${schema}` })
+
+export const headerRef = (header: string): object => ({ $ref: `#/components/headers/${header}` })
+
+export const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  ...{ type: 'string', description },
+  ...more,
+})
+export const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
+export const count = (description: string, more: JsonSchema = {}): JsonSchema => ({
+  ...{ type: 'integer', minimum: 0, description },
+  ...more,
+})
+export const listOf = (items: JsonSchema, description?: string): JsonSchema => ({
+  ...{ type: 'array', items },
+  ...(description !== undefined && { description }),
+})
+
+type Fields = Readonly<Record<string, JsonSchema>>
+
+/** What we do not read passes as well. */
+export const openObject = (properties: Fields, required: readonly string[] = [], description?: string): JsonSchema => ({
+  ...(description !== undefined && { description }),
+  type: 'object',
+  properties,
+  ...(required.length > 0 && { required }),
+  additionalProperties: true,
+})
+
+/** Nothing else is in it. */
+export const closedObject = (properties: Fields, optional: readonly string[] = []): JsonSchema => ({
+  type: 'object',
+  properties,
+  required: Object.keys(properties).filter(name => !optional.includes(name)),
+  additionalProperties: false,
+})
+
+export const pathParameter = (name: string, description: string): Parameter => ({
+  ...{ name, in: 'path', required: true, description },
+  schema: { type: 'string' },
+})
+
+export const queryParameter = (name: string, schema: JsonSchema): Parameter => {
+  const { description, ...rest } = schema
+  return { name, in: 'query', ...(typeof description === 'string' && { description }), schema: rest }
+}

@@ -1,0 +1,110 @@
+// One operation as a part of the page: who may, what is sent, an example for the terminal, and what comes back.
+
+import type { DocumentOperation, OpenApi } from './document.ts'
+import type { Answer, JsonSchema } from './operation.ts'
+import type { Resolve } from './page-fields.ts'
+import { fieldRow, fieldsTable, typeText } from './page-fields.ts'
+import { escaped, marked, pathText } from './page-text.ts'
+
+export interface Told {
+  readonly method: string
+  readonly path: string
+  readonly operation: DocumentOperation
+}
+
+export function operationPart({ method, path, operation }: Told, document: OpenApi): string {
+  const { operationId, summary, description } = operation
+  const resolve = resolverOf(document)
+  const verb = method.toUpperCase()
+  return `<details class="op" id="${operationId}">
+<summary><span class="verb ${method}">${verb}</span><code>${pathText(path)}</code><em>${marked(summary)}</em></summary>
+<div class="told">
+<p class="who">For ${escaped(operation['x-weir-who'])}.${description === undefined ? '' : ` ${marked(description)}`}</p>
+${parametersPart(operation, resolve)}
+${bodyPart(operation, resolve)}
+<h4>Try it</h4>
+<pre><code>${escaped(curlLine({ method, path, operation }, document))}</code></pre>
+${answersPart(operation, document)}
+</div>
+</details>`
+}
+
+export function resolverOf({ components }: OpenApi): Resolve {
+  const schemas = components.schemas as Readonly<Record<string, JsonSchema>>
+  return schema => {
+    const { $ref } = schema
+    return typeof $ref === 'string' ? (schemas[$ref.replace(/^.*\//, '')] ?? {}) : schema
+  }
+}
+
+function parametersPart({ parameters }: DocumentOperation, resolve: Resolve): string {
+  const places = [['path', 'In the path'], ['query', 'In the address'], ['header', 'Headers']] as const
+  return places
+    .map(([place, title]) => {
+      const rows = parameters.filter(one => one.in === place)
+      if (rows.length === 0) return ''
+      const fields = rows.map(({ name, required = false, description = '', schema }) =>
+        fieldRow({ name, type: typeText(schema, resolve), required, about: description }),
+      )
+      return `<h4>${title}</h4><dl class="fields">${fields.join('')}</dl>`
+    })
+    .join('\n')
+}
+
+function bodyPart({ requestBody }: DocumentOperation, resolve: Resolve): string {
+  if (requestBody === undefined) return ''
+  return Object.entries(requestBody.content)
+    .map(([type, { schema }]) => `<h4>Body <small>${escaped(type)}</small></h4>${fieldsTable(schema, resolve)}`)
+    .join('\n')
+}
+
+/** As it would be typed; `$WEIR` is the address of the gateway. */
+export function curlLine({ method, path, operation }: Told, document: OpenApi): string {
+  const verb = method.toUpperCase()
+  const [way] = operation.security
+  const credential = way === undefined ? '' : ` -H "Authorization: Bearer ${'token' in way ? '$TOKEN' : '$KEY'}"`
+  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => exampleIn(operation, name, document))
+  const head = `curl "$WEIR${filled}"${verb === 'GET' || operation.requestBody ? '' : ` -X ${verb}`}${credential}`
+  const json = operation.requestBody?.content['application/json']
+  if (json === undefined) {
+    const form = operation.requestBody?.content['multipart/form-data']
+    return form === undefined ? head : `${head} \\\n  -F model=provider/model -F file=@file`
+  }
+  const [example] = Object.values(json.examples ?? {})
+  const written = JSON.stringify(example?.value ?? {}, undefined, 2).replaceAll("'", "'\\''")
+  const other = verb === 'POST' ? '' : ` -X ${verb}`
+  return `${head}${other} \\\n  -H "Content-Type: application/json" -d '${written}'`
+}
+
+const filling: Readonly<Record<string, string>> = { model: 'demo/echo', tier: 'pro' }
+
+function exampleIn({ parameters }: DocumentOperation, name: string, document: OpenApi): string {
+  const schema = resolverOf(document)(parameters.find(one => one.name === name)?.schema ?? {})
+  const prefix = /^\^([a-z]+)_/.exec(String(schema.pattern ?? ''))?.[1]
+  return filling[name] ?? (prefix === undefined ? name : `${prefix}_00000000001`)
+}
+
+function answersPart({ responses }: DocumentOperation, document: OpenApi): string {
+  const shared = document.components.responses as Readonly<Record<string, Answer>>
+  const resolve = resolverOf(document)
+  const rows = Object.entries(responses).flatMap(([status, told]) => {
+    if (status === 'default') return []
+    const answer = '$ref' in told ? shared[told.$ref.replace(/^.*\//, '')]! : told
+    const codes = answer['x-weir-codes']
+    const about = codes === undefined ? marked(answer.description) : codes.map(codeLink).join(' ')
+    return [`<div class="s${status[0]}"><dt>${status}</dt><dd>${about}${answerFields(answer, resolve)}</dd></div>`]
+  })
+  return `<h4>Answers</h4><dl class="answers">${rows.join('')}</dl>`
+}
+
+const codeLink = (code: string): string => `<a href="#error-${code}"><code>${code}</code></a>`
+
+function answerFields({ content = {}, ...answer }: Answer, resolve: Resolve): string {
+  if (answer['x-weir-codes'] !== undefined) return ''
+  return Object.entries(content)
+    .map(([type, { schema }]) => {
+      const fields = fieldsTable(schema, resolve)
+      return `<small>${escaped(type)}</small>${fields}`
+    })
+    .join('')
+}

@@ -1,0 +1,31 @@
+// What there is to read about the gateway: its description for programs, for people, and in one screen. Made by the
+// first who asks, and then kept: nothing of it changes while the gateway runs.
+
+import type { KeptPage } from '../../http/kept-page.ts'
+import { keepPage } from '../../http/kept-page.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { buildWebEndpoints } from '../resources/table.ts'
+import { buildDocument } from './document.ts'
+import { writeLlmsText } from './llms-text.ts'
+import { writePage } from './page.ts'
+
+export interface Pages {
+  readonly openapi: KeptPage
+  readonly docs: KeptPage
+  readonly llms: KeptPage
+}
+
+export async function buildPages(parts: ManagementParts, version: string): Promise<Pages> {
+  const document = await buildDocument({ managed: buildWebEndpoints(parts), version, pause })
+  const { html, policy } = await writePage(document, pause)
+  return {
+    openapi: keepPage(JSON.stringify(document)),
+    docs: keepPage(html, { contentType: 'text/html; charset=utf-8', headers: { ...PLAIN, ...policy } }),
+    llms: keepPage(writeLlmsText(document), { contentType: 'text/plain; charset=utf-8', headers: PLAIN }),
+  }
+}
+
+/** Calls go on meanwhile. */
+const pause = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
+
+const PLAIN = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }

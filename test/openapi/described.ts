@@ -1,0 +1,49 @@
+// The description of the interface as tests read it: every operation, and where each of its parts is found.
+
+import type { DocumentOperation, OpenApi } from '../../src/management/openapi/document.ts'
+import type { Answer } from '../../src/management/openapi/operation.ts'
+import type { FindSchema, Schema } from '../support/json-schema.ts'
+import { writeOpenApi } from '../../scripts/write-docs.ts'
+
+export const document = JSON.parse(await writeOpenApi()) as OpenApi
+
+export interface Described {
+  readonly name: string
+  readonly method: string
+  readonly path: string
+  readonly operation: DocumentOperation
+}
+
+export const operations: readonly Described[] = Object.entries(document.paths).flatMap(([path, own]) =>
+  Object.entries(own).map(([method, operation]) => ({
+    ...{ name: `${method.toUpperCase()} ${path}`, method: method.toUpperCase(), path, operation },
+  })),
+)
+
+/** Throws for what is not there. */
+export function lookUp(ref: string): unknown {
+  if (!ref.startsWith('#/')) throw new Error(`${ref} leads elsewhere`)
+  let found: unknown = document
+  for (const step of ref.slice(2).split('/')) {
+    const key = step.replaceAll('~1', '/').replaceAll('~0', '~')
+    const isThere = typeof found === 'object' && found !== null && Object.hasOwn(found, key)
+    if (!isThere) throw new Error(`${ref} leads nowhere`)
+    found = (found as Record<string, unknown>)[key]
+  }
+  return found
+}
+
+export const findSchema: FindSchema = ref => lookUp(ref) as Schema
+
+/** The answer of that status, wherever it is told; the one for any other, where it is not told. */
+export function answerOf({ responses }: DocumentOperation, status: number): Answer | undefined {
+  const told = responses[String(status)]
+  return told !== undefined && '$ref' in told ? (lookUp(told.$ref) as Answer) : told
+}
+
+/** Every object in it, with where it is. */
+export function* walk(value: unknown, path = ''): Generator<readonly [path: string, object: Record<string, unknown>]> {
+  if (typeof value !== 'object' || value === null) return
+  if (!Array.isArray(value)) yield [path, value as Record<string, unknown>]
+  for (const [name, one] of Object.entries(value)) yield* walk(one, `${path}/${name}`)
+}

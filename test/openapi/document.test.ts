@@ -1,0 +1,115 @@
+// The description of the interface is whole, consistent, and that of the endpoints that there are.
+
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { openApiPath, writeOpenApi } from '../../scripts/write-docs.ts'
+import { errorRows } from '../../src/base/errors.ts'
+import type { Endpoint } from '../../src/endpoint.ts'
+import type { EndpointParts } from '../../src/endpoints.ts'
+import { buildEndpoints } from '../../src/endpoints.ts'
+import { isBelow } from '../../src/front-door.ts'
+import type { Content } from '../../src/management/openapi/operation.ts'
+import { misfits } from '../support/json-schema.ts'
+import { document, findSchema, lookUp, operations, walk } from './described.ts'
+
+test('docs/openapi.json is what the rows say (npm run docs writes it)', async () => {
+  expect(readFileSync(openApiPath, 'utf8')).toBe(await writeOpenApi())
+})
+
+/** Parts are only used by whoever answers. */
+const endpoints = buildEndpoints({} as EndpointParts)
+const managed = ['/api/web/*', '/api/auth/*']
+
+/** As the front door finds it: a whole path wins over one that ends in a star. */
+function endpointOf(method: string, path: string): Endpoint | undefined {
+  const whole = endpoints.filter(endpoint => endpoint.path === path)
+  const there = whole.length > 0 ? whole : endpoints.filter(one => one.path.endsWith('/*') && isBelow(path, one))
+  return there.find(endpoint => endpoint.method === method)
+}
+
+const filled = (path: string): string => path.replaceAll(/\{\w+\}/g, 'something')
+
+describe('the endpoints', () => {
+  test('that are described are there, and ask for what they say', () => {
+    for (const { name, method, path, operation } of operations) {
+      const endpoint = endpointOf(method, filled(path))
+      expect([name, endpoint !== undefined]).toEqual([name, true])
+      const [way] = operation.security
+      const told = way === undefined ? 'nobody' : 'token' in way ? 'token' : 'key'
+      expect([name, told]).toEqual([name, endpoint!.auth])
+    }
+  })
+
+  test('that are there are described', () => {
+    const told = new Set(operations.map(({ method, path }) => endpointOf(method, filled(path))))
+    const untold = endpoints.filter(endpoint => !told.has(endpoint) && !managed.includes(endpoint.path))
+    expect(untold.map(({ method, path, ending }) => `${method} ${path}${ending ?? ''}`)).toEqual([])
+  })
+})
+
+describe('the document', () => {
+  test('leads nowhere but to itself, and to what is there', () => {
+    const refs = [...walk(document)].flatMap(([path, { $ref }]) => (typeof $ref === 'string' ? [[path, $ref]] : []))
+    expect(refs.length).toBeGreaterThan(100)
+    for (const [path, ref] of refs) expect([path, typeof lookUp(ref!)]).toEqual([path, 'object'])
+  })
+
+  test('uses all that it has named', () => {
+    const used = new Set([...walk(document)].flatMap(([, { $ref }]) => (typeof $ref === 'string' ? [$ref] : [])))
+    const { schemas = {}, responses = {}, headers = {} } = document.components
+    const named = Object.entries({ schemas, responses, headers }).flatMap(([kind, own]) =>
+      Object.keys(own).map(name => `#/components/${kind}/${name}`),
+    )
+    expect(named.filter(ref => !used.has(ref))).toEqual([])
+  })
+
+  test('names each operation once, in words that can name a function', () => {
+    const ids = operations.map(({ operation }) => operation.operationId)
+    expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([])
+    for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z0-9]*$/)
+  })
+
+  test('describes each of its sections, and has no empty one', () => {
+    const used = new Set(operations.flatMap(({ operation }) => operation.tags))
+    expect(document.tags.map(({ name }) => name).sort()).toEqual([...used].sort())
+    for (const { name, description } of document.tags) expect([name, description.length > 10]).toEqual([name, true])
+    const unnamed = document.tags.filter(({ description }) => description.startsWith('What is under'))
+    expect(unnamed).toEqual([]) // give it a line in src/management/openapi/tags.ts
+  })
+
+  test('tells the holes of each path, and no others', () => {
+    for (const { name, path, operation } of operations) {
+      const holes = [...path.matchAll(/\{(\w+)\}/g)].map(([, hole]) => hole!)
+      const told = operation.parameters.filter(one => one.in === 'path').map(one => one.name)
+      expect([name, told.sort()]).toEqual([name, holes.sort()])
+    }
+  })
+
+  test('tells of every error, and of none that there is not', () => {
+    const told = new Set([...walk(document)].flatMap(([, one]) => (one['x-weir-codes'] as string[] | undefined) ?? []))
+    // What there is not at any path cannot stand at one.
+    const pathless = ['path_unknown', 'method_not_allowed', 'upgrade_refused']
+    expect([...told, ...pathless].sort()).toEqual(Object.keys(errorRows).sort())
+  })
+
+  test('forbids unknown fields in every body of the management interface', () => {
+    for (const { name, operation } of operations.filter(({ path }) => /^\/api\/(web|auth)\//.test(path))) {
+      const schema = operation.requestBody?.content['application/json']?.schema
+      if (schema === undefined) continue
+      const { additionalProperties } = typeof schema.$ref === 'string' ? findSchema(schema.$ref) : schema
+      expect([name, additionalProperties]).toEqual([name, false])
+    }
+  })
+
+  test('has only examples that fit', () => {
+    const contents = [...walk(document)].filter(([, { schema, examples }]) => schema && examples)
+    expect(contents.length).toBeGreaterThan(60)
+    for (const [path, content] of contents as [string, unknown][]) {
+      const { schema, examples = {} } = content as Content
+      if (Array.isArray(examples)) continue
+      for (const [name, { value }] of Object.entries(examples)) {
+        expect([path, name, misfits(value, schema, findSchema)]).toEqual([path, name, []])
+      }
+    }
+  })
+})
