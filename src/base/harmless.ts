@@ -21,7 +21,7 @@ const KEY = /[sw]k-[\w-]{8,}/g
 export function withoutSecrets(text: string): string {
   let left = text
   // Most texts have none of these, which is seen at once.
-  if (left.includes('://')) left = left.replace(ADDRESS, (_, scheme: string, rest: string) => scheme + bareAddress(rest))
+  if (left.includes('://')) left = left.replace(ADDRESS, (_, scheme, rest) => scheme + bareAddress(rest))
   if (left.includes('=')) left = left.replace(PARAMETER, '$1[secret]')
   return left.replace(CREDENTIAL, '$1 [secret]').replace(KEY, '[secret]')
 }
