@@ -135,7 +135,7 @@ export async function openStore(
       renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
     },
     onPriceAdded: row => told.price(row),
-    ...{ audit: watch.audit, backUp: watch.backUp },
+    ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
     state: () => told.state(),
   }

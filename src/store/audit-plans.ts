@@ -12,8 +12,6 @@ export interface AuditPlan<Name extends OperationName> {
   readonly done: readonly Result<Name>['done'][]
   /** Gives one row, with `version` where it has one, and `account_id` where it is an account's. */
   readonly row?: string
-  /** Makes the row where there is none: whoever has seen one has not seen that. */
-  readonly makes?: true
   /** What the row is found by. */
   key?(input: Input<Name>, result?: Result<Name>): Key | readonly Key[]
   target(input: Input<Name>, result: Result<Name>): string
@@ -90,7 +88,6 @@ export const auditPlans = {
   }),
   setBudget: plan('setBudget', {
     done: ['set', 'removed'],
-    makes: true,
     row: BUDGET,
     key: ({ scopeId, span }) => [scopeId, span],
     target: ({ scopeId, span }) => `${textId('budget', scopeId)} ${span}`,
@@ -111,6 +108,11 @@ export const auditPlans = {
     target: ({ accountId }) => textId('acc', accountId),
     account: ({ accountId }) => accountId,
     tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
+  }),
+  voidCodes: plan('voidCodes', {
+    done: ['voided'],
+    target: input => ('batch' in input ? input.batch : textId('code', input.id)),
+    tells: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
   }),
   addPrices: plan('addPrices', {
     done: ['added'],

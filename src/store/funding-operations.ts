@@ -38,7 +38,14 @@ export interface FundingOperations {
     result: { done: 'set' | 'account_unknown' | 'balance_too_low' | 'tier_unknown' | 'rights_wider' }
   }
   setBudget: {
-    input: Scoped & { readonly scopeId: number; readonly span: BudgetSpan; readonly cap: MoneyText | null }
+    input: Scoped & {
+      /** The key or the account. */
+      readonly scopeId: number
+      readonly span: BudgetSpan
+      readonly cap: MoneyText | null
+      /** Whoever has seen one does not make another. */
+      readonly isThere?: boolean
+    }
     result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' }
   }
 }
@@ -127,10 +134,10 @@ function buildBudget({ db, budgets }: Books): FundingRun['setBudget'] {
   )
   const find = db.query('SELECT 1 FROM budget WHERE scope_id = ?1 AND span = ?2')
   const reaches = buildReaches(db)
-  return function setBudget({ scopeId, scope, span, cap }) {
+  return function setBudget({ scopeId, scope, span, cap, isThere }) {
     const owner = findAccount.get(scopeId) as { account_id: bigint } | null
     if (owner === null || !reaches(scope, Number(owner.account_id))) return { done: 'scope_unknown' }
-    if (cap === null && find.get(scopeId, span) === null) return { done: 'none' }
+    if ((cap === null || isThere) && find.get(scopeId, span) === null) return { done: 'none' }
     return { done: budgets.set(scopeId, span, cap === null ? null : amountOf(cap)) }
   }
 }

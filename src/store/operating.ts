@@ -3,6 +3,7 @@
 import { accountOperations } from './account-operations.ts'
 import type { Books } from './books.ts'
 import { fundingOperations } from './funding-operations.ts'
+import { codeOperations } from './code-operations.ts'
 import { keptOperations } from './kept-operations.ts'
 import { keyOperations } from './key-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
@@ -29,6 +30,7 @@ export function buildOperations(books: Books): Operating {
       ...accountOperations(books),
       ...keyOperations(books),
       ...fundingOperations(books),
+      ...codeOperations(books),
       ...ruleOperations(books),
       ...recordOperations(books),
       ...secretOperations(books),

@@ -27,10 +27,12 @@ export interface PepperedTable {
 /** Of a key that was renewed, while it still works. */
 const OLD_TEXT = 'old_digest IS NOT NULL AND old_until_ms > unixepoch() * 1000'
 
+const LIVE_CODE = 'redeemed_ms IS NULL AND voided_ms IS NULL'
+
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', digest: 'digest', pepper: 'pepper', name: 'keys', live: 'revoked_ms IS NULL' },
   { table: 'api_key', digest: 'old_digest', pepper: 'old_pepper', name: 'old texts of keys', live: OLD_TEXT },
-  { table: 'code', digest: 'digest', pepper: 'pepper', name: 'codes', live: 'redeemed_ms IS NULL' },
+  { table: 'code', digest: 'digest', pepper: 'pepper', name: 'codes', live: LIVE_CODE },
 ]
 
 export interface SealedColumn {
@@ -53,6 +55,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'session', column: 'next', key: ['id'], row: ['id'] },
   { table: 'channel', column: 'proxy', key: ['id'], row: ['id'], sealedIn: 'channel_rule' },
   { table: 'channel', column: 'credential', key: ['id'], row: ['id'] },
+  { table: 'webhook', column: 'secret', key: ['id'], row: ['id'] },
 ]
 
 /** Those of the file of bodies. */

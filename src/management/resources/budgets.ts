@@ -1,6 +1,7 @@
 // Budgets: what a key or an account may spend, in all, in a day or in a month.
 
 import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
 import type { BudgetSpan } from '../../store/operations.ts'
 import type { BudgetRead } from '../../store/reads/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -66,8 +67,9 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       async run(ask) {
         const { params, body: { cap }, scope, by } = ask
         const wanted = spanIn(params)
-        const result = await writer.run('setBudget', { scopeId: idIn(params), scope, span: wanted, cap }, by)
-        done(result, { scope_unknown: unknown, none: unknown })
+        const what = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }
+        const gone = (): Refusal => new Refusal('version_stale', 'removed')
+        done(await writer.run('setBudget', { ...what, cap }, by), { scope_unknown: unknown, none: gone })
         const budget = found((await read(ask)).find(row => row.span === wanted))
         return { body: shown(budget, dateMs()), version: budget.version }
       },

@@ -7,6 +7,10 @@ import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
 import type { ChannelReads } from './channels.ts'
 import { channelReads } from './channels.ts'
+import type { CodeReads } from './codes.ts'
+import { codeReads } from './codes.ts'
+import type { LedgerReads } from './ledger.ts'
+import { ledgerReads } from './ledger.ts'
 import type { KeyReads } from './keys.ts'
 import { keyReads } from './keys.ts'
 import type { LimitReads } from './limits.ts'
@@ -24,6 +28,8 @@ export interface Reads
   extends AccountReads,
     AuditLogReads,
     ChannelReads,
+    CodeReads,
+    LedgerReads,
     KeyReads,
     LimitReads,
     PeopleReads,
@@ -41,6 +47,8 @@ export const buildReads = (db: Database): RunReads => ({
   ...accountReads(db),
   ...auditLogReads(db),
   ...channelReads(db),
+  ...codeReads(db),
+  ...ledgerReads(db),
   ...keyReads(db),
   ...limitReads(db),
   ...peopleReads(db),
