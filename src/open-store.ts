@@ -129,11 +129,7 @@ export async function openStore(
     ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    keyEnds: {
-      end: id => told.keyEnds.end(id),
-      expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
-      renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
-    },
+    keyEnds: keyEndsOf(told),
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
@@ -161,6 +157,13 @@ export async function openStore(
 }
 
 const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
+
+/** Of whoever has calls by then. */
+const keyEndsOf = (told: Told): KeyEnding => ({
+  end: id => told.keyEnds.end(id),
+  expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
+  renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
+})
 
 interface RecordParts extends Omit<DeletingParts, 'rolling'> {
   readonly folder: DataFolder
