@@ -8,7 +8,7 @@ export const label = z
   .trim()
   .min(1)
   .max(bounds.keyNameCharsMax)
-  .regex(/^\P{Cc}*$/u, 'no control characters')
+  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
 export const tierName = z.string().min(1).max(50)
 
 /** As callers name models, with any number of `*`. No comma: they are kept with commas between. */
