@@ -2,9 +2,11 @@
 
 import { accountOperations } from './account-operations.ts'
 import type { Books } from './books.ts'
+import { codeOperations } from './code-operations.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { peopleOperations } from './people-operations.ts'
 import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
@@ -24,10 +26,12 @@ export function buildOperations(books: Books): Operating {
     run: {
       ...ledgerOperations(books),
       ...accountOperations(books),
+      ...codeOperations(books),
       ...ruleOperations(books),
       ...recordOperations(books),
       ...secretOperations(books),
       ...tierOperations(books),
+      ...peopleOperations(books),
       ...kept.run,
     },
     balance: () => books.operators.write(),

@@ -23,7 +23,7 @@ export interface PepperedTable {
 
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', name: 'keys', live: 'revoked_ms IS NULL' },
-  { table: 'code', name: 'codes', live: 'redeemed_ms IS NULL' },
+  { table: 'code', name: 'codes', live: 'redeemed_ms IS NULL AND voided_ms IS NULL' },
 ]
 
 export interface SealedColumn {
@@ -42,8 +42,11 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'kept_response', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'kept_reasoning', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'task', column: 'sealed', key: ['call_id'], row: ['call_id'] },
+  { table: 'totp', column: 'sealed', key: ['person_id'], row: ['person_id'] },
+  { table: 'session', column: 'next', key: ['id'], row: ['id'] },
   { table: 'channel', column: 'proxy', key: ['id'], row: ['id'], sealedIn: 'channel_rule' },
   { table: 'channel', column: 'credential', key: ['id'], row: ['id'] },
+  { table: 'webhook', column: 'secret', key: ['id'], row: ['id'] },
 ]
 
 /** Those of the file of bodies. */

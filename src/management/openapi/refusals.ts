@@ -6,4 +6,17 @@ import type { ErrorCode } from '../../base/errors.ts'
 export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   createTier: ['name_taken'],
   deleteTier: ['state_unfit'],
+  createProvider: ['name_taken', 'state_unfit'],
+  updateProvider: ['state_unfit'],
+  postProviderModels: ['state_unfit', 'version_stale'],
+  deleteProvider: ['state_unfit'],
+  createChannel: ['name_taken', 'state_unfit'],
+  updateChannel: ['name_taken', 'state_unfit'],
+  deleteChannel: ['state_unfit'],
+  postChannelTest: ['state_unfit'],
+  postChannelFetchModels: ['state_unfit', 'upstream_unusable'],
+  postChannelEnable: ['version_stale'],
+  postChannelDisable: ['version_stale'],
+  postChannelsBulk: ['resource_unknown', 'version_stale', 'state_unfit'],
+  setRoute: ['state_unfit'],
 }
