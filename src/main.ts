@@ -34,6 +34,7 @@ import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
 import { buildSessionCheck } from './management/session-check.ts'
+import type { SiteSettings } from './management/site-book.ts'
 import type { AnswerWeb } from './management/web-app.ts'
 import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
@@ -149,7 +150,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
+  const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
@@ -214,13 +215,19 @@ function openPages(parts: ManagementParts): () => Promise<Pages> {
   return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
 }
 
+const siteOf = ({ siteName: name, notice, registration }: SiteSettings) => ({
+  name,
+  notice: notice || null,
+  registration: registration === 'open',
+})
+
 type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
 
-const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
     ...parts,
     rules: store.rules,
-    site: () => ({ name: siteName, notice: null, registration: false, version }),
+    site: () => ({ ...siteOf(store.management.site.current), version }),
     tiers: () => store.reader.tiers(),
   })
 

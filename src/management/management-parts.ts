@@ -2,12 +2,10 @@
 
 import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/seal.ts'
-import type { Desk } from '../store/desk.ts'
 import type { OperatorParts } from './command.ts'
 import type { SiteBook } from './site-book.ts'
 
 export interface ManagementParts extends OperatorParts {
-  readonly desk: Pick<Desk, 'ask'>
   readonly site: Pick<SiteBook, 'current' | 'renew'>
   readonly seal: Pick<Seal, 'close' | 'open'>
   readonly log: Log
