@@ -34,7 +34,6 @@ import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
 import { buildSessionCheck } from './management/session-check.ts'
-import type { SiteSettings } from './management/site-book.ts'
 import type { AnswerWeb } from './management/web-app.ts'
 import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
@@ -107,10 +106,10 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
-function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+function keepHouse({ writer, bodies, deleting }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
+  return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
 }
 
 const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }
@@ -156,7 +155,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
       ledgerState: () => store.auditor.state,
-      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
+      ...{ answerWeb: openWebApp(store.management), pages: openPages() },
       overloadLevel: () => gate.level,
     }),
     ...calls,
@@ -210,25 +209,20 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
 }
 
 /** The same of those who read what there is about the gateway. */
-function openPages(parts: ManagementParts): () => Promise<Pages> {
+function openPages(): () => Promise<Pages> {
   let pages: Promise<Pages> | undefined
-  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(version)))
 }
-
-const siteOf = ({ siteName: name, notice, registration }: SiteSettings) => ({
-  name,
-  notice: notice || null,
-  registration: registration === 'open',
-})
 
 type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
 
 const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
-    ...parts,
-    rules: store.rules,
-    site: () => ({ ...siteOf(store.management.site.current), version }),
-    tiers: () => store.reader.tiers(),
+    ...{ ...parts, rules: store.rules, tiers: () => store.reader.tiers() },
+    site() {
+      const { siteName, notice, registration } = store.management.site.current
+      return { name: siteName, notice: notice || null, registration: registration === 'open', version }
+    },
   })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {

@@ -2,6 +2,8 @@
 
 import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/seal.ts'
+import type { Rolling } from '../store/statistics/rolling.ts'
+import type { Auditor } from '../billing/auditor.ts'
 import type { OperatorParts } from './command.ts'
 import type { SiteBook } from './site-book.ts'
 
@@ -11,4 +13,6 @@ export interface ManagementParts extends OperatorParts {
   readonly log: Log
   readonly secureCookies: boolean
   nowMs(): number
+  readonly rolling: Pick<Rolling, 'ready' | 'rolled'>
+  readonly auditor: Pick<Auditor, 'state' | 'findings'>
 }
