@@ -37,7 +37,7 @@ export interface FrontDoorParts {
   readonly runCall: RunCall
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
-  verifyToken(token: string): Promise<Actor | undefined>
+  checkSession(token: string): Promise<Actor | undefined>
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
@@ -219,7 +219,7 @@ async function admit(
 
 async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Actor> {
   const [scheme, token] = (arrival.headers.authorization ?? '').split(' ')
-  const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.verifyToken(token) : undefined
+  const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.checkSession(token) : undefined
   if (holder === undefined) throw new Refusal('token_invalid', arrival.path)
   return holder
 }

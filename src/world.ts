@@ -11,6 +11,8 @@ import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
 import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
+import type { PasswordCost } from './store/hash-password.ts'
+import { passwordCost } from './store/hash-password.ts'
 
 export interface World {
   readonly clock: Clock
@@ -25,6 +27,8 @@ export interface World {
   /** How often it is looked for tasks that are due. */
   readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
+  /** What it costs to try a password. */
+  readonly passwordCost: PasswordCost
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
   /** How late the event loop is with what was due then. */
@@ -44,6 +48,7 @@ export const realWorld: World = {
   clock: systemClock,
   tasksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
+  passwordCost,
   answeredSeconds: 30,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   memoryBytes: () => process.memoryUsage.rss(),

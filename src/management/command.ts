@@ -2,6 +2,7 @@
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
 import type { SecretRing } from '../base/secret-ring.ts'
+import type { PasswordDesk } from '../identity/password-desk.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
@@ -10,6 +11,7 @@ import type { BooksReader } from '../store/books-reader.ts'
 import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Rotation } from '../store/rotation.ts'
+import type { RecordDeleting } from '../store/record-deleting.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
@@ -19,12 +21,14 @@ import type { Turn } from './turns.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
+  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
   readonly books: BooksReader
   readonly desk: Pick<Desk, 'ask'>
+  readonly deleting: Pick<RecordDeleting, 'sweep'>
   readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing
+  readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */

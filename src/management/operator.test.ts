@@ -6,8 +6,10 @@ import type { OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
 import { buildOperator } from './operator.ts'
 
-const failing = (fault: Error): OperatorParts =>
-  ({ writer: { run: () => Promise.reject(fault) }, dateMs: () => 0 }) as unknown as OperatorParts
+const failing = (fault: Error): OperatorParts => {
+  const reader = { people: { hasOwner: false } }
+  return { writer: { run: () => Promise.reject(fault) }, reader, dateMs: () => 0 } as unknown as OperatorParts
+}
 
 test('a ledger that is away is told in words, and that what was asked may have been done', async () => {
   const asked = buildOperator(failing(new Refusal('storage_away', 'the ledger took too long'))).setup!({})

@@ -8,6 +8,7 @@ import { bookCommands } from './commands/books.ts'
 import { channelAskCommands, channelCommands } from './commands/channels.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
+import { peopleCommands } from './commands/people.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
@@ -18,6 +19,7 @@ import { routeCommands } from './commands/routes.ts'
 export function buildOperator(parts: OperatorParts): Commands {
   const commands = {
     ...keyCommands(parts),
+    ...peopleCommands(parts),
     ...accountCommands(parts),
     ...postingCommands(parts),
     ...recordCommands(parts),

@@ -165,7 +165,7 @@ interface Given {
   readonly amount: bigint
 }
 
-function buildGive({ db, operators, nowMs }: Books): (given: Given) => void {
+export function buildGive({ db, operators, nowMs }: Books): (given: Given) => void {
   const insertTransfer = transferInserter(db)
   const add = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
   return function give({ kind, ref, accountId, amount }) {

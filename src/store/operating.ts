@@ -5,6 +5,7 @@ import type { Books } from './books.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
+import { peopleOperations } from './people-operations.ts'
 import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
@@ -28,6 +29,7 @@ export function buildOperations(books: Books): Operating {
       ...recordOperations(books),
       ...secretOperations(books),
       ...tierOperations(books),
+      ...peopleOperations(books),
       ...kept.run,
     },
     balance: () => books.operators.write(),

@@ -11,6 +11,7 @@ import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { PeopleOperations } from './people.ts'
 import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
 import type { SecretOperations } from './secret-operations.ts'
@@ -155,6 +156,7 @@ export interface PriceInsert {
 
 export interface Operations
   extends KeptOperations,
+    PeopleOperations,
     RecordOperations,
     RuleOperations,
     SecretOperations,

@@ -6,6 +6,8 @@ import { AccountReader } from './account-reader.ts'
 import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
+import { PeopleReader } from './people-reader.ts'
+import type { DeletionRule } from './record-deletion.ts'
 import { RulesReader } from './rules-reader.ts'
 import type { SecretKind } from './secret-files.ts'
 import type { SecretMark } from './secret-marks.ts'
@@ -57,6 +59,12 @@ export interface PriceVersion extends PriceInsert {
   readonly version: number
 }
 
+export interface OpenDeletion extends DeletionRule {
+  readonly id: number
+  /** Those below it have been looked at. */
+  readonly next: number
+}
+
 type Raw = Record<string, bigint | string | null>
 type RawBytes = Record<string, Uint8Array>
 
@@ -75,6 +83,7 @@ export class Reader {
   /** What is kept between calls. */
   readonly kept: KeptReader
   readonly rules: RulesReader
+  #people: PeopleReader | undefined
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
@@ -98,6 +107,11 @@ export class Reader {
       'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
     )
     this.#findKept = this.#db.query<RawBytes, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
+  }
+
+  /** Made by the first who signs in: calls do without it. */
+  get people(): PeopleReader {
+    return (this.#people ??= new PeopleReader(this.#db))
   }
 
   findKey(digest: Uint8Array): KeyRow | undefined {
@@ -164,6 +178,20 @@ export class Reader {
   /** Of the secrets that are noted, the oldest first. */
   marks(kind: SecretKind): readonly SecretMark[] {
     return readMarks(this.#db, kind)
+  }
+
+  /** Orders to delete records that are not done yet. */
+  openDeletions(): readonly OpenDeletion[] {
+    const rows = this.#db.query<Raw, []>(
+      `SELECT id, account_id, key_id, end_user, from_id, before_id, next_id FROM record_deletion
+       WHERE done_ms IS NULL ORDER BY id LIMIT 10`,
+    )
+    const or = (value: Raw[string] | undefined): number | null => (value == null ? null : Number(value))
+    return rows.all().map(row => ({
+      ...{ id: Number(row.id), accountId: or(row.account_id), keyId: or(row.key_id) },
+      endUser: row.end_user as string | null,
+      ...{ from: Number(row.from_id), before: Number(row.before_id), next: Number(row.next_id) },
+    }))
   }
 
   /** All rows of the price table, oldest first. For the start. */

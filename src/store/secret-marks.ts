@@ -42,6 +42,8 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'kept_response', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'kept_reasoning', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'task', column: 'sealed', key: ['call_id'], row: ['call_id'] },
+  { table: 'totp', column: 'sealed', key: ['person_id'], row: ['person_id'] },
+  { table: 'session', column: 'next', key: ['id'], row: ['id'] },
   { table: 'channel', column: 'proxy', key: ['id'], row: ['id'], sealedIn: 'channel_rule' },
   { table: 'channel', column: 'credential', key: ['id'], row: ['id'] },
 ]

@@ -138,9 +138,8 @@ describe('records', () => {
   test('are seen by members of their account alone', () => {
     db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (9, 'a@b', 'a', 'member', 0),
       (10, 'c@d', 'c', 'member', 0), (11, 'e@f', 'e', 'member', 0)`)
-    db.run('INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, 9, 2, 0), (?1, 11, 2, 0), (?2, 11, 1, 0)', [
-      ...[alice, bob],
-    ])
+    const join = db.query('INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, 0)')
+    for (const row of [[alice, 9, 2], [alice, 11, 2], [bob, 11, 1]] as const) join.run(...row)
     const seen = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
       const { rows } = findRecords(db, recordColumns, { scope: { personId, rank }, filter, limit: 400 })
       return [...new Set(rows.map(row => row.accountId))].sort()

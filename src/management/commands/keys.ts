@@ -1,11 +1,9 @@
-// API keys: make, show, set, revoke. And the tokens that are no keys.
+// API keys: make, show, set, revoke.
 
-import { createHash, randomBytes } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
 import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
-import { mintToken } from '../../identity/token.ts'
 import type { KeyView } from '../../store/books-reader.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
@@ -14,9 +12,6 @@ import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts
 import { nameWarning, tagWarning } from '../rule-check.ts'
 import { patternsOf, tagsOf } from '../rule-input.ts'
 
-const SETUP_LIFE_MS = 3_600_000
-const TOKEN_LIFE_SECONDS = 600
-
 export function keyCommands(parts: OperatorParts): Commands {
   return {
     'keys-create': input => createKey(parts, input),
@@ -24,8 +19,6 @@ export function keyCommands(parts: OperatorParts): Commands {
     'keys-set': input => setKey(parts, input),
     'keys-revoke': input => revokeKey(parts, input),
     'balance': input => balance(parts, input),
-    'token': () => token(parts),
-    'setup': () => setup(parts),
   }
 }
 
@@ -140,18 +133,4 @@ async function balance(parts: OperatorParts, input: Input): Promise<Answer> {
     balance: formatUsd(nanos(row.balance)),
     held: formatUsd(nanos(row.held)),
   }
-}
-
-async function token(parts: OperatorParts): Promise<Answer> {
-  const mint = { subject: 'operator', role: 'owner', nowMs: parts.dateMs(), lifeSeconds: TOKEN_LIFE_SECONDS }
-  return { token: await mintToken(parts.jwtSecret, mint), expiresInSeconds: TOKEN_LIFE_SECONDS }
-}
-
-/** A fresh one-time set-up token; the one before it is void. Only its digest is kept. */
-async function setup(parts: OperatorParts): Promise<Answer> {
-  const setupToken = randomBytes(16).toString('base64url')
-  const digest = createHash('sha256').update(setupToken).digest('hex')
-  const value = JSON.stringify({ digest, expiresMs: parts.dateMs() + SETUP_LIFE_MS })
-  await parts.writer.run('setSetting', { name: 'setup_token', value })
-  return { setupToken, expiresInSeconds: SETUP_LIFE_MS / 1_000 }
 }

@@ -1,19 +1,45 @@
 // Every management endpoint, in one table.
 
 import type { ManagementParts } from '../management-parts.ts'
+import { buildSigningIn } from '../signing-in.ts'
 import { auditLogEndpoints } from './audit-log.ts'
 import { channelEndpoints } from './channels.ts'
+import { invitationEndpoints } from './invitations.ts'
+import { joiningEndpoints } from './joining.ts'
 import { meEndpoints } from './me.ts'
+import { memberEndpoints } from './members.ts'
+import { recordEndpoints } from './records.ts'
+import { statisticsEndpoints } from './statistics.ts'
 import { modelEndpoints } from './models.ts'
 import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
+import { secondFactorEndpoints } from './second-factor.ts'
+import { sessionEndpoints } from './sessions.ts'
+import { setUpEndpoints } from './set-up.ts'
+import { settingEndpoints } from './settings.ts'
+import { signInEndpoints } from './sign-in.ts'
 import { tierEndpoints } from './tiers.ts'
+import { userEndpoints } from './users.ts'
 
-export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
-  ...meEndpoints,
-  ...tierEndpoints(parts),
-  ...auditLogEndpoints(parts),
-  ...providerEndpoints(parts),
-  ...channelEndpoints(parts),
-  ...modelEndpoints(parts),
-]
+export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const signing = buildSigningIn(parts)
+  return [
+    ...setUpEndpoints(parts, signing),
+    ...signInEndpoints(parts, signing),
+    ...joiningEndpoints(parts, signing),
+    ...meEndpoints(parts, signing),
+    ...secondFactorEndpoints(parts, signing),
+    ...sessionEndpoints(parts),
+    ...userEndpoints(parts),
+    ...memberEndpoints(parts),
+    ...invitationEndpoints(parts),
+    ...settingEndpoints(parts),
+    ...tierEndpoints(parts),
+    ...auditLogEndpoints(parts),
+    ...recordEndpoints(parts),
+    ...statisticsEndpoints(parts),
+    ...providerEndpoints(parts),
+    ...channelEndpoints(parts),
+    ...modelEndpoints(parts),
+  ]
+}

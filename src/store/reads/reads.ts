@@ -5,6 +5,8 @@ import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
 import type { ChannelReads } from './channels.ts'
 import { channelReads } from './channels.ts'
+import type { PeopleReads } from './people.ts'
+import { peopleReads } from './people.ts'
 import type { RecordReads } from './records.ts'
 import { recordReads } from './records.ts'
 import type { StatisticsReads } from './statistics.ts'
@@ -15,6 +17,7 @@ import { tierReads } from './tiers.ts'
 export interface Reads
   extends AuditLogReads,
     ChannelReads,
+    PeopleReads,
     RecordReads,
     StatisticsReads,
     TierReads {}
@@ -28,6 +31,7 @@ export type RunReads = { readonly [Name in ReadName]: (input: ReadInput<Name>) =
 export const buildReads = (db: Database): RunReads => ({
   ...auditLogReads(db),
   ...channelReads(db),
+  ...peopleReads(db),
   ...recordReads(db),
   ...statisticsReads(db),
   ...tierReads(db),
