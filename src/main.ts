@@ -149,7 +149,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
+  const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
@@ -216,12 +216,13 @@ function openPages(): () => Promise<Pages> {
 
 type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
 
-const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
-    ...parts,
-    rules: store.rules,
-    site: () => ({ name: siteName, notice: null, registration: false, version }),
-    tiers: () => store.reader.tiers(),
+    ...{ ...parts, rules: store.rules, tiers: () => store.reader.tiers() },
+    site() {
+      const { siteName, notice, registration } = store.management.site.current
+      return { name: siteName, notice: notice || null, registration: registration === 'open', version }
+    },
   })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {

@@ -131,7 +131,7 @@ export async function openStore(
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
-    ...{ audit: watch.audit, backUp: watch.backUp },
+    ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
     state: () => told.state(),
   }

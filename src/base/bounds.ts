@@ -125,6 +125,9 @@ export const bounds = {
   /** Of the request that would be sent. */
   explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
+  /** That one person, or one address, may try to redeem and are none; and of how many of them that is remembered. */
+  codeTriesPerMinuteMax: 10,
+  triersMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
   keptAnswerBytesMax: 4 * 1024 * 1024,
@@ -259,6 +262,8 @@ export const bounds = {
   /** Names and addresses whose attempts to sign in are remembered. */
   signInTriesMax: 10_000,
   recoveryCodesMax: 10,
+  /** Of a list that is told as a file, in one piece. */
+  exportPageRowsMax: 1_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

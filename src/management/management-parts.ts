@@ -3,6 +3,7 @@
 import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/seal.ts'
 import type { Rolling } from '../store/statistics/rolling.ts'
+import type { Auditor } from '../billing/auditor.ts'
 import type { OperatorParts } from './command.ts'
 import type { SiteBook } from './site-book.ts'
 
@@ -13,4 +14,5 @@ export interface ManagementParts extends OperatorParts {
   readonly secureCookies: boolean
   nowMs(): number
   readonly rolling: Pick<Rolling, 'ready' | 'rolled'>
+  readonly auditor: Pick<Auditor, 'state' | 'findings'>
 }

@@ -97,6 +97,11 @@ export const auditPlans = {
     account: ({ accountId }) => accountId,
     tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
   }),
+  voidCodes: plan('voidCodes', {
+    done: ['voided'],
+    target: input => ('batch' in input ? input.batch : textId('code', input.id)),
+    tells: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
+  }),
   addPrices: plan('addPrices', {
     done: ['added'],
     target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),

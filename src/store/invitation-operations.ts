@@ -46,7 +46,7 @@ function invitingOperations({ db }: Books, people: PeopleRows): InvitingRun {
 
   return {
     invite({ actorId, nowMs, id, digest, email, role, member, expiresMs }) {
-      if (member !== null && !people.isCustomer(member.accountId)) return { done: 'account_unknown' }
+      if (member !== null && !people.sees(actorId, member.accountId)) return { done: 'account_unknown' }
       if (!people.mayGrant(actorId, { role, member })) return { done: 'forbidden' }
       if (hasTooMany(actorId, nowMs)) return { done: 'too_many' }
       const made = [actorId === 0 ? null : actorId, nowMs, expiresMs, null]

@@ -9,13 +9,9 @@ type MemberRun = Pick<Run, 'setMember' | 'removeMember'>
 export function memberOperations({ db }: Books, people: PeopleRows): MemberRun {
   const remove = db.query('DELETE FROM member WHERE account_id = ?1 AND person_id = ?2')
 
-  /** Whether somebody may see that the account is there at all. */
-  const sees = (actorId: number, accountId: number): boolean =>
-    people.isCustomer(accountId) && (people.isStaff(actorId) || people.rankOf(accountId, actorId) > 0)
-
   return {
     setMember({ actorId, accountId, personId, rank, isNew, nowMs }) {
-      if (!sees(actorId, accountId)) return { done: 'unknown' }
+      if (!people.sees(actorId, accountId)) return { done: 'unknown' }
       if (!people.mayGrant(actorId, { role: 'member', member: { accountId, rank } })) return { done: 'forbidden' }
       const had = people.rankOf(accountId, personId)
       if (isNew && had > 0) return { done: 'exists' }
@@ -25,7 +21,7 @@ export function memberOperations({ db }: Books, people: PeopleRows): MemberRun {
       return { done: 'set' }
     },
     removeMember({ actorId, accountId, personId }) {
-      if (!sees(actorId, accountId) || people.rankOf(accountId, personId) === 0) return { done: 'unknown' }
+      if (!people.sees(actorId, accountId) || people.rankOf(accountId, personId) === 0) return { done: 'unknown' }
       const isOwn = actorId === personId
       const grant = { role: 'member', member: { accountId, rank: 1 } } as const
       if (!isOwn && !people.mayGrant(actorId, grant)) return { done: 'forbidden' }

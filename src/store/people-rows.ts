@@ -55,12 +55,17 @@ export function peopleRows(books: Books) {
     return row === null || row.disabled === 1n ? undefined : row.role
   }
 
+  const isStaff = (actorId: number): boolean => isAtLeast(roleOf(actorId) ?? 'member', 'support')
+  const accounts = accountRows(books)
+
   return {
     find: (id: number) => find.get(id) ?? undefined,
     findByEmail: (email: string) => findByEmail.get(email) ?? undefined,
     rankOf,
     roleOf,
-    isStaff: (actorId: number) => isAtLeast(roleOf(actorId) ?? 'member', 'support'),
+    /** Whether somebody may know that the account is there at all. */
+    sees: (actorId: number, accountId: number) =>
+      accounts.isCustomer(accountId) && (isStaff(actorId) || rankOf(accountId, actorId) > 0),
     hasOwner: () => countOwners.get()!.count > 0n,
     /** Without them there would be none. */
     isLastOwner: ({ role, disabled }: PersonRow) =>
@@ -83,7 +88,7 @@ export function peopleRows(books: Books) {
     /** Every token of theirs is void from now on. */
     raiseVer: (id: number) => void raise.run(id),
     sessions: sessionRows(books),
-    ...accountRows(books),
+    ...accounts,
   }
 }
 

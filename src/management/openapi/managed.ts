@@ -6,7 +6,7 @@ import type { WebEndpoint } from '../resources/endpoint.ts'
 import { anyOther, errorAnswers } from './error-answers.ts'
 import type { Answer, Content, JsonSchema, Operation, Parameter } from './operation.ts'
 import { headerRef, JSON_TYPE } from './operation.ts'
-import { refusals } from './refusals.ts'
+import { refusals, refusalsOfStrangers } from './refusals.ts'
 import { sampleOf } from './samples.ts'
 import type { Schemas } from './schemas.ts'
 
@@ -120,6 +120,7 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   if (params !== undefined) asked.push('resource_unknown')
   if (isEdit(row)) asked.push('version_stale')
   if (method !== 'GET') asked.push('overloaded', 'storage_away', 'storage_full')
+  if (row.path.startsWith('/api/auth/')) asked.push(...refusalsOfStrangers)
   return [...asked, ...(refusals[operationIdOf(row)] ?? [])]
 }
 

@@ -33,7 +33,7 @@ export function buildThings(all: Everybody): Things {
     return String(id)
   }
   const definition = (id: string): Body => ({
-    ...{ id, name: id, baseUrl: `${all.harness.upstream.url}/v1`, keyEnv: 'NO_KEY', baseUrlEnv: 'NO_URL' },
+    ...{ id, name: id, baseUrl: 'https://api.example.com/v1', keyEnv: 'NO_KEY', baseUrlEnv: 'NO_URL' },
     ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', models: [] },
   })
   const account = all.account
@@ -66,7 +66,13 @@ export function buildThings(all: Everybody): Things {
     },
   }
 
-  const bodies: Readonly<Record<string, () => Promise<Body>>> = {}
+  const bodies: Readonly<Record<string, () => Promise<Body>>> = {
+    'POST /api/web/invitations': async () => ({
+      ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
+    }),
+    'POST /api/web/accounts/{account}/members': async () => ({ user: await free(), role: 'viewer' }),
+  }
+  const free = async (): Promise<string> => (await addPerson(all.harness, by)).id
 
   const known = new Map<string, string>()
   async function thing(hole: string, isFresh: boolean): Promise<string> {

@@ -39,8 +39,35 @@ function expected(who: Who, somebody: Somebody, { method, params }: WebEndpoint)
 
 type Exceptions = Readonly<Record<string, Partial<Row> & { readonly because: string }>>
 
+const nobodySignedIn = (verdict: Verdict): Partial<Row> =>
+  Object.fromEntries(
+    everybody.filter(one => !isOf(['nobody', 'key', 'expired', 'disabled'], one)).map(one => [one, verdict]),
+  )
+
 /** Where who may ask is not all that decides. Each says why. */
-export const exceptions: Exceptions = {}
+export const exceptions: Exceptions = {
+  'POST /api/web/me/second-factor/confirm': {
+    ...nobodySignedIn('404'),
+    because: 'nobody has begun with one',
+  },
+  'DELETE /api/web/sessions/{session}': { ...nobodySignedIn('404'), because: 'it is the session of somebody else' },
+  'PATCH /api/web/accounts/{account}/members/{user}': {
+    ...{ viewer: '403', developer: '403', support: '403' },
+    because: 'they see the account and do not manage it',
+  },
+  'DELETE /api/web/accounts/{account}/members/{user}': {
+    ...{ viewer: '403', developer: '403', support: '403' },
+    because: 'only they themselves may leave, others are taken out by managers',
+  },
+  'POST /api/web/invitations': {
+    ...{ stranger: '404', viewer: '403', developer: '403', support: '403' },
+    because: 'it is to an account, of which one must be a manager',
+  },
+  'DELETE /api/web/invitations/{invitation}': {
+    ...{ stranger: '404', viewer: '404', developer: '404', support: '404' },
+    because: 'it is of somebody else, to an account that they do not manage',
+  },
+}
 
 export const expectedRows: ReadonlyMap<string, Row> = new Map(
   describedEndpoints.map(row => {
