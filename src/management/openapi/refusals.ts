@@ -31,6 +31,11 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   createInvitation: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],
   postInvitationsAccept: ['invitation_invalid'],
 
+  createKey: ['name_taken', 'resource_unknown', 'state_unfit'],
+  updateKey: ['name_taken', 'state_unfit'],
+  postKeyRotate: ['state_unfit'],
+  updateAccount: ['state_unfit'],
+  createLimit: ['name_taken', 'resource_unknown', 'state_unfit'],
   createTier: ['name_taken'],
   deleteTier: ['state_unfit'],
   createProvider: ['name_taken', 'state_unfit'],
