@@ -180,6 +180,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
   store.auditor.start()
+  store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })

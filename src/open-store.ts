@@ -10,12 +10,15 @@ import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { openGuardedPost } from './http/guarded-post.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands } from './management/command.ts'
 import type { ManagementParts } from './management/management-parts.ts'
+import type { Webhooks } from './management/webhooks/webhooks.ts'
+import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
 import type { Running } from './management/running.ts'
 import { buildTurns } from './management/turns.ts'
@@ -60,6 +63,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: Bodies
   readonly vault: Vault
+  readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   readonly rotation: Rotation
@@ -113,9 +117,10 @@ export async function openStore(
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, revoked: () => {}, running: undefined }
   const desk = new Desk(folder.database)
+  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs },
+    ...{ desk, writer, reader, bodies, books, seal, webhooks, mintId, dateMs },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
@@ -126,6 +131,7 @@ export async function openStore(
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
+    await webhooks.deliverer.close()
     rotation.close()
     await finder.close()
     await vault.close()
@@ -138,7 +144,7 @@ export async function openStore(
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management },
+    ...{ rules, rotation, useCatalogue, management, webhooks },
     follow: listeners => void Object.assign(told, listeners),
   }
 }
@@ -148,6 +154,22 @@ interface Opening {
   readonly log: Log
   readonly givesUp: boolean
   onLost(detail: string): void
+}
+
+interface WebhookWorld {
+  readonly reader: Reader
+  readonly writer: Writer
+  readonly seal: Seal
+  readonly world: World
+  readonly log: Log
+}
+
+function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookWorld): Webhooks {
+  const outside = openGuardedPost({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
+  return buildWebhooks({
+    ...{ reader: reader.webhooks, writer, seal, outside, log, everyMs: world.webhooksEveryMs },
+    ...{ dateMs: world.clock.dateMs, chance: world.chance },
+  })
 }
 
 /** The ledger, if the secrets are those that its data was made with. */

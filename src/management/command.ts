@@ -1,12 +1,14 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
+import type { Seal } from '../base/seal.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
 import type { Bodies } from '../store/bodies.ts'
 import type { BooksReader } from '../store/books-reader.ts'
+import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
@@ -14,12 +16,17 @@ import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
   readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
   readonly books: BooksReader
   readonly bodies: Pick<Bodies, 'read'>
+  readonly desk: Pick<Desk, 'ask'>
+  readonly seal: Pick<Seal, 'close'>
+  /** Who is told what happens. */
+  readonly webhooks: Webhooks
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing
   mintId(): number

@@ -1,10 +1,8 @@
 // What all resources are made with.
 
 import type { Auditor } from '../billing/auditor.ts'
-import type { Desk } from '../store/desk.ts'
 import type { OperatorParts } from './command.ts'
 
 export interface ManagementParts extends OperatorParts {
-  readonly desk: Pick<Desk, 'ask'>
   readonly auditor: Pick<Auditor, 'state' | 'findings'>
 }

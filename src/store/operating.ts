@@ -10,6 +10,7 @@ import { recordOperations } from './record-operations.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
+import { webhookOperations } from './webhook-operations.ts'
 
 export interface Operating {
   readonly run: Run
@@ -30,6 +31,7 @@ export function buildOperations(books: Books): Operating {
       ...recordOperations(books.db),
       ...secretOperations(books),
       ...tierOperations(books),
+      ...webhookOperations(books),
       ...kept.run,
     },
     balance: () => books.operators.write(),

@@ -7,6 +7,7 @@ import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
 import { RulesReader } from './rules-reader.ts'
+import { WebhookReader } from './webhook-reader.ts'
 import type { SecretKind } from './secret-files.ts'
 import type { SecretMark } from './secret-marks.ts'
 import { readMarks } from './secret-marks.ts'
@@ -75,6 +76,7 @@ export class Reader {
   /** What is kept between calls. */
   readonly kept: KeptReader
   readonly rules: RulesReader
+  readonly webhooks: WebhookReader
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
@@ -87,6 +89,7 @@ export class Reader {
     this.accounts = new AccountReader(this.#db)
     this.kept = new KeptReader(this.#db)
     this.rules = new RulesReader(this.#db)
+    this.webhooks = new WebhookReader(this.#db)
     this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms

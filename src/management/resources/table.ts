@@ -2,6 +2,7 @@
 
 import type { ManagementParts } from '../management-parts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { balanceAlertEndpoints } from './balance-alerts.ts'
 import { codeEndpoints } from './codes.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
@@ -10,6 +11,7 @@ import { postingEndpoints } from './postings.ts'
 import { redemptionEndpoints } from './redemptions.ts'
 import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
+import { webhookEndpoints } from './webhooks.ts'
 
 export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
   ...meEndpoints,
@@ -20,4 +22,6 @@ export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[
   ...ledgerEndpoints(parts),
   ...codeEndpoints(parts),
   ...redemptionEndpoints(parts),
+  ...balanceAlertEndpoints(parts),
+  ...webhookEndpoints(parts),
 ]

@@ -9,8 +9,10 @@ import type { LedgerReads } from './ledger.ts'
 import { ledgerReads } from './ledger.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
+import type { WebhookReads } from './webhooks.ts'
+import { webhookReads } from './webhooks.ts'
 
-export interface Reads extends TierReads, AuditLogReads, LedgerReads, CodeReads {}
+export interface Reads extends TierReads, AuditLogReads, LedgerReads, CodeReads, WebhookReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -23,4 +25,5 @@ export const buildReads = (db: Database): RunReads => ({
   ...auditLogReads(db),
   ...ledgerReads(db),
   ...codeReads(db),
+  ...webhookReads(db),
 })
