@@ -1,5 +1,5 @@
-// Tells a host that somebody has named, and reads nothing of what it says but its status. Public hosts are told over TLS
-// alone; those that the operator has listed as private ones may be told without.
+// Tells a host that somebody has named, and reads nothing of what it says but its status. Public hosts are told over
+// TLS alone; those that the operator has listed as private ones may be told without.
 
 import { bounds } from '../base/bounds.ts'
 import { Stop } from '../base/stop.ts'
@@ -73,7 +73,8 @@ export function openGuardedPost(options: GuardedPostOptions = {}): GuardedPost {
     },
     async post(ask) {
       const stop = new Stop<Error>()
-      const timer = setTimeout(() => stop.stop(new PostFault('it takes too long')), options.msMax ?? bounds.webhookMsMax)
+      const late = (): void => stop.stop(new PostFault('it takes too long'))
+      const timer = setTimeout(late, options.msMax ?? bounds.webhookMsMax)
       underWay.add(stop)
       try {
         return await stop.during(tell(ask, stop))

@@ -54,7 +54,11 @@ const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
 /** What stands behind the origin may be a secret of whoever is told. */
 const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
 const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
-const webhookRow = { row: WEBHOOK, key: ({ id }: { id: number }) => id, target: ({ id }: { id: number }) => textId('hook', id) }
+const webhookRow = {
+  row: WEBHOOK,
+  key: ({ id }: { readonly id: number }) => id,
+  target: ({ id }: { readonly id: number }) => textId('hook', id),
+}
 
 export const auditPlans = {
   createKey: plan('createKey', {
@@ -104,7 +108,10 @@ export const auditPlans = {
   setWebhook: plan('setWebhook', {
     done: ['set'],
     ...webhookRow,
-    tells: ({ url, secret }) => ({ ...(url !== undefined && { url: 'new' }), ...(secret !== undefined && { secret: 'new' }) }),
+    tells: ({ url, secret }) => ({
+      ...(url !== undefined && { url: 'new' }),
+      ...(secret !== undefined && { secret: 'new' }),
+    }),
   }),
   removeWebhook: plan('removeWebhook', { done: ['removed'], ...webhookRow }),
   testWebhook: plan('testWebhook', { done: ['made'], target: ({ id }) => textId('hook', id) }),

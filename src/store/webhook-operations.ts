@@ -88,7 +88,8 @@ const valuesOf = (scope: Scope | null): Record<string, number | null> => ({
 
 function buildFindAccount({ db }: Books): (accountId: number, scope: Scope | null) => boolean {
   const find = db.query(
-    `SELECT 1 FROM (SELECT id AS account_id FROM account WHERE id = $account AND kind <> 'operator') WHERE `.concat(MINE),
+    `SELECT 1 FROM (SELECT id AS account_id FROM account WHERE id = $account AND kind <> 'operator')
+     WHERE `.concat(MINE),
   )
   return (accountId, scope) => find.get({ account: accountId, ...valuesOf(scope) }) !== null
 }
@@ -130,7 +131,8 @@ function editing(books: Books): Pick<Run, 'createWebhook' | 'setWebhook' | 'remo
 function telling({ db, nowMs }: Books): Pick<Run, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, account_id, data, made_ms, due_ms)
-     SELECT id, 'webhook.test', account_id, '{}', $now, $due FROM webhook WHERE id = $id AND `.concat(MINE, ' RETURNING id'),
+     SELECT id, 'webhook.test', account_id, '{}', $now, $due FROM webhook
+     WHERE id = $id AND `.concat(MINE, ' RETURNING id'),
   )
   const raise = db.query('INSERT INTO event (name, account_id, data) VALUES (?1, ?2, ?3)')
   const note = db.query(
@@ -169,7 +171,8 @@ function buildSetAlert(books: Books): Run['setAlert'] {
   )
   /** Told at once where it is low already. */
   const look = db.query(
-    'UPDATE balance_alert SET level = (SELECT v.level FROM balance_level v WHERE v.account_id = ?1) WHERE account_id = ?1',
+    `UPDATE balance_alert SET level = (SELECT v.level FROM balance_level v WHERE v.account_id = ?1)
+     WHERE account_id = ?1`,
   )
   const remove = db.query('DELETE FROM balance_alert WHERE account_id = ?1')
   return function setAlert({ accountId, scope, threshold }) {

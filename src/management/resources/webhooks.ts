@@ -4,12 +4,12 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
+import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/reads/webhooks.ts'
 import type { Scope } from '../../store/reads/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { Tries } from '../tries.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
-import { mintWebhookSecret, sealSecret } from '../webhooks/signature.ts'
 import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
@@ -116,7 +116,7 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/webhooks/{webhook}/deliveries',
       who: { account: 'manager' },
-      about: `List what a webhook was told and is to be told, newest first; the last ${bounds.webhookKeptMax} are kept.`,
+      about: `List what a webhook was told and is to be told, newest first. ${bounds.webhookKeptMax} are kept.`,
       params,
       query: listQuery({}, ['made']),
       answer: listOf(Delivery),
@@ -148,14 +148,14 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
   async function make({ accountId, scope, body }: Making, by: EndpointAsk<never, never, never>['by']) {
     const [id, secret] = [mintId(), mintWebhookSecret()]
     const wanted = { url: body.url, origin: originOf(parts, body.url), events: body.events.join() }
-    const sealed = sealSecret(seal, id, secret)
+    const sealed = sealWebhookSecret(seal, id, secret)
     const input = { ...wanted, id, accountId, scope, secret: sealed, author: by.actor }
     done(await writer.run('createWebhook', input, by), {
       account_unknown: unknown,
       too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are as many webhooks as there may be.' }),
     })
     const shown = await show(id, null)
-    return { ...shown, body: { ...shown.body, secret: secret.reveal() } }
+    return { ...shown, body: { ...shown.body, secret } }
   }
   return [
     endpoint({
@@ -220,9 +220,9 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       answer: withSecret,
       async run({ params: { webhook: id }, scope, by }) {
         const secret = mintWebhookSecret()
-        done(await writer.run('setWebhook', { id, scope, secret: sealSecret(seal, id, secret) }, by), { unknown })
+        done(await writer.run('setWebhook', { id, scope, secret: sealWebhookSecret(seal, id, secret) }, by), { unknown })
         const shown = await show(id, scope)
-        return { ...shown, body: { ...shown.body, secret: secret.reveal() } }
+        return { ...shown, body: { ...shown.body, secret } }
       },
     }),
     endpoint({
@@ -244,7 +244,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
 /** Until then nobody else tells it. */
 const TEST_DUE_MS = 2 * bounds.webhookMsMax
 
-function telling({ writer, webhooks: { deliverer }, dateMs }: ManagementParts): readonly WebEndpoint[] {
+function telling({ writer, webhooks, dateMs }: ManagementParts): readonly WebEndpoint[] {
   const tries = new Tries(bounds.webhookTestsPerMinuteMax, dateMs)
   return [
     endpoint({
@@ -265,7 +265,7 @@ function telling({ writer, webhooks: { deliverer }, dateMs }: ManagementParts): 
         const dueMs = dateMs() + TEST_DUE_MS
         const made = done(await writer.run('testWebhook', { id, scope, dueMs }, by), { unknown })
         const delivery = 'delivery' in made ? made.delivery : 0
-        const { tookMs, ...told } = found(await deliverer.tellOnce(delivery))
+        const { tookMs, ...told } = found(await webhooks.deliverer.tellOnce(delivery))
         return { body: { id: eventId(delivery), ...told, ms: tookMs } }
       },
     }),

@@ -10,10 +10,10 @@ import { describeFault } from '../../base/log.ts'
 import type { Seal } from '../../base/seal.ts'
 import type { GuardedPost } from '../../http/guarded-post.ts'
 import { PostFault } from '../../http/guarded-post.ts'
+import { openWebhookSecret, SIGNATURE_HEADER, signatureOf } from '../../identity/webhook-secret.ts'
 import type { DueDelivery, WebhookReader } from '../../store/webhook-reader.ts'
 import type { Writer } from '../../store/writer.ts'
 import { eventId, eventText } from './events.ts'
-import { openSecret, SIGNATURE_HEADER, signatureOf } from './signature.ts'
 
 export interface DelivererParts {
   readonly reader: Pick<WebhookReader, 'due' | 'next' | 'delivery'>
@@ -116,7 +116,7 @@ export class WebhookDeliverer {
     const tookMs = (): number => Math.round(performance.now() - sinceMs)
     try {
       const body = eventText(delivery)
-      const secret = openSecret(seal, delivery.webhookId, delivery.secret)
+      const secret = openWebhookSecret(seal, delivery.webhookId, delivery.secret)
       const headers = {
         'Content-Type': 'application/json',
         'X-Weir-Event': delivery.event,
@@ -149,7 +149,7 @@ export class WebhookDeliverer {
   }
 
   #logGivenUp({ id, webhookId, event }: DueDelivery): void {
-    const told = { webhook: textId('hook', webhookId), event, id: eventId(id) }
-    this.#parts.log.warn('a webhook was not told: given up', told)
+    const what = { webhook: textId('hook', webhookId), what: event, id: eventId(id) }
+    this.#parts.log.warn('a webhook was not told: given up', what)
   }
 }
