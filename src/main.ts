@@ -106,10 +106,10 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
-function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+function keepHouse({ writer, bodies, deleting }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
+  return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
 }
 
 const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }

@@ -34,9 +34,12 @@ import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
 import type { Rules } from './store/rules.ts'
 import { Rotation } from './store/rotation.ts'
+import type { DeletingParts } from './store/record-deleting.ts'
+import { RecordDeleting } from './store/record-deleting.ts'
 import { RuleBook } from './store/rules-book.ts'
 import { checkSecrets } from './store/secret-check.ts'
 import type { WriterStart } from './store/writer.ts'
+import { Rolling } from './store/statistics/rolling.ts'
 import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { Vault } from './vault/vault.ts'
@@ -67,6 +70,7 @@ export interface Store {
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   readonly rotation: Rotation
+  readonly deleting: RecordDeleting
   mintId(): number
   /** From now on these are told, and tell. */
   follow(listeners: Partial<Told>): void
@@ -117,22 +121,24 @@ export async function openStore(
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, revoked: () => {}, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
+  const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs },
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
     ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
     onPriceAdded: row => told.price(row),
-    ...{ audit: watch.audit, backUp: watch.backUp },
+    ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
     state: () => told.state(),
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
+    await records.close()
     rotation.close()
     await finder.close()
     await vault.close()
@@ -145,9 +151,30 @@ export async function openStore(
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management },
+    ...{ rules, rotation, useCatalogue, management, deleting },
     follow: listeners => void Object.assign(told, listeners),
   }
+}
+
+interface RecordParts extends Omit<DeletingParts, 'rolling'> {
+  readonly folder: DataFolder
+  readonly log: Log
+}
+
+/** What becomes of records after they were written: summed up, and deleted by rule. */
+function openRecords({ folder, log, ...parts }: RecordParts) {
+  const { database, statistics } = folder
+  const rolling = new Rolling({
+    ...{ database, statistics, writer: parts.writer },
+    onTrouble: detail => log.warn('statistics are late', { detail }),
+  })
+  const deleting = new RecordDeleting({ ...parts, rolling })
+  async function close(): Promise<void> {
+    const halted = deleting.close()
+    await rolling.close() // whoever waits for it is told so
+    await halted
+  }
+  return { rolling, deleting, close }
 }
 
 interface Opening {

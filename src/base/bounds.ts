@@ -125,6 +125,9 @@ export const bounds = {
   /** Of the request that would be sent. */
   explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
+  /** That one person, or one address, may try to redeem and are none; and of how many of them that is remembered. */
+  codeTriesPerMinuteMax: 10,
+  triersMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
   keptAnswerBytesMax: 4 * 1024 * 1024,
@@ -224,6 +227,13 @@ export const bounds = {
   deskQuestionsMax: 200,
   deskMsMax: 10_000,
   pageRowsMax: 200,
+  /** Of one answer with figures step by step. */
+  seriesPointsMax: 1_500,
+  /** The time that one search of records may be for. */
+  recordSearchMsMax: 90 * 86_400_000,
+  /** Exports at once, and records that are read at a time for one. */
+  exportsMax: 4,
+  exportRowsMax: 500,
   managementBodyBytesMax: 1024 * 1024,
   /** Of a management token; ours have some 300. */
   tokenCharsMax: 2_000,
@@ -252,6 +262,8 @@ export const bounds = {
   /** Names and addresses whose attempts to sign in are remembered. */
   signInTriesMax: 10_000,
   recoveryCodesMax: 10,
+  /** Of a list that is told as a file, in one piece. */
+  exportPageRowsMax: 1_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

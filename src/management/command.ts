@@ -11,6 +11,7 @@ import type { BooksReader } from '../store/books-reader.ts'
 import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Rotation } from '../store/rotation.ts'
+import type { RecordDeleting } from '../store/record-deleting.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
@@ -23,6 +24,7 @@ export interface OperatorParts {
   readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
   readonly books: BooksReader
   readonly desk: Pick<Desk, 'ask'>
+  readonly deleting: Pick<RecordDeleting, 'sweep'>
   readonly bodies: Pick<Bodies, 'read'>
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing

@@ -2,15 +2,17 @@
 
 import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/seal.ts'
-import type { Desk } from '../store/desk.ts'
+import type { Rolling } from '../store/statistics/rolling.ts'
+import type { Auditor } from '../billing/auditor.ts'
 import type { OperatorParts } from './command.ts'
 import type { SiteBook } from './site-book.ts'
 
 export interface ManagementParts extends OperatorParts {
-  readonly desk: Pick<Desk, 'ask'>
   readonly site: Pick<SiteBook, 'current' | 'renew'>
   readonly seal: Pick<Seal, 'close' | 'open'>
   readonly log: Log
   readonly secureCookies: boolean
   nowMs(): number
+  readonly rolling: Pick<Rolling, 'ready' | 'rolled'>
+  readonly auditor: Pick<Auditor, 'state' | 'findings'>
 }

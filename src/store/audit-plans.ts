@@ -97,6 +97,11 @@ export const auditPlans = {
     account: ({ accountId }) => accountId,
     tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
   }),
+  voidCodes: plan('voidCodes', {
+    done: ['voided'],
+    target: input => ('batch' in input ? input.batch : textId('code', input.id)),
+    tells: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
+  }),
   addPrices: plan('addPrices', {
     done: ['added'],
     target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
@@ -179,6 +184,18 @@ export const auditPlans = {
     done: ['dropped'],
     target: ({ kind }) => `secret ${kind}`,
     tells: ({ marks }) => ({ dropped: marks }),
+  }),
+  orderDeletion: plan('orderDeletion', {
+    done: ['ordered'],
+    target: (_, result) => ('id' in result ? `deletion ${result.id}` : ''),
+    account: ({ accountId }) => accountId ?? undefined,
+    // Whose records they were is what is to be forgotten.
+    tells: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
+  }),
+  noteBodiesSeen: plan('noteBodiesSeen', {
+    done: ['noted'],
+    target: ({ callId }) => textId('req', callId),
+    account: ({ accountId }) => accountId,
   }),
 } as const
 

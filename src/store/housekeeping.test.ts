@@ -18,6 +18,7 @@ function keepHouse(counts: readonly (number | Error)[]) {
   const house = new Housekeeping({
     writer: { run } as unknown as Writer,
     bodies: { forget: () => void seen.bodies++ },
+    deleting: { sweep: async () => {} },
     dateMs: () => nowMs,
     onTrouble: fault => seen.troubles.push(fault),
   })

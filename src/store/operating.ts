@@ -2,6 +2,7 @@
 
 import { accountOperations } from './account-operations.ts'
 import type { Books } from './books.ts'
+import { codeOperations } from './code-operations.ts'
 import { keptOperations } from './kept-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
@@ -25,6 +26,7 @@ export function buildOperations(books: Books): Operating {
     run: {
       ...ledgerOperations(books),
       ...accountOperations(books),
+      ...codeOperations(books),
       ...ruleOperations(books),
       ...recordOperations(books),
       ...secretOperations(books),

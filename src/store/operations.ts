@@ -9,6 +9,7 @@
 import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
+import type { CodeOperations } from './code-operations.ts'
 import type { KeptOperations } from './kept.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import type { PeopleOperations } from './people.ts'
@@ -155,7 +156,8 @@ export interface PriceInsert {
 }
 
 export interface Operations
-  extends KeptOperations,
+  extends CodeOperations,
+    KeptOperations,
     PeopleOperations,
     RecordOperations,
     RuleOperations,
@@ -191,8 +193,10 @@ export interface Operations
       readonly author: string
     }
     result:
-      | { done: 'posted'; balance: MoneyText }
-      | { done: 'exists' | 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
+      | { done: 'posted'; amount: MoneyText; balance: MoneyText }
+      /** It has been posted before; `same` to the account and with all else, so that it need not be again. */
+      | { done: 'exists'; same: boolean; ref: number; amount: MoneyText; balance: MoneyText }
+      | { done: 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
       | { done: 'call_not_charged' | 'more_than_charged' }
   }
   setBudget: {
@@ -208,25 +212,6 @@ export interface Operations
       readonly frozen?: boolean
     }
     result: { done: 'set' | 'account_unknown' | 'balance_too_low' }
-  }
-  createCodes: {
-    input: {
-      readonly codes: readonly { readonly id: number; readonly digest: string }[]
-      /** The mark of the pepper in their digests. */
-      readonly pepper: string
-      readonly batch: string
-      readonly amount: MoneyText
-      readonly author: string
-      readonly expiresMs: number | null
-    }
-    result: { done: 'created' }
-  }
-  redeemCode: {
-    /** Its digest with each pepper that may be in it: hex. */
-    input: { readonly digests: readonly string[]; readonly accountId: number }
-    result:
-      | { done: 'redeemed'; amount: MoneyText }
-      | { done: 'code_unknown' | 'code_used' | 'code_expired' | 'account_unknown' }
   }
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
   createKey: { input: KeyInsert; result: { done: 'created' | 'tier_unknown' | 'account_unknown' } }

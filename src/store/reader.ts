@@ -7,6 +7,7 @@ import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
 import { PeopleReader } from './people-reader.ts'
+import type { DeletionRule } from './record-deletion.ts'
 import { RulesReader } from './rules-reader.ts'
 import type { SecretKind } from './secret-files.ts'
 import type { SecretMark } from './secret-marks.ts'
@@ -56,6 +57,12 @@ export interface TierRow {
 
 export interface PriceVersion extends PriceInsert {
   readonly version: number
+}
+
+export interface OpenDeletion extends DeletionRule {
+  readonly id: number
+  /** Those below it have been looked at. */
+  readonly next: number
 }
 
 type Raw = Record<string, bigint | string | null>
@@ -171,6 +178,20 @@ export class Reader {
   /** Of the secrets that are noted, the oldest first. */
   marks(kind: SecretKind): readonly SecretMark[] {
     return readMarks(this.#db, kind)
+  }
+
+  /** Orders to delete records that are not done yet. */
+  openDeletions(): readonly OpenDeletion[] {
+    const rows = this.#db.query<Raw, []>(
+      `SELECT id, account_id, key_id, end_user, from_id, before_id, next_id FROM record_deletion
+       WHERE done_ms IS NULL ORDER BY id LIMIT 10`,
+    )
+    const or = (value: Raw[string] | undefined): number | null => (value == null ? null : Number(value))
+    return rows.all().map(row => ({
+      ...{ id: Number(row.id), accountId: or(row.account_id), keyId: or(row.key_id) },
+      endUser: row.end_user as string | null,
+      ...{ from: Number(row.from_id), before: Number(row.before_id), next: Number(row.next_id) },
+    }))
   }
 
   /** All rows of the price table, oldest first. For the start. */

@@ -6,6 +6,8 @@ import type { Database } from 'bun:sqlite'
 import { msOfId } from '../base/ids.ts'
 import type { Books } from './books.ts'
 import type { Run } from './operations.ts'
+import type { Scope } from './reads/paging.ts'
+import { scopeSql } from './reads/paging.ts'
 
 /** Which records; what is null does not matter. */
 export interface DeletionRule {
@@ -19,10 +21,17 @@ export interface DeletionRule {
 export interface RecordOperations {
   /** Rows of the log below this one, some at a time. */
   trimLog: { input: { readonly below: number }; result: { done: 'trimmed'; count: number } }
-  orderDeletion: { input: DeletionRule & { readonly author: string }; result: { done: 'ordered'; id: number } }
+  orderDeletion: {
+    input: DeletionRule & {
+      /** Whose records they may delete; null: everybody's. */
+      readonly scope: Scope | null
+      readonly author: string
+    }
+    result: { done: 'ordered'; id: number } | { done: 'unknown' }
+  }
   /** From now on, nothing below this id is kept. */
   keepRecordsFrom: { input: { readonly id: number }; result: { done: 'set' } }
-  /** These; but for what is not yet in the statistics, which stays for now. */
+  /** These; `behind`: but for what is not yet in the statistics, which stays for now. */
   deleteRecords: {
     input: {
       readonly ids: readonly number[]
@@ -31,7 +40,7 @@ export interface RecordOperations {
       /** By whose order, and where that goes on; null: it has come to its end. */
       readonly order?: { readonly id: number; readonly next: number | null }
     }
-    result: { done: 'deleted'; count: number } | { done: 'behind' }
+    result: { done: 'deleted' | 'behind'; count: number }
   }
   /** Somebody has looked at the bodies of a call. Nothing is written but that. */
   noteBodiesSeen: { input: { readonly callId: number; readonly accountId: number }; result: { done: 'noted' } }
@@ -51,7 +60,11 @@ export function recordOperations({ db, nowMs }: Books): Pick<Run, keyof RecordOp
   )
   const order = db.query(
     `INSERT INTO record_deletion (account_id, key_id, end_user, from_id, before_id, next_id, author, made_ms)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?4, ?6, ?7) RETURNING id`,
+     SELECT $account, $key, $endUser, $from, $before, $from, $author, $now WHERE
+       ($account IS NULL OR EXISTS (SELECT 1 FROM account WHERE id = $account))
+       AND ($key IS NULL OR EXISTS
+         (SELECT 1 FROM api_key WHERE id = $key AND account_id = coalesce($account, account_id)))
+       AND ($scope IS NULL OR `.concat(scopeSql('$account'), ') RETURNING id'),
   )
   const raise = db.query(
     `INSERT INTO setting (name, value) VALUES ('records_from', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1
@@ -60,9 +73,10 @@ export function recordOperations({ db, nowMs }: Books): Pick<Run, keyof RecordOp
   const forgetDeleted = db.query('DELETE FROM deleted_record WHERE call_id < ?1')
   return {
     trimLog: ({ below }) => ({ done: 'trimmed', count: trim.run(below, TRIMMED_AT_ONCE).changes }),
-    orderDeletion({ accountId, keyId, endUser, from, before, author }) {
-      const { id } = order.get(accountId, keyId, endUser, from, before, author, nowMs()) as { id: bigint }
-      return { done: 'ordered', id: Number(id) }
+    orderDeletion({ accountId, keyId, endUser, from, before, author, scope }) {
+      const values = { account: accountId, key: keyId, endUser, from, before, author, now: nowMs() }
+      const row = order.get({ ...values, scope: scope?.personId ?? null, rank: scope?.rank ?? null })
+      return row === null ? { done: 'unknown' } : { done: 'ordered', id: Number((row as { id: bigint }).id) }
     },
     keepRecordsFrom({ id }) {
       raise.run(String(id))
@@ -95,7 +109,7 @@ function buildDelete(db: Database, nowMs: () => number): Run['deleteRecords'] {
   const noteOrder = buildNote(db, nowMs)
   return function deleteRecords({ ids, rolledSeq, order }) {
     const waiting = unrolled.all(rolledSeq, BEHIND_MAX) as { id: bigint }[]
-    if (waiting.length === BEHIND_MAX) return { done: 'behind' }
+    if (waiting.length === BEHIND_MAX) return { done: 'behind', count: 0 }
     const kept = new Set(waiting.map(({ id }) => Number(id)))
     let [count, first] = [0, undefined as number | undefined]
     for (const id of ids) {
@@ -111,7 +125,7 @@ function buildDelete(db: Database, nowMs: () => number): Run['deleteRecords'] {
       count++
     }
     if (order !== undefined) noteOrder({ id: order.id, next: first ?? order.next, count })
-    return { done: 'deleted', count }
+    return { done: first === undefined ? 'deleted' : 'behind', count }
   }
 }
 
@@ -119,7 +133,8 @@ function buildDelete(db: Database, nowMs: () => number): Run['deleteRecords'] {
 function buildNote(db: Database, nowMs: () => number) {
   const goOn = db.query('UPDATE record_deletion SET next_id = ?2, deleted = deleted + ?3 WHERE id = ?1')
   const findOpen = db.query(
-    `SELECT min(h.call_id) AS id FROM record_deletion d JOIN hold h ON h.call_id >= d.from_id AND h.call_id < d.before_id
+    `SELECT min(h.call_id) AS id FROM record_deletion d JOIN hold h
+       ON h.call_id >= d.from_id AND h.call_id < d.before_id
        AND (d.account_id IS NULL OR h.account_id = d.account_id) AND (d.key_id IS NULL OR h.key_id = d.key_id)
      WHERE d.id = ?1`,
   )

@@ -26,8 +26,8 @@ export function showRecord(record: RecordView, staff: boolean) {
 export type ShownRecord = ReturnType<typeof showRecord>
 
 export function showWhole(record: WholeRecord, staff: boolean) {
-  const { asked, rule, usageSource, held, priceVersion, lines, attempts, timings, tags, cameHash, wentHash, why, ...short } =
-    record
+  const { asked, rule, usageSource, held, priceVersion, lines, attempts, timings, why, ...more } = record
+  const { tags, cameHash, wentHash, ...short } = more
   return {
     ...showRecord(short, staff),
     ...{ asked, rule, usageSource, held: usd(held), priceVersion, lines, timings, tags, cameHash, wentHash },

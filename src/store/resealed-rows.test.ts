@@ -72,7 +72,8 @@ describe('the tables of what rests on secrets have', () => {
 
   test('the primary keys of their tables, and columns that are there', () => {
     for (const { table, column, key, row } of sealedColumns) {
-      const info = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all() as { name: string; pk: bigint }[]
+      const found = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all()
+      const info = found as { name: string; pk: bigint }[]
       expect([table, info.filter(({ pk }) => pk > 0n).map(({ name }) => name)]).toEqual([table, [...key]])
       for (const name of [column, ...row]) expect(info.map(one => one.name)).toContain(name)
     }
@@ -102,18 +103,20 @@ test('every table is walked, whatever its key is', () => {
   db.query(
     `INSERT INTO task VALUES (5, 3, 't', 1, 'p', 'm', 'c', '{}', NULL, 'queued', 0, 0, NULL, 1, 9, ?1)`,
   ).run(put('task', 'sealed', '5'))
-  db.query("INSERT INTO channel_rule (channel, proxy, author, changed_ms) VALUES ('p#1', ?1, 'x', 0)").run(
-    put('channel_rule', 'proxy', 'p#1'),
-  )
-  const counts = { kept_answer: 1, kept_response: 1, kept_reasoning: 1, task: 1, channel_rule: 1 }
+  db.query(
+    `INSERT INTO channel (id, proxy, provider, name, origin, credential, fingerprint, author, created_ms, changed_ms,
+       version) VALUES ('p#1', ?1, 'p', 'n', 'o', ?2, 'f', 'x', 0, 0, 1)`,
+  ).run(put('channel_rule', 'proxy', 'p#1'), put('channel', 'credential', 'p#1'))
+  const channels = { 'channel.proxy': 1, 'channel.credential': 1 }
+  const counts = { kept_answer: 1, kept_response: 1, kept_reasoning: 1, task: 1, ...channels }
   expect(countSealed(db)).toEqual({ [older]: counts })
-  expect(resealAll()).toBe(5)
+  expect(resealAll()).toBe(6)
   expect(countSealed(db)).toEqual({ [newest]: counts })
-  for (const { table, column, row } of sealedColumns) {
+  for (const { table, column, row, sealedIn = table } of sealedColumns) {
     const [found] = db.query(`SELECT ${column}, ${row.join()} FROM ${table} WHERE ${column} IS NOT NULL`).values()
     const [sealed, ...names] = found as [Uint8Array, ...unknown[]]
-    const place = { table, row: names.join('/'), column }
-    if (table !== 'kept_answer') expect(seal.open(place, sealed).toString()).toBe(`${table} ${place.row}`)
+    const place = { table: sealedIn, row: names.join('/'), column }
+    if (table !== 'kept_answer') expect(seal.open(place, sealed).toString()).toBe(`${sealedIn} ${place.row}`)
   }
   expect(wordsOf(7)).toBe(`${newest} words of 7`)
   expect(resealAll()).toBe(0)

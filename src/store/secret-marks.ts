@@ -23,7 +23,7 @@ export interface PepperedTable {
 
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', name: 'keys', live: 'revoked_ms IS NULL' },
-  { table: 'code', name: 'codes', live: 'redeemed_ms IS NULL' },
+  { table: 'code', name: 'codes', live: 'redeemed_ms IS NULL AND voided_ms IS NULL' },
 ]
 
 export interface SealedColumn {
@@ -46,6 +46,7 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'session', column: 'next', key: ['id'], row: ['id'] },
   { table: 'channel', column: 'proxy', key: ['id'], row: ['id'], sealedIn: 'channel_rule' },
   { table: 'channel', column: 'credential', key: ['id'], row: ['id'] },
+  { table: 'webhook', column: 'secret', key: ['id'], row: ['id'] },
 ]
 
 /** Those of the file of bodies. */

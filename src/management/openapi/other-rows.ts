@@ -31,11 +31,11 @@ const pages: readonly Parameter[] = [
 
 const models: readonly OtherRow[] = [
   {
-    ...{ ...listed, path: '/v1/models', id: 'listOpenAiModels', schema: refTo('ModelList') },
+    ...{ ...listed, path: '/v1/models', id: 'listCallableModels', schema: refTo('ModelList') },
     about: "List the models that can be called; in Anthropic's or Google's form for whoever asks as their clients do.",
   },
   {
-    ...{ ...listed, ...unknown, path: '/v1/models/{model}', id: 'getOpenAiModel', schema: refTo('ModelCard') },
+    ...{ ...listed, ...unknown, path: '/v1/models/{model}', id: 'getCallableModel', schema: refTo('ModelCard') },
     about: 'Show one model.',
   },
   {

@@ -34,10 +34,25 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   createTier: ['name_taken'],
   deleteTier: ['state_unfit'],
   createProvider: ['name_taken', 'state_unfit'],
+<<<<<<< HEAD
+  updateProvider: ['state_unfit'],
+  postProviderModels: ['state_unfit', 'version_stale'],
+  deleteProvider: ['state_unfit'],
+  createChannel: ['name_taken', 'state_unfit'],
+  updateChannel: ['name_taken', 'state_unfit'],
+  deleteChannel: ['state_unfit'],
+  postChannelTest: ['state_unfit'],
+  postChannelFetchModels: ['state_unfit', 'upstream_unusable'],
+  postChannelEnable: ['version_stale'],
+  postChannelDisable: ['version_stale'],
+  postChannelsBulk: ['resource_unknown', 'version_stale', 'state_unfit'],
+  setRoute: ['state_unfit'],
+=======
   deleteProvider: ['state_unfit'],
   createChannel: ['name_taken', 'state_unfit', 'resource_unknown'],
   updateChannel: ['name_taken', 'state_unfit'],
   deleteChannel: ['state_unfit'],
   postChannelTest: ['state_unfit'],
   postChannelFetchModels: ['state_unfit'],
+>>>>>>> w-openapi
 }

@@ -6,8 +6,12 @@ import { auditLogEndpoints } from './audit-log.ts'
 import { channelEndpoints } from './channels.ts'
 import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
+import { codeEndpoints } from './codes.ts'
+import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
 import { memberEndpoints } from './members.ts'
+import { recordEndpoints } from './records.ts'
+import { statisticsEndpoints } from './statistics.ts'
 import { modelEndpoints } from './models.ts'
 import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -16,6 +20,9 @@ import { sessionEndpoints } from './sessions.ts'
 import { setUpEndpoints } from './set-up.ts'
 import { settingEndpoints } from './settings.ts'
 import { signInEndpoints } from './sign-in.ts'
+import { postingEndpoints } from './postings.ts'
+import { redemptionEndpoints } from './redemptions.ts'
+import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
 import { userEndpoints } from './users.ts'
 
@@ -34,6 +41,13 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...settingEndpoints(parts),
     ...tierEndpoints(parts),
     ...auditLogEndpoints(parts),
+    ...statementEndpoints(parts),
+    ...postingEndpoints(parts),
+    ...ledgerEndpoints(parts),
+    ...codeEndpoints(parts),
+    ...redemptionEndpoints(parts),
+    ...recordEndpoints(parts),
+    ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),
     ...channelEndpoints(parts),
     ...modelEndpoints(parts),

@@ -5,6 +5,10 @@ import type { AuditLogReads } from './audit-log.ts'
 import { auditLogReads } from './audit-log.ts'
 import type { ChannelReads } from './channels.ts'
 import { channelReads } from './channels.ts'
+import type { CodeReads } from './codes.ts'
+import { codeReads } from './codes.ts'
+import type { LedgerReads } from './ledger.ts'
+import { ledgerReads } from './ledger.ts'
 import type { PeopleReads } from './people.ts'
 import { peopleReads } from './people.ts'
 import type { RecordReads } from './records.ts'
@@ -17,6 +21,8 @@ import { tierReads } from './tiers.ts'
 export interface Reads
   extends AuditLogReads,
     ChannelReads,
+    CodeReads,
+    LedgerReads,
     PeopleReads,
     RecordReads,
     StatisticsReads,
@@ -31,6 +37,8 @@ export type RunReads = { readonly [Name in ReadName]: (input: ReadInput<Name>) =
 export const buildReads = (db: Database): RunReads => ({
   ...auditLogReads(db),
   ...channelReads(db),
+  ...codeReads(db),
+  ...ledgerReads(db),
   ...peopleReads(db),
   ...recordReads(db),
   ...statisticsReads(db),

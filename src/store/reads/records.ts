@@ -1,14 +1,15 @@
 // Reading records: searches, one of them whole, and slices of them as text, for a file.
 
 import type { Database } from 'bun:sqlite'
+import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { RecordAsk, RecordPage, RecordView, WholeRecord } from '../record-search.ts'
 import { findRecords, recordColumns, wholeColumns } from '../record-search.ts'
 import type { ExportFormat } from '../record-text.ts'
 import { exportHead, exportLine, showWhole } from '../record-text.ts'
-import type { Scope } from './paging.ts'
-import { findOne } from './paging.ts'
+import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
+import { findOne, listPage } from './paging.ts'
 import type { Told } from './values.ts'
-import { money, number, or, text, told } from './values.ts'
+import { flag, money, number, or, text, told } from './values.ts'
 
 const transferColumns = {
   kind: ['kind', text],
@@ -28,20 +29,54 @@ export interface RecordInFull {
   readonly transfers: readonly TransferView[]
 }
 
+/** What the end of a compressed file says of all before it. */
+export interface Packed {
+  readonly crc: number
+  readonly bytes: number
+}
+
 export interface ExportSlice {
-  /** Compressed, base64, where that was asked for; slices of that put together are one file. */
+  /** Packed: deflated, in base64. Put together they are whole, but for their end. */
   readonly text: string
   readonly rows: number
   readonly next: number | null
+  readonly packed: Packed | null
 }
 
 export interface RecordReads {
   records: { input: RecordAsk; result: RecordPage<RecordView> }
   record: { input: { readonly callId: number; readonly scope: Scope | null }; result: RecordInFull | null }
+  deletions: { input: ListAsk; result: Page<DeletionView> }
+  deletion: { input: { readonly id: number; readonly scope: Scope | null }; result: DeletionView | null }
+  /** Only their ids, oldest first. */
+  recordIds: {
+    input: Omit<RecordAsk, 'scope' | 'oldestFirst'>
+    result: { readonly ids: readonly number[]; readonly next: number | null }
+  }
   exportRecords: {
-    input: RecordAsk & { readonly format: ExportFormat; readonly gzip: boolean; readonly staff: boolean }
+    input: RecordAsk & { readonly format: ExportFormat; readonly staff: boolean; readonly packed: Packed | null }
     result: ExportSlice
   }
+}
+
+const deletionColumns = {
+  id: ['d.id', number],
+  accountId: ['d.account_id', or(number)],
+  keyId: ['d.key_id', or(number)],
+  ofEndUser: ['d.end_user IS NOT NULL', flag],
+  from: ['d.from_id', number],
+  before: ['d.before_id', number],
+  deleted: ['d.deleted', number],
+  author: ['d.author', text],
+  madeMs: ['d.made_ms', number],
+  doneMs: ['d.done_ms', or(number)],
+} as const
+
+export type DeletionView = Told<typeof deletionColumns>
+
+const deletionPlan: ListPlan<typeof deletionColumns> = {
+  ...{ from: 'record_deletion d', columns: deletionColumns, id: 'd.id', account: 'd.account_id' },
+  sorts: { id: 'd.id' },
 }
 
 const plan = { from: 'record r', columns: wholeColumns, id: 'r.call_id', account: 'r.account_id' } as const
@@ -58,12 +93,23 @@ export const recordReads = (db: Database): Run => ({
     const moved = rows.map(({ made_ms: madeMs, ...row }) => told(transferColumns, { ...row, madeMs: madeMs! }))
     return { record, transfers: moved }
   },
-  exportRecords({ format, gzip, staff, ...ask }) {
+  deletions: ask => listPage(db, deletionPlan, ask),
+  deletion: ask => findOne(db, deletionPlan, ask) ?? null,
+  recordIds(ask) {
+    const { rows, next } = findRecords(db, { callId: recordColumns.callId }, { ...ask, scope: null, oldestFirst: true })
+    return { ids: rows.map(({ callId }) => callId), next }
+  },
+  exportRecords({ format, packed, staff, ...ask }) {
     const { rows, next } = findRecords(db, wholeColumns, ask)
     const head = ask.after === undefined ? exportHead(format) : ''
-    const lines = rows.map(row => exportLine(showWhole(row, staff), format))
-    const whole = head.concat(...lines)
-    const given = gzip && whole !== '' ? Buffer.from(Bun.gzipSync(Buffer.from(whole))).toString('base64') : whole
-    return { text: given, rows: rows.length, next }
+    const text = head.concat(...rows.map(row => exportLine(showWhole(row, staff), format)))
+    return { rows: rows.length, next, ...(packed === null ? { text, packed } : pack(text, packed)) }
   },
 })
+
+function pack(text: string, { crc, bytes }: Packed): Pick<ExportSlice, 'text' | 'packed'> {
+  if (text === '') return { text, packed: { crc, bytes } }
+  const plain = Buffer.from(text)
+  const deflated = deflateRawSync(plain, { finishFlush: constants.Z_SYNC_FLUSH })
+  return { text: deflated.toString('base64'), packed: { crc: crc32(plain, crc), bytes: bytes + plain.length } }
+}

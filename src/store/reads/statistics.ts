@@ -103,7 +103,8 @@ export function statisticsReads(db: Database): Run {
       if ('done' in asked) return asked
       const range = affordable(stats, asked, ask)
       const rows = topOf(stats, { ...asked, metric: ask.metric, limit: ask.limit }, range)
-      return { done: 'told', ...file.told(range), rows: rows.map(row => ({ ...row, name: file.nameOf(ask.of, row.id) })) }
+      const named = rows.map(row => ({ ...row, name: file.nameOf(ask.of, row.id) }))
+      return { done: 'told', ...file.told(range), rows: named }
     },
     statisticsEndUsers(ask) {
       const owners = ownersOf(db, file, { ...ask, key: undefined, model: undefined, channel: undefined })
@@ -151,7 +152,8 @@ function ownersOf(db: Database, file: FiguresFile, ask: CallsAsked): Owners | Un
     return { cut: 'modelChannel', ones: [number], other: file.numberOf(channel) }
   }
   if (key !== undefined) return { cut: number === undefined ? 'key' : 'keyModel', ones: [key], other: number }
-  if (accounts !== 'all') return { cut: number === undefined ? 'account' : 'accountModel', ones: accounts, other: number }
+  const cut = number === undefined ? 'account' : 'accountModel'
+  if (accounts !== 'all') return { cut, ones: accounts, other: number }
   return number === undefined ? { cut: 'all', ones: [0] } : { cut: 'model', ones: [number] }
 }
 

@@ -137,8 +137,8 @@ const topSql = (by: 'one' | 'other'): string =>
     TOP_SUMS,
     ' FROM (',
     MEMBERS,
-    `) d JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other AND f.at >= ?7 AND f.at < ?8
-     GROUP BY 1`,
+    `) d JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other
+       AND f.at >= ?7 AND f.at < ?8 GROUP BY 1`,
   )
 
 interface TopSum {
@@ -226,7 +226,8 @@ export function topEndUsers(
     }
   }
   const weight = weights[metric]
-  const rows = [...names].map(([endUser, id]) => ({ endUser, sum: found.get(id)! })).filter(({ sum }) => weight(sum) > 0)
+  const all = [...names].map(([endUser, id]) => ({ endUser, sum: found.get(id)! }))
+  const rows = all.filter(({ sum }) => weight(sum) > 0)
   rows.sort((one, next) => Number(weight(next.sum)) - Number(weight(one.sum)))
   return rows.slice(0, limit).map(({ endUser, sum: { calls, errors, input, output, cost } }) => ({
     ...{ endUser, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
@@ -249,7 +250,8 @@ export function failuresOf(db: Database, { cut, ones }: Owners, { pieces }: Piec
     for (const one of ones) {
       for (const { outcome, error, calls } of query.all(cuts[cut], spanNumber[span], one, from, before)) {
         const name = `${String(outcome)} ${String(error)}`
-        const row = found.get(name) ?? { outcome: String(outcome), error: error === '' ? null : String(error), calls: 0 }
+        const fresh = { outcome: String(outcome), error: error === '' ? null : String(error), calls: 0 }
+        const row = found.get(name) ?? fresh
         row.calls += Number(calls)
         found.set(name, row)
       }
