@@ -15,7 +15,7 @@ import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
 import { PasswordDesk } from './identity/password-desk.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
-import type { Commands } from './management/command.ts'
+import type { Commands, KeyEnding } from './management/command.ts'
 import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { buildOperator } from './management/operator.ts'
@@ -119,7 +119,7 @@ export async function openStore(
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, running: undefined, state: () => undefined }
+  const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
@@ -129,7 +129,11 @@ export async function openStore(
     ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    onKeyRevoked: id => told.revoked(id),
+    keyEnds: {
+      end: id => told.keyEnds.end(id),
+      expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
+      renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
+    },
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
@@ -155,6 +159,8 @@ export async function openStore(
     follow: listeners => void Object.assign(told, listeners),
   }
 }
+
+const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
 
 interface RecordParts extends Omit<DeletingParts, 'rolling'> {
   readonly folder: DataFolder
@@ -238,8 +244,8 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
 interface Told {
   /** A price that an operator adds. */
   price(row: PriceRow): void
-  /** A key that is revoked. */
-  revoked(keyId: number): void
+  /** What becomes of the calls of a key that ends. */
+  keyEnds: KeyEnding
   /** How the gateway is. */
   state(): GatewayState | undefined
   /** What only a running gateway knows and can do. */

@@ -65,6 +65,13 @@ export const bounds = {
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
+  /** Also those that are revoked; only for those who manage their own. */
+  keysOfAccountMax: 10_000,
+  /** Ranges of addresses of one key. */
+  keyAddressesMax: 100,
+  keyNameCharsMax: 100,
+  /** How long the old text of a key may work beside the new one. */
+  keyOverlapMsMax: 30 * 24 * 3_600_000,
   keysCachedMax: 10_000,
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,

@@ -19,6 +19,15 @@ import type { GatewayState } from './gateway-state.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
 
+/** What becomes of the calls under way of a key. */
+export interface KeyEnding {
+  /** It was revoked or disabled. */
+  end(keyId: number): void
+  expires(keyId: number, expiresMs: number | null): void
+  /** Its text was renewed; the old one works until then. */
+  renewed(keyId: number, untilMs: number): void
+}
+
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
   readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
@@ -33,8 +42,8 @@ export interface OperatorParts {
   dateMs(): number
   /** Told after a key or its account has changed, durably. */
   onKeyChanged(): void
-  /** Told after a key was revoked, durably, and nobody can call with it any more. */
-  onKeyRevoked(id: number): void
+  /** Told after onKeyChanged: nobody can begin a call with it any more. */
+  readonly keyEnds: KeyEnding
   /** Told of each price that has been written, durably. */
   onPriceAdded(row: PriceVersion): void
   /** Looks at everything; what does not agree has been acted upon when it resolves. */

@@ -2,8 +2,10 @@
 
 import { accountOperations } from './account-operations.ts'
 import type { Books } from './books.ts'
+import { fundingOperations } from './funding-operations.ts'
 import { codeOperations } from './code-operations.ts'
 import { keptOperations } from './kept-operations.ts'
+import { keyOperations } from './key-operations.ts'
 import { ledgerOperations } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
 import { peopleOperations } from './people-operations.ts'
@@ -26,6 +28,8 @@ export function buildOperations(books: Books): Operating {
     run: {
       ...ledgerOperations(books),
       ...accountOperations(books),
+      ...keyOperations(books),
+      ...fundingOperations(books),
       ...codeOperations(books),
       ...ruleOperations(books),
       ...recordOperations(books),

@@ -46,6 +46,11 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   getRecordBodies: ['role_too_low'],
   postRecordsDeletions: ['resource_unknown', 'role_too_low', 'state_unfit'],
 
+  createKey: ['name_taken', 'resource_unknown', 'state_unfit'],
+  updateKey: ['name_taken', 'state_unfit'],
+  postKeyRotate: ['state_unfit'],
+  updateAccount: ['state_unfit'],
+  createLimit: ['name_taken', 'resource_unknown', 'state_unfit'],
   createTier: ['name_taken'],
   deleteTier: ['state_unfit'],
   createProvider: ['name_taken', 'state_unfit'],

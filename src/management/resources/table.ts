@@ -2,7 +2,11 @@
 
 import type { ManagementParts } from '../management-parts.ts'
 import { buildSigningIn } from '../signing-in.ts'
+import { accountEndpoints } from './accounts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { budgetEndpoints } from './budgets.ts'
+import { keyEndpoints } from './keys.ts'
+import { limitEndpoints } from './limits.ts'
 import { channelEndpoints } from './channels.ts'
 import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
@@ -40,6 +44,10 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...invitationEndpoints(parts),
     ...settingEndpoints(parts),
     ...tierEndpoints(parts),
+    ...keyEndpoints(parts),
+    ...accountEndpoints(parts),
+    ...budgetEndpoints(parts),
+    ...limitEndpoints(parts),
     ...auditLogEndpoints(parts),
     ...statementEndpoints(parts),
     ...postingEndpoints(parts),
