@@ -23,7 +23,10 @@ export interface PepperedTable {
 
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', name: 'keys', live: 'revoked_ms IS NULL' },
-  { table: 'code', name: 'codes', live: 'redeemed_ms IS NULL AND voided_ms IS NULL' },
+  {
+    ...{ table: 'code', name: 'codes' },
+    live: 'redeemed_ms IS NULL AND voided_ms IS NULL AND coalesce(expires_ms > unixepoch() * 1000, 1)',
+  },
 ]
 
 export interface SealedColumn {
