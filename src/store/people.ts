@@ -135,7 +135,7 @@ interface SessionOperations {
     }
     result: { done: 'ended'; count: number } | { done: 'unknown' }
   }
-  /** Those that have been over for long, some at a time. */
+  /** Those that have been over for long, some at a time; and invitations. */
   forgetSessions: { input: Timed; result: { done: 'forgotten'; count: number } }
 }
 
