@@ -2,7 +2,6 @@
 
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
@@ -41,7 +40,7 @@ import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
-import type { StopReason } from './pipeline/exchange.ts'
+import { KeyEnds } from './pipeline/key-ends.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
@@ -112,8 +111,6 @@ function keepHouse({ writer, bodies, deleting }: Store, { logLevel }: Config, { 
   return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
 }
 
-const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }
-
 interface Closable {
   close(): Promise<void> | void
 }
@@ -137,7 +134,12 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
-  const underWay = new UnderWay(world.clock.nowMs, buildCheckpoint({ ledger, log, everyMs }))
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs })
+  const underWay: UnderWay = new UnderWay(world.clock.nowMs, (exchange, nowMs) => {
+    checkpoint(exchange, nowMs)
+    keyEnds.look(exchange)
+  })
+  const keyEnds = new KeyEnds({ underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
@@ -160,7 +162,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     }),
     ...calls,
     ...{ gate, drain, onRefused },
-    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
+    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkSession: buildSessionCheck(store.management),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
@@ -170,11 +172,9 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const metricsUrl = tellMetrics(config, watch, { log, opened })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({
-    revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs),
-    state: () => watch.state({ url, metricsUrl }),
-  })
+  store.follow({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
+  store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })

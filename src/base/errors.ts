@@ -60,6 +60,8 @@ const rows = {
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
   budget_too_low: [402, 'payment', false, 'A budget does not cover what this call may cost.'],
   model_forbidden: [403, 'permission', false, 'This key may not use this model.'],
+  address_forbidden: [403, 'permission', false, 'This key may not be used from this address.'],
+  endpoint_forbidden: [403, 'permission', false, 'This key may not be used for calls of this kind.'],
   account_frozen: [403, 'permission', false, 'This account is frozen until its books have been checked.'],
   role_too_low: [403, 'permission', false, 'Your role does not allow this.'],
   setup_needed: [403, 'permission', false, 'Nobody has set up this gateway yet.'],

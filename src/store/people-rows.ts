@@ -2,7 +2,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { Books } from './books.ts'
-import { buildGive } from './account-operations.ts'
+import { buildGive } from './giving.ts'
 import { amountOf } from './operations.ts'
 import type { AccountInsert, PersonInsert, SessionInsert, SiteRoleName } from './people.ts'
 
@@ -94,7 +94,9 @@ export function peopleRows(books: Books) {
 
 function accountRows(books: Books) {
   const { db } = books
-  const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
+  const insertAccount = db.query(
+    "INSERT INTO account (id, name, type, kind, created_ms) VALUES (?1, ?2, 'personal', 'prepaid', ?3)",
+  )
   const findCustomer = db.query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
   const upsertMember = db.query(
     `INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, ?4)

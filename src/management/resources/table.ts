@@ -2,10 +2,15 @@
 
 import type { ManagementParts } from '../management-parts.ts'
 import { buildSigningIn } from '../signing-in.ts'
+import { accountEndpoints } from './accounts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { budgetEndpoints } from './budgets.ts'
+import { keyEndpoints } from './keys.ts'
+import { limitEndpoints } from './limits.ts'
 import { channelEndpoints } from './channels.ts'
 import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
+import { balanceAlertEndpoints } from './balance-alerts.ts'
 import { codeEndpoints } from './codes.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
@@ -25,6 +30,7 @@ import { redemptionEndpoints } from './redemptions.ts'
 import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
 import { userEndpoints } from './users.ts'
+import { webhookEndpoints } from './webhooks.ts'
 
 export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const signing = buildSigningIn(parts)
@@ -40,12 +46,18 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...invitationEndpoints(parts),
     ...settingEndpoints(parts),
     ...tierEndpoints(parts),
+    ...keyEndpoints(parts),
+    ...accountEndpoints(parts),
+    ...budgetEndpoints(parts),
+    ...limitEndpoints(parts),
     ...auditLogEndpoints(parts),
     ...statementEndpoints(parts),
     ...postingEndpoints(parts),
     ...ledgerEndpoints(parts),
     ...codeEndpoints(parts),
     ...redemptionEndpoints(parts),
+    ...balanceAlertEndpoints(parts),
+    ...webhookEndpoints(parts),
     ...recordEndpoints(parts),
     ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),

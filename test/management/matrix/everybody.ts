@@ -49,6 +49,7 @@ export async function startEverybody(env: Record<string, string> = {}): Promise<
     return { key: String(made.key), account: String(made.account) }
   }
   const [{ account, key }, { account: elsewhere }] = [await make(`${CANARY} key`), await make('Elsewhere')]
+  await harness.gateway.operator['keys-set']!({ key, bodies: 'on' })
   const member = (role: 'viewer' | 'developer' | 'manager', of = account): Promise<Person> =>
     addPerson(harness, by, { members: [{ account: of, role }] })
   const people = {

@@ -61,16 +61,41 @@ export function buildThings(all: Everybody): Things {
     span: async () => 'day',
     async name() {
       const name = `route-${++count}`
-      await by('PUT', `web/model-routes/${name}`, { members: [{ model: MODEL }] })
+      await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
       return name
     },
+    async record() {
+      const called = await call()
+      const { data } = (await by('GET', `web/records?id=${called}`)).body as { data: { id: string }[] }
+      const { id } = data[0]!
+      // Bodies are written beside the calls.
+      for (let at = 0; at < 200 && (await by('GET', `web/records/${id}/bodies`)).status !== 200; at++) await Bun.sleep(5)
+      return id
+    },
+    deletion: () => made('web/records/deletions', { account, before: '2020-01-01T00:00:00Z' }),
   }
 
   const bodies: Readonly<Record<string, () => Promise<Body>>> = {
     'POST /api/web/invitations': async () => ({
       ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
     }),
+    'POST /api/web/accounts/{account}/redemptions': async () => {
+      const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
+      return { code: codes[0] }
+    },
+    'POST /api/web/codes/voids': async () => ({ batch: (await by('POST', 'web/codes', { count: 1, amount: '1' })).body.batch }),
+    'POST /api/web/records/deletions': async () => ({ account, before: '2020-01-01T00:00:00Z' }),
     'POST /api/web/accounts/{account}/members': async () => ({ user: await free(), role: 'viewer' }),
+  }
+  /** Somebody calls; its id. */
+  async function call(): Promise<string> {
+    const response = await fetch(`${all.harness.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'authorization': `Bearer ${all.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, user: CANARY, messages: [{ role: 'user', content: CANARY }] }),
+    })
+    await response.text()
+    return response.headers.get('x-request-id')!
   }
   const free = async (): Promise<string> => (await addPerson(all.harness, by)).id
 

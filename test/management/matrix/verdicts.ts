@@ -59,6 +59,10 @@ export const exceptions: Exceptions = {
     ...{ viewer: '403', developer: '403', support: '403' },
     because: 'only they themselves may leave, others are taken out by managers',
   },
+  'GET /api/web/records/{record}/bodies': {
+    ...{ support: '403' },
+    because: 'what callers have written is not for support',
+  },
   'POST /api/web/invitations': {
     ...{ stranger: '404', viewer: '403', developer: '403', support: '403' },
     because: 'it is to an account, of which one must be a manager',
