@@ -58,7 +58,11 @@ export function buildThings(all: Everybody): Things {
         encodeURIComponent((told.data as { id: string }[])[0]!.id),
       ),
     model: async () => MODEL,
-    span: async () => 'day',
+    async span() {
+      await by('PUT', `web/accounts/${account}/budgets/day`, { cap: '5' })
+      if (known.has('key')) await by('PUT', `web/keys/${known.get('key')!}/budgets/day`, { cap: '5' })
+      return 'day'
+    },
     async name() {
       const name = `route-${++count}`
       await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
@@ -76,6 +80,11 @@ export function buildThings(all: Everybody): Things {
   }
 
   const bodies: Readonly<Record<string, () => Promise<Body>>> = {
+    'POST /api/web/keys': async () => ({ account, name: next() }),
+    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
+    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
+    'PUT /api/web/accounts/{account}/budgets/{span}': async () => ({ cap: '5' }),
+    'PUT /api/web/keys/{key}/budgets/{span}': async () => ({ cap: '5' }),
     'POST /api/web/invitations': async () => ({
       ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
     }),
