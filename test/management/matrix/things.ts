@@ -61,7 +61,7 @@ export function buildThings(all: Everybody): Things {
     span: async () => 'day',
     async name() {
       const name = `route-${++count}`
-      await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
+      await by('PUT', `web/model-routes/${name}`, { members: [{ model: MODEL }] })
       return name
     },
     async record() {
@@ -83,7 +83,14 @@ export function buildThings(all: Everybody): Things {
       const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
       return { code: codes[0] }
     },
-    'POST /api/web/codes/voids': async () => ({ batch: (await by('POST', 'web/codes', { count: 1, amount: '1' })).body.batch }),
+    'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
+    'POST /api/web/keys': async () => ({ account, name: next() }),
+    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
+    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
+    'POST /api/web/codes/voids': async () => {
+      const { batch } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body
+      return { batch }
+    },
     'POST /api/web/records/deletions': async () => ({ account, before: '2020-01-01T00:00:00Z' }),
     'POST /api/web/accounts/{account}/members': async () => ({ user: await free(), role: 'viewer' }),
   }
@@ -110,7 +117,10 @@ export function buildThings(all: Everybody): Things {
   return {
     async pathFor({ path, method }) {
       let filled = path.replace('/api/', '')
-      for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) filled = filled.replace(hole, await thing(name!, method !== 'GET'))
+      for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) {
+        filled = filled.replace(hole, await thing(name!, method !== 'GET'))
+      }
+      if (filled.includes('/budgets/')) await by('PUT', filled, { cap: '5' })
       return filled
     },
     async bodyFor(endpoint) {
