@@ -10,6 +10,7 @@ import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { openGuardedPost } from './http/guarded-post.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
@@ -18,6 +19,8 @@ import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands, KeyEnding } from './management/command.ts'
 import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
+import type { Webhooks } from './management/webhooks/webhooks.ts'
+import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
 import type { Running } from './management/running.ts'
 import { SiteBook } from './management/site-book.ts'
@@ -67,6 +70,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: Bodies
   readonly vault: Vault
+  readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   readonly rotation: Rotation
@@ -122,27 +126,23 @@ export async function openStore(
   const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
+  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting },
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
     ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    keyEnds: {
-      end: id => told.keyEnds.end(id),
-      expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
-      renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
-    },
-    onPriceAdded: row => told.price(row),
+    ...telling(told),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
-    ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
-    state: () => told.state(),
+    ...{ rules, rotation, catalogue, inTurn: buildTurns(), readProviderFile },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
     await records.close()
+    await webhooks.deliverer.close()
     rotation.close()
     await finder.close()
     await vault.close()
@@ -155,10 +155,22 @@ export async function openStore(
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management, deleting },
+    ...{ rules, rotation, useCatalogue, management, deleting, webhooks },
     follow: listeners => void Object.assign(told, listeners),
   }
 }
+
+/** Whoever is told by then: it is not known yet. */
+const telling = (told: Told) => ({
+  keyEnds: {
+    end: (id: number) => told.keyEnds.end(id),
+    expires: (id: number, expiresMs: number) => told.keyEnds.expires(id, expiresMs),
+    renewed: (id: number, untilMs: number) => told.keyEnds.renewed(id, untilMs),
+  },
+  onPriceAdded: (row: PriceRow) => told.price(row),
+  running: () => told.running,
+  state: () => told.state(),
+})
 
 const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
 
@@ -188,6 +200,22 @@ interface Opening {
   readonly log: Log
   readonly givesUp: boolean
   onLost(detail: string): void
+}
+
+interface WebhookWorld {
+  readonly reader: Reader
+  readonly writer: Writer
+  readonly seal: Seal
+  readonly world: World
+  readonly log: Log
+}
+
+function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookWorld): Webhooks {
+  const outside = openGuardedPost({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
+  return buildWebhooks({
+    ...{ reader: reader.webhooks, writer, seal, outside, log, everyMs: world.webhooksEveryMs },
+    ...{ dateMs: world.clock.dateMs, chance: world.chance },
+  })
 }
 
 /** The ledger, if the secrets are those that its data was made with. */

@@ -26,6 +26,9 @@ export async function askPassword(question: string): Promise<string> {
   return typed
 }
 
+/** One that is there already. */
+export const askOnce = (question: string): Promise<string> => (isTerminal() ? askHidden(question) : firstLine())
+
 async function firstLine(): Promise<string> {
   let text = ''
   for await (const chunk of process.stdin) {

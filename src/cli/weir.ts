@@ -6,11 +6,12 @@ import { UsageProblem } from './asking.ts'
 import { fakeUpstream, usage as fakeUpstreamUsage } from './fake-upstream.ts'
 import { harmlessLines } from './printing.ts'
 import type { Row } from './row.ts'
-import { alone, asking, say } from './row.ts'
+import { alone, say } from './row.ts'
 import { bookRows } from './rows-books.ts'
 import { keyRows } from './rows-keys.ts'
 import { moneyRows } from './rows-money.ts'
 import { peopleRows } from './rows-people.ts'
+import { remoteRows } from './rows-remote.ts'
 import { ruleRows } from './rows-rules.ts'
 import { secretRows } from './rows-secrets.ts'
 import { systemRows } from './rows-system.ts'
@@ -29,6 +30,7 @@ const rows: Readonly<Record<string, Row>> = {
   ...secretRows,
   ...systemRows,
   ...peopleRows,
+  ...remoteRows,
   'fake-upstream': {
     usage: fakeUpstreamUsage,
     about: 'a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',

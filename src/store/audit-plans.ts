@@ -52,6 +52,15 @@ const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =
 const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
+/** What stands behind the origin may be a secret of whoever is told. */
+const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
+const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
+const webhookRow = {
+  row: WEBHOOK,
+  key: ({ id }: { readonly id: number }) => id,
+  target: ({ id }: { readonly id: number }) => textId('hook', id),
+}
+
 export const auditPlans = {
   ...peoplePlans,
   createKey: plan('createKey', {
@@ -108,6 +117,23 @@ export const auditPlans = {
     target: ({ accountId }) => textId('acc', accountId),
     account: ({ accountId }) => accountId,
     tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
+  }),
+  createWebhook: plan('createWebhook', { done: ['created'], ...webhookRow }),
+  setWebhook: plan('setWebhook', {
+    done: ['set'],
+    ...webhookRow,
+    tells: ({ url, secret }) => ({
+      ...(url !== undefined && { url: 'new' }),
+      ...(secret !== undefined && { secret: 'new' }),
+    }),
+  }),
+  removeWebhook: plan('removeWebhook', { done: ['removed'], ...webhookRow }),
+  testWebhook: plan('testWebhook', { done: ['made'], target: ({ id }) => textId('hook', id) }),
+  setAlert: plan('setAlert', {
+    done: ['set', 'removed'],
+    row: ALERT,
+    key: ({ accountId }) => accountId,
+    target: ({ accountId }) => textId('acc', accountId),
   }),
   voidCodes: plan('voidCodes', {
     done: ['voided'],

@@ -10,6 +10,7 @@ import { limitEndpoints } from './limits.ts'
 import { channelEndpoints } from './channels.ts'
 import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
+import { balanceAlertEndpoints } from './balance-alerts.ts'
 import { codeEndpoints } from './codes.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
@@ -29,6 +30,7 @@ import { redemptionEndpoints } from './redemptions.ts'
 import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
 import { userEndpoints } from './users.ts'
+import { webhookEndpoints } from './webhooks.ts'
 
 export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const signing = buildSigningIn(parts)
@@ -54,6 +56,8 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...ledgerEndpoints(parts),
     ...codeEndpoints(parts),
     ...redemptionEndpoints(parts),
+    ...balanceAlertEndpoints(parts),
+    ...webhookEndpoints(parts),
     ...recordEndpoints(parts),
     ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),

@@ -23,6 +23,8 @@ import type { StatisticsReads } from './statistics.ts'
 import { statisticsReads } from './statistics.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
+import type { WebhookReads } from './webhooks.ts'
+import { webhookReads } from './webhooks.ts'
 
 export interface Reads
   extends AccountReads,
@@ -35,7 +37,8 @@ export interface Reads
     PeopleReads,
     RecordReads,
     StatisticsReads,
-    TierReads {}
+    TierReads,
+    WebhookReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -55,4 +58,5 @@ export const buildReads = (db: Database): RunReads => ({
   ...recordReads(db),
   ...statisticsReads(db),
   ...tierReads(db),
+  ...webhookReads(db),
 })
