@@ -80,6 +80,11 @@ test('what is shown once is shown once', async () => {
   canaries.plant('token to choose a password', String(reset.body.token), [reset.at])
   const codes = await ask('owner', 'POST', 'web/codes', { count: 2, amount: '1' })
   for (const code of codes.body.codes as string[]) canaries.plant('redemption code', code, [codes.at])
+  const hook = { url: 'https://hooks.invalid/x', events: ['balance.low'] }
+  const told = await ask('owner', 'POST', `web/accounts/${account}/webhooks`, hook)
+  canaries.plant('webhook secret', String(told.body.secret), [told.at])
+  const other = await ask('owner', 'POST', `web/webhooks/${String(told.body.id)}/secret`, {})
+  canaries.plant('webhook secret that was renewed', String(other.body.secret), [other.at])
   const { setupToken } = await all.harness.gateway.operator.setup!({}).catch(() => ({ setupToken: undefined }))
   if (setupToken !== undefined) canaries.plant('set-up token', String(setupToken))
   expect(canaries.notShown()).toEqual([])

@@ -20,6 +20,9 @@ export interface Things {
   valueFor(schema: Schema, field: string): unknown
 }
 
+/** A name that leads nowhere, by its top level. */
+const NOWHERE = 'https://hooks.invalid'
+
 export const MODEL = 'openai/gpt-4o-mini'
 
 export function buildThings(all: Everybody): Things {
@@ -72,6 +75,12 @@ export function buildThings(all: Everybody): Things {
       for (let at = 0; at < 200 && (await by('GET', `web/records/${id}/bodies`)).status !== 200; at++) await Bun.sleep(5)
       return id
     },
+    async webhook() {
+      const { data } = (await by('GET', `web/webhooks?account=${account}`)).body as { data: { id: string }[] }
+      // An account may have few.
+      for (const { id } of data) await by('DELETE', `web/webhooks/${id}`)
+      return made(`web/accounts/${account}/webhooks`, { url: `${NOWHERE}/${++count}`, events: ['balance.low'] })
+    },
     deletion: () => made('web/records/deletions', { account, before: '2020-01-01T00:00:00Z' }),
   }
 
@@ -87,6 +96,9 @@ export function buildThings(all: Everybody): Things {
     'POST /api/web/keys': async () => ({ account, name: next() }),
     'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
     'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
+    'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
+    'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),
+    'PATCH /api/web/webhooks/{webhook}': async () => ({ disabled: true }),
     'POST /api/web/codes/voids': async () => {
       const { batch } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body
       return { batch }
