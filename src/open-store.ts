@@ -20,6 +20,7 @@ import type { ManagementParts } from './management/management-parts.ts'
 import type { Webhooks } from './management/webhooks/webhooks.ts'
 import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
+import { PriceTrials } from './management/price-trials.ts'
 import type { Running } from './management/running.ts'
 import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
@@ -117,10 +118,12 @@ export async function openStore(
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, revoked: () => {}, running: undefined }
   const desk = new Desk(folder.database)
+  const { providerFolders } = config
+  const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, seal, webhooks, mintId, dateMs },
+    ...{ desk, writer, reader, bodies, books, seal, webhooks, priceTrials, mintId, dateMs },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
     onKeyChanged: () => keys.forget(),
     onKeyRevoked: id => told.revoked(id),
@@ -132,6 +135,7 @@ export async function openStore(
   async function close(): Promise<void> {
     await watch.close()
     await webhooks.deliverer.close()
+    priceTrials.close()
     rotation.close()
     await finder.close()
     await vault.close()

@@ -14,6 +14,7 @@ import type { Rotation } from '../store/rotation.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { PriceTrials } from './price-trials.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
@@ -25,6 +26,7 @@ export interface OperatorParts {
   readonly bodies: Pick<Bodies, 'read'>
   readonly desk: Pick<Desk, 'ask'>
   readonly seal: Pick<Seal, 'close'>
+  readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
   /** Who is told what happens. */
   readonly webhooks: Webhooks
   readonly pepper: SecretRing

@@ -8,6 +8,8 @@ import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { postingEndpoints } from './postings.ts'
+import { priceEndpoints } from './prices.ts'
+import { priceTrialEndpoints } from './price-trials.ts'
 import { redemptionEndpoints } from './redemptions.ts'
 import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
@@ -23,5 +25,7 @@ export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[
   ...codeEndpoints(parts),
   ...redemptionEndpoints(parts),
   ...balanceAlertEndpoints(parts),
+  ...priceTrialEndpoints(parts),
+  ...priceEndpoints(parts),
   ...webhookEndpoints(parts),
 ]

@@ -7,12 +7,14 @@ import type { CodeReads } from './codes.ts'
 import { codeReads } from './codes.ts'
 import type { LedgerReads } from './ledger.ts'
 import { ledgerReads } from './ledger.ts'
+import type { PriceReads } from './prices.ts'
+import { priceReads } from './prices.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
 import type { WebhookReads } from './webhooks.ts'
 import { webhookReads } from './webhooks.ts'
 
-export interface Reads extends TierReads, AuditLogReads, LedgerReads, CodeReads, WebhookReads {}
+export interface Reads extends TierReads, AuditLogReads, LedgerReads, CodeReads, WebhookReads, PriceReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -26,4 +28,5 @@ export const buildReads = (db: Database): RunReads => ({
   ...ledgerReads(db),
   ...codeReads(db),
   ...webhookReads(db),
+  ...priceReads(db),
 })
