@@ -82,7 +82,7 @@ export function buildCalls(parts: CallParts) {
   const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
   const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
-  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper })
+  const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })

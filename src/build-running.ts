@@ -4,8 +4,10 @@
 import type { Deadlines } from './base/deadlines.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import type { OutgoingRequest, Send } from './http/outgoing.ts'
+import { Unfit } from './management/channel-writing.ts'
 import { OperatorError } from './management/command.ts'
 import type { Running, Trial } from './management/running.ts'
+import { NotTold } from './management/running.ts'
 import type { Lanes } from './pipeline/lanes.ts'
 import { buildListModels, Untold } from './pipeline/listing-models.ts'
 import type { Tried } from './pipeline/trial.ts'
@@ -47,7 +49,7 @@ export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs 
     const channel = catalogue.channelNamed(id)
     if (channel !== undefined) return { channel, provider: catalogue.providers.get(channel.providerId)! }
     const problem = catalogue.problems.get(id)
-    throw new OperatorError(problem ?? 'There is no such channel, or it cannot be used.')
+    throw new Unfit(problem ?? 'There is no such channel, or it cannot be used.')
   }
 
   return {
@@ -72,7 +74,7 @@ export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs 
       try {
         return await listModels(provider, channel)
       } catch (fault) {
-        throw fault instanceof Untold ? new OperatorError(fault.message) : fault
+        throw fault instanceof Untold ? new NotTold(fault.message) : fault
       }
     },
   }

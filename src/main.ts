@@ -2,12 +2,10 @@
 
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money.ts'
-import type { LedgerState } from './billing/auditor.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
@@ -26,31 +24,30 @@ import { listenControl } from './http/control-socket.ts'
 import type { Client } from './http/outgoing.ts'
 import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
-import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
-import type { MeasuredParts } from './management/gateway-metrics.ts'
 import { buildKeyReport } from './management/key-report.ts'
 import type { Pages } from './management/openapi/pages.ts'
 import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
+import { buildSessionCheck } from './management/session-check.ts'
 import type { AnswerWeb } from './management/web-app.ts'
-import type { GatewayMetrics } from './open-metrics.ts'
 import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
 import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
-import type { StopReason } from './pipeline/exchange.ts'
+import { KeyEnds } from './pipeline/key-ends.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
-import { readMigrations } from './store/database.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import { accessLog, watchCalls } from './watch-calls.ts'
+import type { GatewayWatch } from './watch-gateway.ts'
+import { watchGateway } from './watch-gateway.ts'
 import type { World } from './world.ts'
 import { memoryBytesMax, realWorld } from './world.ts'
 
@@ -65,6 +62,8 @@ export interface Gateway {
   readonly underWay: number
   /** No start before this one has made the first key. */
   readonly firstStart: boolean
+  /** Somebody has set it up. */
+  readonly hasOwner: boolean
   /** After the delay takes no more calls, lets all end, ends the rest after its window, closes. Again: hurries. */
   drain(delayMs?: number): Promise<void>
 }
@@ -106,13 +105,11 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 }
 
 /** Runs beside the calls: what is kept only for a while goes. */
-function keepHouse({ writer, bodies }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+function keepHouse({ writer, bodies, deleting }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, dateMs: clock.dateMs, onTrouble })
+  return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
 }
-
-const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }
 
 interface Closable {
   close(): Promise<void> | void
@@ -136,49 +133,46 @@ interface GatewayParts {
 function openGateway({ config, world, store, catalogue, prices, upstreams, opened }: GatewayParts): Gateway {
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
-  const checkpoint = buildCheckpoint({ ledger, log, everyMs: config.checkpointMs })
-  const underWay = new UnderWay(world.clock.nowMs, checkpoint)
+  const { checkpointMs: everyMs, attempts: attemptsMax } = config
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs })
+  const underWay: UnderWay = new UnderWay(world.clock.nowMs, (exchange, nowMs) => {
+    checkpoint(exchange, nowMs)
+    keyEnds.look(exchange)
+  })
+  const keyEnds = new KeyEnds({ underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
   const silence = { ...defaultSilence, headMs: config.silenceMs }
-  const deadlines = new Deadlines(world.clock.nowMs)
-  const drain = new Drain()
+  const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
-  const counted = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
-  const attemptsMax = config.attempts
-  const served = { catalogue, prices, upstreams, ledger: counted, store }
+  const written = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
+  const served = { catalogue, prices, upstreams, ledger: written, store }
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, onEnd }
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
+  const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
-  const ledgerState = (): LedgerState => store.auditor.state
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
-      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady, ledgerState },
-      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
+      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
+      ledgerState: () => store.auditor.state,
+      ...{ answerWeb: openWebApp(store.management), pages: openPages() },
       overloadLevel: () => gate.level,
     }),
     ...calls,
     ...{ gate, drain, onRefused },
-    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
-    verifyToken: async token => {
-      const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
-      return holder && { personId: 0, role: 'owner', sessionId: 0 }
-    },
+    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
+    checkSession: buildSessionCheck(store.management),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
-    bodyBounds: world.bodyBounds,
-    deadlines,
-    log,
-    mintId: store.mintId,
-    ...{ nowMs: world.clock.nowMs, dateMs: world.clock.dateMs },
+    ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
-  const pending = (): number => server.pending
-  tellMetrics(config, { metrics, log, opened, store, gate, underWay, settling, world, ...calls, pending })
+  const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }
+  const watch = watchGateway(config, { ...watched, requestsOpen: () => server.pending })
+  const metricsUrl = tellMetrics(config, watch, { log, opened })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({ revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs) })
+  store.follow({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
   store.webhooks.deliverer.start()
   store.rotation.start()
@@ -197,6 +191,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     url,
     operator: store.operator,
     firstStart: store.reader.setting('first_key') === undefined,
+    hasOwner: store.reader.people.hasOwner,
     get underWay() {
       return underWay.size
     },
@@ -214,19 +209,20 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
 }
 
 /** The same of those who read what there is about the gateway. */
-function openPages(parts: ManagementParts): () => Promise<Pages> {
+function openPages(): () => Promise<Pages> {
   let pages: Promise<Pages> | undefined
-  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(version)))
 }
 
 type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
 
-const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
-    ...parts,
-    rules: store.rules,
-    site: () => ({ name: siteName, notice: null, registration: false, version }),
-    tiers: () => store.reader.tiers(),
+    ...{ ...parts, rules: store.rules, tiers: () => store.reader.tiers() },
+    site() {
+      const { siteName, notice, registration } = store.management.site.current
+      return { name: siteName, notice: notice || null, registration: registration === 'open', version }
+    },
   })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
@@ -265,33 +261,18 @@ const buildControl = (operator: Store['operator']): Handle => async (command, in
   return await run(input as Record<string, unknown>)
 }
 
-interface Watched extends Pick<CallParts, 'store' | 'gate' | 'underWay' | 'world' | 'log'> {
-  readonly metrics: GatewayMetrics | undefined
-  readonly opened: Closable[]
-  readonly settling: { readonly owing: number }
-  readonly channels: MeasuredParts['channels']
-  readonly waiting: MeasuredParts['waiting']
-  pending(): number
+/** Where metrics are wanted, tells them from now on, and says where. */
+function tellMetrics({ metrics: at }: Config, { listen }: GatewayWatch, { log, opened }: Telling): string | null {
+  if (at === undefined || listen === undefined) return null
+  const server = orSay(at, listen)
+  opened.push(server)
+  const address = `http://${inUrl(at.host)}:${server.port}/metrics`
+  log.info('metrics', { address })
+  return address
 }
 
-/** Where metrics are wanted, tells them from now on. */
-function tellMetrics({ metrics: at }: Config, { metrics, store, world, log, opened, ...parts }: Watched): void {
-  if (at === undefined || metrics === undefined) return
-  const { writer, books, auditor, bodies } = store
-  const { gate, underWay, settling, channels, waiting, pending } = parts
-  const { dateMs } = world.clock
-  const server = orSay(at, () =>
-    metrics.listen({
-      ...{ writer, books, gate, channels, waiting, schema: readMigrations().length, startedMs: dateMs(), dateMs },
-      ledgerState: () => auditor.state,
-      callsUnderWay: () => underWay.size,
-      requestsOpen: pending,
-      owing: () => settling.owing,
-      bodiesDropped: () => bodies.dropped,
-    }),
-  )
-  opened.push(server)
-  log.info('metrics', { address: `http://${inUrl(at.host)}:${server.port}/metrics` })
+interface Telling extends Pick<GatewayParts, 'opened'> {
+  readonly log: Log
 }
 
 /** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */

@@ -14,14 +14,17 @@ import { openGuardedPost } from './http/guarded-post.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
+import { PasswordDesk } from './identity/password-desk.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
-import type { Commands } from './management/command.ts'
+import type { Commands, KeyEnding } from './management/command.ts'
+import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import type { Webhooks } from './management/webhooks/webhooks.ts'
 import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
 import { PriceTrials } from './management/price-trials.ts'
 import type { Running } from './management/running.ts'
+import { SiteBook } from './management/site-book.ts'
 import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
@@ -29,14 +32,18 @@ import { BooksReader } from './store/books-reader.ts'
 import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
+import { hashingAt } from './store/hash-password.ts'
 import { lockFolder } from './store/lock.ts'
 import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
 import type { Rules } from './store/rules.ts'
 import { Rotation } from './store/rotation.ts'
+import type { DeletingParts } from './store/record-deleting.ts'
+import { RecordDeleting } from './store/record-deleting.ts'
 import { RuleBook } from './store/rules-book.ts'
 import { checkSecrets } from './store/secret-check.ts'
 import type { WriterStart } from './store/writer.ts'
+import { Rolling } from './store/statistics/rolling.ts'
 import { Writer } from './store/writer.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
 import type { Vault } from './vault/vault.ts'
@@ -68,6 +75,7 @@ export interface Store {
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   readonly rotation: Rotation
+  readonly deleting: RecordDeleting
   mintId(): number
   /** From now on these are told, and tell. */
   follow(listeners: Partial<Told>): void
@@ -116,24 +124,33 @@ export async function openStore(
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, running: undefined }
+  const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
+  const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, seal, webhooks, priceTrials, mintId, dateMs },
-    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks, priceTrials },
+    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
+    ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
+    passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    onKeyRevoked: id => told.revoked(id),
+    keyEnds: {
+      end: id => told.keyEnds.end(id),
+      expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
+      renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
+    },
     onPriceAdded: row => told.price(row),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
     ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
+    state: () => told.state(),
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
+    await records.close()
     await webhooks.deliverer.close()
     priceTrials.close()
     rotation.close()
@@ -148,9 +165,32 @@ export async function openStore(
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management, webhooks },
+    ...{ rules, rotation, useCatalogue, management, deleting, webhooks },
     follow: listeners => void Object.assign(told, listeners),
   }
+}
+
+const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
+
+interface RecordParts extends Omit<DeletingParts, 'rolling'> {
+  readonly folder: DataFolder
+  readonly log: Log
+}
+
+/** What becomes of records after they were written: summed up, and deleted by rule. */
+function openRecords({ folder, log, ...parts }: RecordParts) {
+  const { database, statistics } = folder
+  const rolling = new Rolling({
+    ...{ database, statistics, writer: parts.writer },
+    onTrouble: detail => log.warn('statistics are late', { detail }),
+  })
+  const deleting = new RecordDeleting({ ...parts, rolling })
+  async function close(): Promise<void> {
+    const halted = deleting.close()
+    await rolling.close() // whoever waits for it is told so
+    await halted
+  }
+  return { rolling, deleting, close }
 }
 
 interface Opening {
@@ -230,8 +270,10 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
 interface Told {
   /** A price that an operator adds. */
   price(row: PriceRow): void
-  /** A key that is revoked. */
-  revoked(keyId: number): void
+  /** What becomes of the calls of a key that ends. */
+  keyEnds: KeyEnding
+  /** How the gateway is. */
+  state(): GatewayState | undefined
   /** What only a running gateway knows and can do. */
   running: Running | undefined
 }

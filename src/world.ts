@@ -12,6 +12,8 @@ import type { GuardedPostOptions } from './http/guarded-post.ts'
 import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
+import type { PasswordCost } from './store/hash-password.ts'
+import { passwordCost } from './store/hash-password.ts'
 
 export interface World {
   readonly clock: Clock
@@ -30,6 +32,8 @@ export interface World {
   /** How often it is looked for tasks that are due. */
   readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
+  /** What it costs to try a password. */
+  readonly passwordCost: PasswordCost
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
   /** How late the event loop is with what was due then. */
@@ -50,6 +54,7 @@ export const realWorld: World = {
   tasksEveryMs: 1_000,
   webhooksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
+  passwordCost,
   answeredSeconds: 30,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   memoryBytes: () => process.memoryUsage.rss(),

@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { openReader } from '../../src/store/database.ts'
-import { findRecords } from '../../src/store/record-search.ts'
+import { findRecords, recordColumns } from '../../src/store/record-search.ts'
 import { runProgram } from '../system/program.ts'
 import { figure, median } from './figures.ts'
 import type { Measure, Measuring } from './measure.ts'
@@ -37,7 +37,8 @@ function searchMs(path: string): number {
     for (const daysAgo of [1, 20, 60]) {
       const untilMs = Date.now() - daysAgo * DAY_MS
       const sinceMs = performance.now()
-      findRecords(db, { accountId, from: idAtMs(untilMs - DAY_MS), before: idAtMs(untilMs) }, 100)
+      const filter = { accountId, from: idAtMs(untilMs - DAY_MS), before: idAtMs(untilMs) }
+      findRecords(db, recordColumns, { scope: null, filter, limit: 100 })
       times.push(performance.now() - sinceMs)
     }
   }

@@ -65,6 +65,13 @@ export const bounds = {
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
+  /** Also those that are revoked; only for those who manage their own. */
+  keysOfAccountMax: 10_000,
+  /** Ranges of addresses of one key. */
+  keyAddressesMax: 100,
+  keyNameCharsMax: 100,
+  /** How long the old text of a key may work beside the new one. */
+  keyOverlapMsMax: 30 * 24 * 3_600_000,
   keysCachedMax: 10_000,
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
@@ -227,7 +234,41 @@ export const bounds = {
   deskQuestionsMax: 200,
   deskMsMax: 10_000,
   pageRowsMax: 200,
+  /** Of one answer with figures step by step. */
+  seriesPointsMax: 1_500,
+  /** The time that one search of records may be for. */
+  recordSearchMsMax: 90 * 86_400_000,
+  /** Exports at once, and records that are read at a time for one. */
+  exportsMax: 4,
+  exportRowsMax: 500,
   managementBodyBytesMax: 1024 * 1024,
+  /** Of a management token; ours have some 300. */
+  tokenCharsMax: 2_000,
+  tokenSecondsMax: 600,
+  /** A session that is not renewed for a week is over, and each one is after a month. */
+  sessionIdleMsMax: 7 * 24 * 3_600_000,
+  sessionMsMax: 30 * 24 * 3_600_000,
+  /** Of one person; beyond that the oldest end. */
+  sessionsOfPersonMax: 50,
+  /** Sessions that are over stay for a while: who signed in from where. */
+  sessionKeptMsMax: 90 * 24 * 3_600_000,
+  /** How long a token that renews a session may come again, from another window of the same browser. */
+  refreshGraceMsMax: 10_000,
+  /** Of one session, those that were used: one that comes again ends the session. */
+  refreshesKeptMax: 64,
+  setUpMsMax: 3_600_000,
+  invitationMsMax: 30 * 24 * 3_600_000,
+  invitationsOpenMax: 1_000,
+  emailCharsMax: 254,
+  personNameCharsMax: 100,
+  passwordCharsMin: 10,
+  passwordCharsMax: 200,
+  /** Passwords that are hashed at once, and that wait for it: each costs some 50 ms and 19 MiB. */
+  passwordHashesMax: 2,
+  passwordsWaitingMax: 16,
+  /** Names and addresses whose attempts to sign in are remembered. */
+  signInTriesMax: 10_000,
+  recoveryCodesMax: 10,
   /** Of one account, and of the site. */
   webhooksOfAccountMax: 10,
   webhooksOfSiteMax: 50,

@@ -1,8 +1,9 @@
 // Envelopes: what goes in comes out, at its own place, with its own key, unchanged, or not at all.
 
 import { describe, expect, test } from 'bun:test'
-import { Seal, SealError } from './seal.ts'
-import { ringOf } from './secret-ring.ts'
+import { markIn, markOf, Seal, SealError } from './seal.ts'
+import { Secret } from './secret.ts'
+import { ringOf, SecretRing } from './secret-ring.ts'
 
 const seal = new Seal(ringOf('a'.repeat(43)))
 const place = { table: 'kept_answer', row: 7, column: 'sealed' }
@@ -24,6 +25,29 @@ describe('an envelope', () => {
   test('opens with a seal made anew from the same secret', () => {
     const again = new Seal(ringOf('a'.repeat(43)))
     expect(again.open(place, seal.close(place, Buffer.from('x'))).toString()).toBe('x')
+  })
+
+  test('opens with any key of the ring, and is made with the newest', () => {
+    const ring = ringOf('a'.repeat(43))
+    const own = new Seal(ring)
+    const [first, foreign] = [own.close(place, Buffer.from('x')), new Seal(ringOf('c'.repeat(43)))]
+    const [a, b] = [ring.newest, new Secret('b'.repeat(43))]
+    ring.replace([b, a])
+    const second = own.close(place, Buffer.from('y'))
+    expect([first, second].map(markIn)).toEqual([markOf(a), markOf(b)])
+    expect([first, second].map(closed => own.open(place, closed).toString())).toEqual(['x', 'y'])
+    expect(() => own.open(place, foreign.close(place, Buffer.from('z')))).toThrow('another encryption key')
+    ring.replace([b])
+    expect(() => own.open(place, first)).toThrow('another encryption key')
+    expect(own.open(place, second).toString()).toBe('y')
+  })
+
+  test('is bound to its own key, also where both are in the ring', () => {
+    const [one, other] = [new Secret('a'.repeat(43)), new Secret('b'.repeat(43))]
+    const both = new Seal(new SecretRing([one, other]))
+    const closed = both.close(place, Buffer.from('x'))
+    Buffer.from(markOf(other), 'hex').copy(closed, 1)
+    expect(() => both.open(place, closed)).toThrow('damaged')
   })
 
   test('says that the key is another', () => {

@@ -6,24 +6,29 @@ import { readConfig } from '../config.ts'
 import { showAudit } from '../management/commands/books.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import { judgeBackup, putInPlace } from '../store/backup.ts'
-import { makeFolder } from '../store/folder.ts'
+import { makeFolder, restoringIn } from '../store/folder.ts'
 import { lockFolder } from '../store/lock.ts'
 import type { Fields } from './asking.ts'
 import { briefly, Problem, UsageProblem } from './asking.ts'
 import { tableLines } from './printing.ts'
+import { openProgress, writtenTo } from './progress.ts'
 
 type Say = (line: string) => void
+
+export const restoreUsage = 'restore <backup folder> [--despite-findings] [--progress]'
 
 export async function restore(args: readonly string[], say: Say): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { 'despite-findings': { type: 'boolean' } },
+    options: { 'despite-findings': { type: 'boolean' }, 'progress': { type: 'boolean' } },
   })
-  if (positionals.length !== 1) throw new UsageProblem('Usage: weir restore <backup folder> [--despite-findings]')
+  if (positionals.length !== 1) throw new UsageProblem(`Usage: weir ${restoreUsage}`)
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
-  const before = await judgeBackup(backup, { data: config.dataFolder, env: config.env })
+  const during = openProgress(values.progress === true)
+  const place = { data: config.dataFolder, env: config.env }
+  const before = await during({ doing: 'auditing the backup' }, () => judgeBackup(backup, place))
   if (before === undefined) say('The backup is from before the ledger: it is audited once it is up to date.')
   else if (!tell(before, say) && values['despite-findings'] !== true) {
     throw new Problem('The books of this backup do not agree. To restore it all the same, say --despite-findings.')
@@ -32,7 +37,8 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   const lock = lockFolder(data)
   if (lock === undefined) throw new Problem(`Weir is running on ${data}. Stop it first.`)
   try {
-    const aside = putInPlace(backup, data)
+    const copying = { doing: 'putting it in place', more: () => writtenTo(restoringIn(data)) }
+    const aside = await during(copying, () => putInPlace(backup, data))
     if (aside !== undefined) say(`What was there is now in ${aside}`)
   } finally {
     lock.release()
@@ -41,7 +47,7 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   const givesUp = values['despite-findings'] === true
   const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
-    const { findings, ...seen } = await store.operator.audit!({})
+    const { findings, ...seen } = await during({ doing: 'auditing what was restored' }, () => store.operator.audit!({}))
     say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)
     if ((findings as Fields[]).length === 0) return
     for (const line of tableLines(findings as Fields[])) say(line)

@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 import type { Fields } from './asking.ts'
 import { ask, UsageProblem } from './asking.ts'
 import { fieldLines, harmlessLines, jsonText } from './printing.ts'
+import type { Step } from './progress.ts'
+import { openProgress } from './progress.ts'
 
 export interface Row {
   readonly usage: string
@@ -26,6 +28,8 @@ export interface AskingRow {
   ask?(input: Fields): Promise<Fields>
   /** Only this is printed, unless as JSON. */
   print?(answer: Fields): readonly string[]
+  /** It may take long: what is told meanwhile. */
+  progress?(input: Fields): Step
   /** Whether the answer is bad news: then the command ends with 1. */
   isBad?(answer: Fields): boolean
 }
@@ -37,9 +41,11 @@ export function asking(row: AskingRow): Row {
     usage: row.usage,
     about: row.about,
     async run(args) {
-      const { json, ...written } = readArgs(row, args)
+      const { json, progress: isWanted, ...written } = readArgs(row, args)
       const input = row.prepare === undefined ? written : await row.prepare(written)
-      const answer = await (row.ask ?? (asked => ask(row.command, asked)))(input)
+      const run = (): Promise<Fields> => (row.ask ?? (asked => ask(row.command, asked)))(input)
+      const step = row.progress?.(input)
+      const answer = await (step === undefined ? run() : openProgress(isWanted === true)(step, run))
       if (json === true) say(jsonText(answer))
       else tell(answer, row.print ?? fieldLines)
       if (row.isBad?.(answer)) process.exitCode = 1
@@ -64,13 +70,15 @@ export function alone(usage: string, run: () => Promise<void>): Row['run'] {
 /** Stands before a negative amount, which would else be taken for an option. */
 const GUARD = '\u0000'
 
-function readArgs({ usage, places = [], options = [], flags = [] }: AskingRow, args: readonly string[]): Fields {
+function readArgs(row: AskingRow, args: readonly string[]): Fields {
+  const { usage, places = [], options = [], flags = [], progress } = row
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const { values, positionals } = parseArgs({
     args: guarded,
     allowPositionals: true,
     options: {
       json: { type: 'boolean' },
+      ...(progress && { progress: { type: 'boolean' } as const }),
       ...Object.fromEntries(options.map(name => [name, { type: 'string' }] as const)),
       ...Object.fromEntries(flags.map(name => [name, { type: 'boolean' }] as const)),
     },

@@ -5,7 +5,8 @@ import { readConfig } from '../config.ts'
 import type { Fields } from './asking.ts'
 import { ask, folderOf, Problem } from './asking.ts'
 import { harmlessLines, tableLines } from './printing.ts'
-import { restore } from './restore.ts'
+import { writtenTo } from './progress.ts'
+import { restore, restoreUsage } from './restore.ts'
 import type { Row } from './row.ts'
 import { alone, asking, say } from './row.ts'
 
@@ -72,21 +73,23 @@ export const bookRows: Readonly<Record<string, Row>> = {
     }),
   },
   'audit': asking({
-    usage: 'audit',
+    usage: 'audit [--progress]',
     about: 'prove the books: balances, holds, charges, records; ends with 1 if anything does not agree',
     command: 'audit',
+    progress: () => ({ doing: 'reading the books' }),
     isBad: ({ findings }) => (findings as Fields[]).length > 0,
   }),
   'backup': asking({
-    usage: 'backup <folder>',
+    usage: 'backup <folder> [--progress]',
     about: 'copy all data to a new folder, also while Weir runs, and audit the copy',
     command: 'backup',
     places: ['folder'],
     prepare: ({ folder }) => ({ folder: folderOf(folder, 'backup <folder>') }),
+    progress: ({ folder }) => ({ doing: 'copying and auditing', more: () => writtenTo(String(folder)) }),
     isBad: ({ findings }) => (findings as Fields[]).length > 0,
   }),
   'restore': {
-    usage: 'restore <backup folder> [--despite-findings]',
+    usage: restoreUsage,
     about: 'put a backup in place of the present data, which is kept beside it; Weir must not be running',
     run: args => restore(args, say),
   },

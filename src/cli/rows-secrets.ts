@@ -19,10 +19,10 @@ export const secretRows: Readonly<Record<string, Row>> = {
 }
 
 /** How many of what, in words. */
-function readable({ secrets, ...answer }: Fields): Fields {
+function readable({ secrets, keys, ...answer }: Fields): Fields {
   if (secrets === undefined) return answer
   const rows = (secrets as Fields[]).map(row => ({ ...row, rests: countsIn(row.rests as Record<string, number>) }))
-  return { ...answer, secrets: rows }
+  return { ...answer, secrets: rows, keys }
 }
 
 const countsIn = (rests: Readonly<Record<string, number>>): string =>

@@ -49,11 +49,12 @@ export class KeyFinder {
     const digests = digestsOf(key, pepper)
     const found = reader.findKeyOfAny(digests)
     if (found === undefined || found.digest === digests[0]) return found?.row
+    const { id } = found.row
     const [from, to] = [found.digest.toString('hex'), digests[0]!.toString('hex')]
-    if (this.#waiting.size < bounds.keysCachedMax && !this.#closed) {
-      this.#waiting.set(found.row.id, { id: found.row.id, from, to, pepper: pepper.newestMark })
-      this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
+    if (!this.#waiting.has(id) && this.#waiting.size < bounds.keysCachedMax) {
+      this.#waiting.set(id, { id, from, to, pepper: pepper.newestMark })
     }
+    this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
     return found.row
   }
 

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { SignJWT, UnsecuredJWT } from 'jose'
+import { markOf } from '../base/seal.ts'
 import { ringOf } from '../base/secret-ring.ts'
 import { mintToken, verifyToken } from './token.ts'
 
@@ -10,14 +11,15 @@ const ring = ringOf('s'.repeat(43))
 const secret = ring.newest
 const nowMs = Date.UTC(2026, 5, 1)
 const nowSeconds = nowMs / 1_000
-const holder = { subject: 'operator', role: 'owner' }
+const holder = { subject: 'usr_00000000001', session: 'ses_00000000002', version: 3 }
 
 const mint = (lifeSeconds = 600, atMs = nowMs): Promise<string> =>
   mintToken(ring, { ...holder, nowMs: atMs, lifeSeconds })
 
 const good: JWTPayload = {
-  sub: 'operator',
-  role: 'owner',
+  sub: holder.subject,
+  sid: holder.session,
+  ver: holder.version,
   iss: 'weir',
   aud: 'weir:management',
   iat: nowSeconds,
@@ -59,6 +61,38 @@ describe('a token of ours', () => {
   })
 })
 
+describe('of several secrets', () => {
+  const rings = { old: ring.newest, fresh: ringOf('t'.repeat(43)).newest }
+
+  test('the newest signs, and whatever any of them signed is good', async () => {
+    const changing = ringOf('s'.repeat(43))
+    const make = (): Promise<string> => mintToken(changing, { ...holder, nowMs, lifeSeconds: 600 })
+    const first = await make()
+    changing.replace([rings.fresh, rings.old])
+    const second = await make()
+    for (const token of [first, second]) expect(await verifyToken(changing, token, nowMs)).toEqual(holder)
+    expect(await verify(second)).toBeUndefined()
+    changing.replace([rings.fresh])
+    expect(await verifyToken(changing, first, nowMs)).toBeUndefined()
+    expect(await verifyToken(changing, second, nowMs)).toEqual(holder)
+  })
+
+  test.each([
+    ['no mark', undefined],
+    ['a mark of none', '00000000'],
+    ['an empty mark', ''],
+    ['the mark of another of ours', markOf(rings.fresh)],
+    ['a path', '../../etc/passwd'],
+    ['a name that objects have', '__proto__'],
+  ])('%s is refused', async (_, kid) => {
+    const both = ringOf('t'.repeat(43), 's'.repeat(43))
+    const header = { alg: 'HS256', typ: 'weir+jwt', ...(kid !== undefined && { kid }) }
+    const own = new TextEncoder().encode(secret.reveal())
+    const token = await new SignJWT(good).setProtectedHeader(header).sign(own)
+    expect(await verifyToken(both, token, nowMs)).toBeUndefined()
+  })
+})
+
 describe('is refused', () => {
   const forgeries: readonly [string, Forgery][] = [
     ['another secret', { key: 't'.repeat(43) }],
@@ -69,12 +103,15 @@ describe('is refused', () => {
     ['no audience', { claims: { aud: undefined } }],
     ['a token of another type', { header: { typ: 'JWT' } }],
     ['expired', { claims: { exp: nowSeconds - 31 } }],
+    ['an expiry in a year', { claims: { exp: nowSeconds + 31_536_000 } }],
     ['no expiry', { claims: { exp: undefined } }],
     ['no start', { claims: { nbf: undefined } }],
     ['no time of issue', { claims: { iat: undefined } }],
     ['no subject', { claims: { sub: undefined } }],
-    ['no role', { claims: { role: undefined } }],
-    ['a role that is no text', { claims: { role: { admin: true } } }],
+    ['no session', { claims: { sid: undefined } }],
+    ['a session that is no text', { claims: { sid: { admin: true } } }],
+    ['no version', { claims: { ver: undefined } }],
+    ['a version that is no number', { claims: { ver: '3' } }],
     ['a longer hash with our own secret', { header: { alg: 'HS512' } }],
     ['HS384', { header: { alg: 'HS384' } }],
   ]

@@ -40,6 +40,8 @@ export interface ChangedChannel extends ChannelRule {
 export class NameTaken extends OperatorError {}
 /** There is no such channel. */
 export class NoChannel extends OperatorError {}
+/** As things are, it cannot be done. */
+export class Unfit extends OperatorError {}
 /** It was changed meanwhile. */
 export class Outdated extends OperatorError {}
 
@@ -97,7 +99,7 @@ function place(parts: OperatorParts, { id, provider, setting, credential }: Plac
 function providerOf(parts: OperatorParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
   if (provider === undefined) throw new OperatorError('There is no such provider.')
-  if (provider.builtIn) throw new OperatorError('This provider is built in: it has no other channels.')
+  if (provider.builtIn) throw new Unfit('This provider is built in: it has no other channels.')
   return provider
 }
 
@@ -105,6 +107,7 @@ function providerOf(parts: OperatorParts, id: string): Provider {
 export async function changeChannels(parts: OperatorParts, by: Asker, wanted: readonly ChangedChannel[]) {
   const { stored } = rulesNow(parts)
   if (wanted.length > bounds.channelsAtOnceMax) throw new OperatorError('Too many channels at once.')
+  if (wanted.length === 0) return { cleared: [], warnings: [] }
   const there = new Map(stored.map(row => [row.id, row]))
   const before = deadNow(parts)
   const changes = wanted.map(change => changeOf(parts, there.get(change.channel), change))
@@ -122,7 +125,7 @@ function changeOf(parts: OperatorParts, row: StoredChannel | undefined, wanted: 
   if (row === undefined) {
     if (isStoredId(channel) || !isThere(parts, channel)) throw new NoChannel('There is no such channel.')
     if (setting === undefined && credential === undefined) return said
-    throw new OperatorError('The key of this channel is in the environment: its credential and settings are not here.')
+    throw new Unfit('The key of this channel is in the environment: its credential and settings are not here.')
   }
   if (setting === undefined && credential === undefined) return said
   const provider = providerOf(parts, row.provider)
@@ -142,8 +145,8 @@ export async function removeChannels(parts: OperatorParts, by: Asker, channels: 
   rulesNow(parts)
   const before = deadNow(parts)
   const found = channels.find(id => !isStoredId(id) && isThere(parts, id))
-  if (found !== undefined) throw new OperatorError(`The key of ${found} is in the environment: take it away there.`)
-  sayIf(await parts.writer.run('removeChannels', { channels }, byOf(by)))
+  if (found !== undefined) throw new Unfit(`The key of ${found} is in the environment: take it away there.`)
+  sayIf(await parts.writer.run('removeChannels', { channels }, by))
   parts.rules.renew()
   return { warnings: warningsOf(parts, channels.map(channel => ({ channel, disabled: true })), before) }
 }
@@ -158,7 +161,7 @@ function sayIf(result: Result): void {
   if (result.done === 'stale') throw new Outdated('It has been changed since you have seen it. Look at it again.')
   if (result.done === 'unknown') throw new NoChannel(`There is no such channel: ${channel}.`)
   if (result.done === 'name_taken') throw new NameTaken('Another channel of this provider has that name.')
-  if (result.done === 'too_many') throw new OperatorError('There are too many channels. Remove or reset some first.')
+  if (result.done === 'too_many') throw new Unfit('There are too many channels. Remove or reset some first.')
 }
 
 const clearedText = (cleared: readonly string[]): readonly string[] =>

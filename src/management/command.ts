@@ -3,6 +3,7 @@
 
 import type { Seal } from '../base/seal.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
+import type { PasswordDesk } from '../identity/password-desk.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
@@ -11,32 +12,45 @@ import type { BooksReader } from '../store/books-reader.ts'
 import type { Desk } from '../store/desk.ts'
 import type { PriceVersion, Reader } from '../store/reader.ts'
 import type { Rotation } from '../store/rotation.ts'
+import type { RecordDeleting } from '../store/record-deleting.ts'
 import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { GatewayState } from './gateway-state.ts'
 import type { PriceTrials } from './price-trials.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
+/** What becomes of the calls under way of a key. */
+export interface KeyEnding {
+  /** It was revoked or disabled. */
+  end(keyId: number): void
+  expires(keyId: number, expiresMs: number | null): void
+  /** Its text was renewed; the old one works until then. */
+  renewed(keyId: number, untilMs: number): void
+}
+
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
+  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
   readonly books: BooksReader
-  readonly bodies: Pick<Bodies, 'read'>
   readonly desk: Pick<Desk, 'ask'>
+  readonly deleting: Pick<RecordDeleting, 'sweep'>
+  readonly bodies: Pick<Bodies, 'read'>
   readonly seal: Pick<Seal, 'close'>
   readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
   /** Who is told what happens. */
   readonly webhooks: Webhooks
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing
+  readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */
   onKeyChanged(): void
-  /** Told after a key was revoked, durably, and nobody can call with it any more. */
-  onKeyRevoked(id: number): void
+  /** Told after onKeyChanged: nobody can begin a call with it any more. */
+  readonly keyEnds: KeyEnding
   /** Told of each price that has been written, durably. */
   onPriceAdded(row: PriceVersion): void
   /** Looks at everything; what does not agree has been acted upon when it resolves. */
@@ -46,6 +60,8 @@ export interface OperatorParts {
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
+  /** How the gateway says it is; undefined while none runs. */
+  state(): GatewayState | undefined
   /** The text of a provider's file. */
   readProviderFile(file: string): string
   /** Undefined while no gateway runs. */

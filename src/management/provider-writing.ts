@@ -6,7 +6,7 @@ import type { By, Seen } from '../store/audited.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import { ProviderFileError } from '../upstreams/provider.ts'
 import type { ReadDefinition } from '../upstreams/catalogue.ts'
-import { NameTaken, Outdated } from './channel-writing.ts'
+import { NameTaken, Outdated, Unfit } from './channel-writing.ts'
 import type { OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
 import { rulesNow } from './rule-check.ts'
@@ -32,7 +32,7 @@ export async function setProvider(parts: OperatorParts, by: Asker, { id, definit
     const result = await parts.writer.run('setProvider', { id, definition, isNew, origin, author: by.actor }, by)
     if (result.done === 'exists') throw new NameTaken('There is a definition of this provider already. Change it.')
     if (result.done === 'unknown') throw new NoProvider('There is no definition of this provider of yours.')
-    if (result.done === 'too_many') throw new OperatorError('There are too many definitions. Remove some first.')
+    if (result.done === 'too_many') throw new Unfit('There are too many definitions. Remove some first.')
     return clearedBy(result)
   } })
 }
@@ -44,7 +44,7 @@ function readDefinition(parts: OperatorParts, definition: string): ReadDefinitio
   try {
     return parts.catalogue().read(definition)
   } catch (fault) {
-    throw fault instanceof ProviderFileError ? new OperatorError(`${fault.message}.`) : fault
+    throw fault instanceof ProviderFileError ? new OperatorError(fault.message) : fault
   }
 }
 
@@ -83,7 +83,7 @@ export async function removeProvider(parts: OperatorParts, by: Asker, id: string
   return await withPrices(parts, by, { change, write: async () => {
     const result = await parts.writer.run('removeProvider', { id, origin, replaces }, by)
     if (result.done === 'unknown') throw new NoProvider('There is no definition of this provider of yours.')
-    if (result.done === 'in_use') throw new OperatorError('It has channels. Remove them first.')
+    if (result.done === 'in_use') throw new Unfit('It has channels. Remove them first.')
     return clearedBy(result)
   } })
 }

@@ -2,6 +2,10 @@
 
 import type { PriceBook } from '../billing/price-book.ts'
 import type { HealthSnapshot } from '../routing/health.ts'
+import { OperatorError } from './command.ts'
+
+/** An upstream does not tell what it is asked for. */
+export class NotTold extends OperatorError {}
 
 /** A real call by one channel. */
 export interface Trial {
@@ -39,6 +43,6 @@ export interface Running {
   resetHealth(channelId: string): void
   /** Without a model, the cheapest that talks. Throws an OperatorError for what cannot be tried. */
   tryChannel(channelId: string, model?: string): Promise<Trial>
-  /** The ids of the models that its upstream says it has. Throws an OperatorError where it does not say. */
+  /** The ids of the models that its upstream says it has. Throws a NotTold where it does not say. */
   listModels(channelId: string): Promise<readonly string[]>
 }

@@ -2,6 +2,7 @@
 // at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
 
 import { textId } from '../base/ids.ts'
+import { peoplePlans } from './audit-people.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 
 type Key = string | number
@@ -22,10 +23,10 @@ export interface AuditPlan<Name extends OperationName> {
 const plan = <Name extends OperationName>(_name: Name, told: AuditPlan<Name>): AuditPlan<Name> => told
 
 const KEY = `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies,
-  requires, revoked_ms, version FROM api_key WHERE id = ?1`
-const ACCOUNT = `SELECT id AS account_id, name, kind, credit_limit, keeps_bodies, frozen_ms, version FROM account
-  WHERE id = ?1`
-const BUDGET = `SELECT cap, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
+  requires, endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms, version FROM api_key WHERE id = ?1`
+const ACCOUNT = `SELECT id AS account_id, name, type, kind, tier, credit_limit, keeps_bodies, frozen_ms, allows, denies,
+  version FROM account WHERE id = ?1`
+const BUDGET = `SELECT cap, version, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
   SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`
 const LIMIT = `SELECT id, resource, span, amount, key_id, account_id, tier, model, per, version FROM limit_rule
   WHERE id = ?1`
@@ -63,6 +64,7 @@ const webhookRow = {
 }
 
 export const auditPlans = {
+  ...peoplePlans,
   createKey: plan('createKey', {
     done: ['created'],
     row: KEY,
@@ -71,11 +73,23 @@ export const auditPlans = {
     tells: ({ credit }) => (credit === '0' ? {} : { credit }),
   }),
   setKey: plan('setKey', { done: ['set'], row: KEY, key: ({ id }) => id, target: ({ id }) => textId('key', id) }),
+  rotateKey: plan('rotateKey', {
+    done: ['rotated'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+  }),
   revokeKey: plan('revokeKey', {
     done: ['revoked'],
     row: KEY,
     key: ({ id }) => id,
     target: ({ id }) => textId('key', id),
+  }),
+  createAccount: plan('createAccount', {
+    done: ['created'],
+    row: ACCOUNT,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('acc', id),
   }),
   setAccount: plan('setAccount', {
     done: ['set'],
@@ -141,6 +155,12 @@ export const auditPlans = {
     row: LIMIT,
     key: (_, result) => (result !== undefined && 'id' in result ? result.id : 0),
     target: (_, result) => ('id' in result ? `limit ${result.id}` : ''),
+  }),
+  changeLimit: plan('changeLimit', {
+    done: ['changed'],
+    row: LIMIT,
+    key: ({ id }) => id,
+    target: ({ id }) => `limit ${id}`,
   }),
   removeLimit: plan('removeLimit', {
     done: ['removed'],
@@ -212,6 +232,18 @@ export const auditPlans = {
     done: ['dropped'],
     target: ({ kind }) => `secret ${kind}`,
     tells: ({ marks }) => ({ dropped: marks }),
+  }),
+  orderDeletion: plan('orderDeletion', {
+    done: ['ordered'],
+    target: (_, result) => ('id' in result ? `deletion ${result.id}` : ''),
+    account: ({ accountId }) => accountId ?? undefined,
+    // Whose records they were is what is to be forgotten.
+    tells: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
+  }),
+  noteBodiesSeen: plan('noteBodiesSeen', {
+    done: ['noted'],
+    target: ({ callId }) => textId('req', callId),
+    account: ({ accountId }) => accountId,
   }),
 } as const
 

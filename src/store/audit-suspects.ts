@@ -33,6 +33,9 @@ type Suspects = Map<bigint, bigint | undefined>
 
 const usd = (amount: bigint): string => `$${formatUsd(nanos(amount))}`
 
+/** Records of calls before this one are no longer kept. */
+const RECORDS_FROM = "coalesce((SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'records_from'), 0)"
+
 /** From before the ledger: its money is in the opening transfers. */
 const OLD_RULE = 'house'
 
@@ -44,6 +47,7 @@ export class AuditSuspects {
   readonly #ofRecords
   readonly #ofCodes
   readonly #record
+  readonly #isPast
   readonly #hold
   readonly #moved
   readonly #code
@@ -61,10 +65,17 @@ export class AuditSuspects {
     )
     this.#ofTransfers = this.#ids(
       `SELECT t.ref AS id FROM transfer t LEFT JOIN record r ON r.call_id = t.ref
-       WHERE t.seq > ?1 AND t.seq <= ?2 AND t.kind IN ('charge', 'shortfall', 'refund') AND (r.call_id IS NULL
-         OR r.rule = 'house' OR (t.kind = 'charge' AND (t.amount <> r.cost OR t.debit <> r.account_id))
-         OR (t.kind = 'shortfall' AND t.amount <> r.shortfall)
-         OR (t.kind = 'refund' AND (t.amount > r.cost OR t.credit <> r.account_id)))`,
+         LEFT JOIN deleted_record d ON r.call_id IS NULL AND d.call_id = t.ref
+       WHERE t.seq > ?1 AND t.seq <= ?2 AND t.kind IN ('charge', 'shortfall', 'refund')
+         AND CASE WHEN r.call_id IS NULL AND d.call_id IS NULL THEN t.ref >= `.concat(
+        RECORDS_FROM,
+        ` ELSE r.rule = 'house'
+         OR (t.kind = 'charge' AND (t.amount <> coalesce(r.cost, d.cost)
+           OR t.debit <> coalesce(r.account_id, d.account_id)))
+         OR (t.kind = 'shortfall' AND t.amount <> coalesce(r.shortfall, d.shortfall))
+         OR (t.kind = 'refund' AND (t.amount > coalesce(r.cost, d.cost)
+           OR t.credit <> coalesce(r.account_id, d.account_id))) END`,
+      ),
     )
     this.#ofRedemptions = this.#ids(
       `SELECT t.ref AS id FROM transfer t LEFT JOIN code c ON c.id = t.ref
@@ -83,7 +94,12 @@ export class AuditSuspects {
        WHERE c.id > ?1 AND c.id <= ?2
          AND (c.redeemed_ms IS NULL) <> (t.seq IS NULL)`,
     )
-    this.#record = db.query('SELECT account_id, cost, shortfall, rule FROM record WHERE call_id = ?1')
+    // Of a record that was deleted, what the books must still know of it.
+    this.#record = db.query(
+      `SELECT account_id, cost, shortfall, rule FROM record WHERE call_id = ?1 UNION ALL
+       SELECT account_id, cost, shortfall, 'deleted' FROM deleted_record WHERE call_id = ?1`,
+    )
+    this.#isPast = db.query('SELECT 1 WHERE ?1 < '.concat(RECORDS_FROM))
     this.#hold = db.query('SELECT account_id FROM hold WHERE call_id = ?1')
     this.#moved = db.query('SELECT kind, debit, credit, amount FROM transfer WHERE ref = ?1')
     this.#code = db.query('SELECT amount, account_id FROM code WHERE id = ?1')
@@ -130,6 +146,7 @@ export class AuditSuspects {
 
   #lookAtCall(id: bigint, held: bigint | undefined): readonly Finding[] {
     const record = this.#record.get(id) as RecordRow | null
+    if (record === null && this.#isPast.get(id) !== null) return []
     const hold = this.#hold.get(id) as { account_id: bigint } | null
     const moved = this.#moved.all(id) as Moved[]
     const [charge, shortfall, refund] = ['charge', 'shortfall', 'refund'].map(

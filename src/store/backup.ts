@@ -12,7 +12,7 @@ import { auditWhole } from './auditing.ts'
 import type { CopyOrder, FromCopier } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { Secrets } from './folder.ts'
-import { asideNoteIn, FolderError, restoringIn } from './folder.ts'
+import { asideNoteIn, FolderError, restoringIn, STATISTICS } from './folder.ts'
 import { schemaFindings, schemaVersion } from './schema-check.ts'
 import { absentSentence, findAbsent } from './secret-check.ts'
 import type { Environment, SecretKind } from './secret-files.ts'
@@ -27,7 +27,8 @@ export interface BackupReport {
 }
 
 const DATABASE = 'weir.db'
-const DATABASES = [DATABASE, 'bodies.db']
+/** The statistics first: they may be behind the records that are copied after them, and never ahead. */
+const DATABASES = [STATISTICS, DATABASE, 'bodies.db']
 const SECRETS = secretKinds.map(kind => secretHomes[kind].file)
 /** Written last: without it a backup is not whole. */
 const NOTE = 'backup.json'
@@ -43,11 +44,34 @@ export async function backUp(data: string, to: string, version: string): Promise
     chmodSync(to, 0o700)
   })
   try {
-    return await copyAll(data, to, version)
+    const report = await copyAll(data, to, version)
+    if (report.audit.findings.length === 0) noteBackup(data, report.folder)
+    return report
   } catch (fault) {
     // It was empty: all that is there is ours, and no backup.
     for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true })
     throw new FolderError(`There is no backup. ${(fault as Error).message}`)
+  }
+}
+
+const LAST_BACKUP = 'last-backup.json'
+
+/** In the data folder, for a doctor. A backup that is whole is one also where this cannot be written. */
+function noteBackup(data: string, folder: string): void {
+  try {
+    writeWhole(join(data, LAST_BACKUP), `${JSON.stringify({ madeAt: new Date().toISOString(), folder })}\n`)
+  } catch {
+    // The doctor will ask for another.
+  }
+}
+
+/** When this data was last backed up whole; undefined where nothing says so. */
+export function lastBackupMs(data: string): number | undefined {
+  try {
+    const { madeAt } = JSON.parse(readFileSync(join(data, LAST_BACKUP), 'utf8')) as { madeAt: string }
+    return Date.parse(madeAt) || undefined
+  } catch {
+    return undefined
   }
 }
 
@@ -63,7 +87,13 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   const before = readSecrets(data)
   for (const name of DATABASES) {
     if (!existsSync(join(data, name))) continue
-    await copyInThread({ from: join(data, name), to: join(to, name) })
+    try {
+      await copyInThread({ from: join(data, name), to: join(to, name) })
+    } catch (fault) {
+      if (name !== STATISTICS) throw fault
+      rmSync(join(to, `${name}.part`), { force: true })
+      continue // they can be made again from the records
+    }
     chmodSync(join(to, name), 0o600)
   }
   const after = readSecrets(data)

@@ -28,6 +28,7 @@ export type ToBodies =
   | { readonly keep: Keep }
   | { readonly read: number }
   | { readonly forgetBefore: number }
+  | { readonly erase: readonly number[] }
   | { readonly close: true }
 
 export type FromBodies =
@@ -36,6 +37,7 @@ export type FromBodies =
   | { readonly read: CallBodies | string | null }
   /** A text says why not. */
   | { readonly resealed: string | null }
+  | { readonly erased: string | null }
   | { readonly closed: true }
 
 declare const self: Worker
@@ -65,6 +67,7 @@ class BodyFile {
   readonly #insert
   readonly #find
   readonly #forget
+  readonly #erase
   #hasRoom = true
   #lookedMs = Number.NEGATIVE_INFINITY
 
@@ -95,6 +98,7 @@ class BodyFile {
     this.#forget = this.#db.query(
       'DELETE FROM body WHERE call_id IN (SELECT call_id FROM body WHERE call_id < ?1 ORDER BY call_id LIMIT ?2)',
     )
+    this.#erase = this.#db.query('DELETE FROM body WHERE call_id = ?1')
     this.#writeResealed = resealedWriter(this.#db, bodyColumns)
   }
 
@@ -118,6 +122,10 @@ class BodyFile {
   /** Whether there may be more. */
   forgetSome(before: number): boolean {
     return this.#forget.run(before, FORGET_AT_ONCE).changes === FORGET_AT_ONCE
+  }
+
+  erase(callIds: readonly number[]): void {
+    this.#db.transaction(() => callIds.forEach(callId => this.#erase.run(callId))).immediate()
   }
 
   /** From where there may be more. */
@@ -195,6 +203,16 @@ function forgetBefore(callId: number): void {
   }
 }
 
+function erase(callIds: readonly number[]): void {
+  try {
+    if (file === undefined) throw new Error(trouble)
+    file.erase(callIds)
+    answer({ erased: null })
+  } catch (fault) {
+    answer({ erased: textOf(fault) })
+  }
+}
+
 /** Some at a time. With other secrets than it was begun with, it begins again. */
 function reseal(cursor: ResealCursor, began = ring?.all): void {
   try {
@@ -214,6 +232,7 @@ self.onmessage = ({ data: message }: MessageEvent<ToBodies>) => {
   else if ('keep' in message) keep(message.keep)
   else if ('read' in message) read(message.read)
   else if ('forgetBefore' in message) forgetBefore(message.forgetBefore)
+  else if ('erase' in message) erase(message.erase)
   else {
     file?.close()
     file = undefined

@@ -8,6 +8,8 @@ import { join } from 'node:path'
 import { until } from '../../test/support/gateway.ts'
 import { bounds } from '../base/bounds.ts'
 import { idAtMs } from '../base/ids.ts'
+import { Secret } from '../base/secret.ts'
+import type { SecretRing } from '../base/secret-ring.ts'
 import { ringOf } from '../base/secret-ring.ts'
 import type { BodyPart } from './bodies.ts'
 import { Bodies } from './bodies.ts'
@@ -33,10 +35,10 @@ afterEach(async () => {
   rmSync(folder, { recursive: true })
 })
 
-function open(options: { days?: number; secret?: string; atMs?: number } = {}): Bodies {
+function open(options: { days?: number; secret?: string; ring?: SecretRing; atMs?: number } = {}): Bodies {
   const bodies = new Bodies({
     path,
-    encryption: ringOf(options.secret ?? 's'.repeat(43)),
+    encryption: options.ring ?? ringOf(options.secret ?? 's'.repeat(43)),
     days: options.days ?? 30,
     dateMs: () => options.atMs ?? nowMs,
     onTrouble: detail => troubles.push(detail),
@@ -102,6 +104,40 @@ describe('bodies', () => {
     bodies.keep(callId, { request: part('a'), answer: part('b') })
     await bodies.close()
     expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain('another encryption key')
+  })
+
+  test('are sealed anew with the newest key, while others are kept', async () => {
+    const ring = ringOf('s'.repeat(43))
+    const bodies = open({ ring })
+    const marks = (): unknown[] => {
+      const db = new Database(path, { readonly: true })
+      const sql = 'SELECT DISTINCT lower(hex(substr(request, 2, 4))), lower(hex(substr(answer, 2, 4))) FROM body'
+      const found = db.query(sql).values()
+      db.close()
+      return found
+    }
+    for (let at = 0; at < 100; at++) bodies.keep(callId + at, { request: part(`a${at}`), answer: part(`b${at}`) })
+    await bodies.read(callId)
+    const [old] = ring.marks as [string]
+    expect(marks()).toEqual([[old, old]])
+    ring.replace([new Secret('t'.repeat(43)), ring.newest])
+    bodies.renewSecrets()
+    const [one, other] = [bodies.reseal(), bodies.reseal()]
+    bodies.keep(callId + 100, { request: part('a100'), answer: part('b100') })
+    await Promise.all([one, other])
+    expect(textOf((await bodies.read(callId + 100))?.request)).toBe('a100')
+    expect(marks()).toEqual([[ring.newestMark, ring.newestMark]])
+    ring.replace([ring.newest])
+    bodies.renewSecrets()
+    const kept = await bodies.read(callId + 99)
+    expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['a99', 'b99'])
+    await bodies.close()
+    expect(textOf((await open({ ring }).read(callId))?.answer)).toBe('b0')
+  })
+
+  test('that are not there are sealed anew at once', async () => {
+    await open().reseal()
+    expect(existsSync(path)).toBe(false)
   })
 
   test('are cut where they are too long, each, and compressed', async () => {

@@ -48,6 +48,7 @@ export class Bodies {
   /** In the order in which they asked. */
   #asked: Asked<CallBodies | undefined>[] = []
   #resealing: Asked<void>[] = []
+  #erasing: Asked<void>[] = []
   #onClosed: (() => void) | undefined
 
   constructor(parts: BodiesParts) {
@@ -106,6 +107,16 @@ export class Bodies {
     return this.#parts.encryption.all.map(secret => secret.reveal())
   }
 
+  /** Lets those of these calls go, whatever their age; they are gone when it resolves. */
+  erase(callIds: readonly number[]): Promise<void> {
+    if (this.#lost) return Promise.reject(new StoreError('The bodies cannot be reached.'))
+    if (!this.#isThere()) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      this.#erasing.push({ resolve, reject })
+      this.#send({ erase: callIds })
+    })
+  }
+
   /** Waits, within bounds, for what is on its way. */
   async close(): Promise<void> {
     if (this.#thread === undefined) return
@@ -116,7 +127,8 @@ export class Bodies {
     })
     this.#thread?.terminate()
     this.#thread = undefined
-    for (const { reject } of this.#resealing.splice(0)) reject(new StoreError('The bodies are closed.'))
+    const waiting = [...this.#resealing.splice(0), ...this.#erasing.splice(0)]
+    for (const { reject } of waiting) reject(new StoreError('The bodies are closed.'))
   }
 
   #isThere(): boolean {
@@ -145,6 +157,12 @@ export class Bodies {
       }
       return
     }
+    if ('erased' in message) {
+      const asked = this.#erasing.shift()
+      if (message.erased === null) asked?.resolve()
+      else asked?.reject(new StoreError(`The bodies are not erased: ${message.erased}.`))
+      return
+    }
     if ('read' in message) {
       const asked = this.#asked.shift()
       if (typeof message.read === 'string') asked?.reject(new StoreError(`The bodies do not open. ${message.read}`))
@@ -169,7 +187,8 @@ export class Bodies {
     this.#thread?.terminate()
     this.#thread = undefined
     this.#parts.onTrouble(detail)
-    for (const { reject } of [...this.#asked.splice(0), ...this.#resealing.splice(0)]) reject(new StoreError(detail))
+    const waiting = [...this.#asked.splice(0), ...this.#resealing.splice(0), ...this.#erasing.splice(0)]
+    for (const { reject } of waiting) reject(new StoreError(detail))
     this.#onClosed?.()
   }
 }

@@ -1,18 +1,20 @@
-// What an operator looks at: accounts, budgets, statements, records, prices. On a connection of its own, opened when
+// What an operator looks at: accounts, budgets, statements, prices. On a connection of its own, opened when
 // it is first used; every query answers from an index, and long lists come page by page.
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from './database.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
-import type { FullRecord, RecordFilter, RecordPage } from './record-search.ts'
-import { findRecords } from './record-search.ts'
 import type { StatementAsk, StatementLine, StatementPage } from './statement.ts'
 import { lineOf, statementPage } from './statement.ts'
 
 export interface AccountView {
   readonly id: bigint
   readonly name: string
+  readonly type: string
   readonly kind: string
+  readonly tier: string | null
+  readonly allows: string | null
+  readonly denies: string | null
   readonly balance: bigint
   readonly held: bigint
   readonly credit_limit: bigint
@@ -35,6 +37,11 @@ export interface KeyView {
   readonly allows: string | null
   readonly denies: string | null
   readonly requires: string | null
+  readonly endpoints: string | null
+  readonly addresses: string | null
+  readonly expires_ms: bigint | null
+  readonly disabled_ms: bigint | null
+  readonly old_until_ms: bigint | null
   readonly revoked_ms: bigint | null
 }
 
@@ -86,8 +93,8 @@ export class BooksReader {
 
   account(id: number): AccountView | undefined {
     return this.#one<AccountView>(
-      `SELECT id, name, kind, balance, held, credit_limit, keeps_bodies, frozen_ms, created_ms
-       FROM account WHERE id = ?1`,
+      `SELECT id, name, type, kind, tier, allows, denies, balance, held, credit_limit, keeps_bodies, frozen_ms,
+         created_ms FROM account WHERE id = ?1`,
       [id],
     )
   }
@@ -95,7 +102,7 @@ export class BooksReader {
   key(id: number): KeyView | undefined {
     return this.#one<KeyView>(
       `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
-         revoked_ms FROM api_key WHERE id = ?1`,
+         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms FROM api_key WHERE id = ?1`,
       [id],
     )
   }
@@ -103,7 +110,8 @@ export class BooksReader {
   keysOf(accountId: number): readonly KeyView[] {
     return this.#all<KeyView>(
       `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
-         revoked_ms FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
+         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms
+       FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
       [accountId, KEYS_SHOWN_MAX],
     )
   }
@@ -115,14 +123,6 @@ export class BooksReader {
        WHERE scope_id = ?1 OR scope_id IN (SELECT id FROM api_key WHERE account_id = ?1) ORDER BY scope_id, span`,
       [scopeId],
     )
-  }
-
-  record(callId: number): FullRecord | undefined {
-    return this.#one<FullRecord>('SELECT * FROM record WHERE call_id = ?1', [callId])
-  }
-
-  records(filter: RecordFilter, limit: number): RecordPage {
-    return findRecords(this.#db, filter, limit)
   }
 
   transfersOf(ref: number): readonly StatementLine[] {

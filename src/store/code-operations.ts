@@ -1,8 +1,8 @@
 // Redemption codes: made, redeemed once, taken back while nobody has redeemed them.
 
 import { accountReader } from './ledger-operations.ts'
-import { buildGive } from './account-operations.ts'
 import type { Books } from './books.ts'
+import { buildGive } from './giving.ts'
 import type { MoneyText, Run } from './operations.ts'
 import { amountOf } from './operations.ts'
 import type { Scope } from './reads/paging.ts'

@@ -16,6 +16,7 @@ export interface DataFolder {
   readonly database: string
   /** Made when the first body is kept. */
   readonly bodies: string
+  readonly statistics: string
   readonly socket: string
   readonly secrets: Secrets
   /** Those that are not in files here. */
@@ -36,6 +37,8 @@ export interface Secrets {
 }
 
 const DATABASE = 'weir.db'
+/** Sums of records; made again from them where it is missing. */
+export const STATISTICS = 'stats.db'
 
 /** Where a restore gathers what it is about to put in place. */
 export const restoringIn = (folder: string): string => join(folder, 'restoring')
@@ -68,7 +71,8 @@ export function openFolder(path: string, env: Environment, givesUp = false): Dat
   const isEmpty = !existsSync(database) || statSync(database).size === 0
   const lacksDatabase = isEmpty && existsSync(join(folder, 'pepper'))
   const opened = openSecrets({ folder, env, database: isEmpty || givesUp ? undefined : database })
-  return { path: folder, lacksDatabase, database, bodies: join(folder, 'bodies.db'), socket, ...opened }
+  const [bodies, statistics] = [join(folder, 'bodies.db'), join(folder, STATISTICS)]
+  return { path: folder, lacksDatabase, database, bodies, statistics, socket, ...opened }
 }
 
 /** Gives its whole path. */

@@ -1,13 +1,16 @@
-// What is kept only for a while is let go when its time is over: answers of idempotent calls, bodies, and what is kept
-// between calls. Looked after every so often and some at a time, so that no call waits for it.
+// What is kept only for a while is let go when its time is over: answers of idempotent calls, bodies, what is kept
+// between calls, and records that are to be deleted. Looked after every so often and some at a time, so that no call
+// waits for it.
 
 import type { Bodies } from './bodies.ts'
 import { forgottenBefore } from './idempotency-rows.ts'
+import type { RecordDeleting } from './record-deleting.ts'
 import type { Writer } from './writer.ts'
 
 export interface HousekeepingParts {
   readonly writer: Pick<Writer, 'run'>
   readonly bodies: Pick<Bodies, 'forget'>
+  readonly deleting: Pick<RecordDeleting, 'sweep'>
   dateMs(): number
   onTrouble(fault: unknown): void
 }
@@ -36,12 +39,15 @@ export class Housekeeping {
   }
 
   async #sweepOnce(): Promise<void> {
-    const { writer, bodies, dateMs } = this.#parts
+    const { writer, bodies, deleting, dateMs, onTrouble } = this.#parts
     bodies.forget()
+    // Millions of them may take hours, for which the rest does not wait.
+    deleting.sweep().catch(onTrouble)
     const before = forgottenBefore(dateMs())
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetAnswers', { before })).count
     const nowMs = dateMs()
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetKept', { nowMs })).count
+    for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetSessions', { nowMs })).count
   }
 
   async close(): Promise<void> {

@@ -76,6 +76,7 @@ export class Rotation {
   readonly #scan: SecretScan
   readonly #reseal: Reseal
   #resealing = false
+  #closed = false
 
   constructor(parts: RotationParts) {
     this.#parts = parts
@@ -89,7 +90,9 @@ export class Rotation {
     if (this.#parts.folder.secrets.encryption.all.length > 1) void this.#resealAll()
   }
 
+  /** What is not sealed anew by now is, after the next start. */
   close(): void {
+    this.#closed = true
     this.#reseal.close()
   }
 
@@ -178,7 +181,7 @@ export class Rotation {
       await this.#reseal.run()
       return true
     } catch (fault) {
-      this.#parts.onTrouble(fault)
+      if (!this.#closed) this.#parts.onTrouble(fault)
       return false
     } finally {
       this.#resealing = false

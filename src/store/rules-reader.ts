@@ -38,6 +38,9 @@ export class RulesReader {
   readonly #routes
   readonly #channels
   readonly #providers
+  readonly #definition
+  /** By id and version, for they are long, and any rule may be another. */
+  #known: ReadonlyMap<string, StoredProvider> = new Map()
 
   constructor(db: Database) {
     this.#db = db
@@ -46,7 +49,8 @@ export class RulesReader {
     )
     this.#routes = db.query<Raw, []>('SELECT name, policy, members FROM model_route ORDER BY name')
     this.#channels = db.query<Raw, []>('SELECT * FROM channel ORDER BY id')
-    this.#providers = db.query<Raw, []>('SELECT id, definition FROM provider ORDER BY id')
+    this.#providers = db.query<Raw, []>('SELECT id, version FROM provider ORDER BY id')
+    this.#definition = db.query<Raw, [string]>('SELECT definition FROM provider WHERE id = ?1')
   }
 
   read(): WrittenRules {
@@ -64,8 +68,19 @@ export class RulesReader {
       })),
       channels: channels.map(channelOf),
       stored: channels.filter(({ provider }) => provider !== null).map(storedOf),
-      providers: this.#providers.all().map(row => ({ id: row.id as string, definition: row.definition as string })),
+      providers: this.#readProviders(),
     }
+  }
+
+  #readProviders(): readonly StoredProvider[] {
+    const rows = this.#providers.all().map(({ id, version }) => {
+      const name = `${String(id)} ${String(version)}`
+      const known = this.#known.get(name)
+      const read = (): string => this.#definition.get(id as string)!.definition as string
+      return [name, known ?? { id: id as string, definition: read() }] as const
+    })
+    this.#known = new Map(rows)
+    return rows.map(([, provider]) => provider)
   }
 }
 

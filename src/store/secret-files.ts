@@ -153,12 +153,11 @@ export const secretLines = (secrets: readonly Secret[]): string =>
 /** All of it or nothing, and on the disk when this returns. The caller holds the folder's lock. */
 export function writeSecretFile(file: string, secrets: readonly Secret[]): void {
   const part = `${file}.part`
-  rmSync(part, { force: true })
   try {
+    rmSync(part, { force: true })
     writeFileSync(part, secretLines(secrets), { mode: 0o600, flush: true })
     renameSync(part, file)
   } catch (fault) {
-    rmSync(part, { force: true })
     throw new FolderError(`The secrets cannot be written to ${file}: ${(fault as Error).message}.`)
   }
   flush(dirname(file))

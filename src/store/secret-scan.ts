@@ -9,6 +9,8 @@ export class SecretScan {
   #thread: Worker | undefined
   #last: Promise<unknown> = Promise.resolve()
   #users = 0
+  /** Of whoever waits for an answer. */
+  #onLost: ((fault: Error) => void) | undefined
 
   constructor(database: string) {
     this.#database = database
@@ -20,11 +22,15 @@ export class SecretScan {
     try {
       return await work()
     } finally {
-      if (--this.#users === 0) {
-        this.#thread?.terminate()
-        this.#thread = undefined
-      }
+      if (--this.#users === 0) this.close()
     }
+  }
+
+  /** Whoever waits for an answer gets none. */
+  close(): void {
+    this.#thread?.terminate()
+    this.#thread = undefined
+    this.#onLost?.(new StoreError('The look at what rests on secrets was ended.'))
   }
 
   /** One after the other. Only within `during`. */
@@ -37,6 +43,7 @@ export class SecretScan {
   #ask(question: ToScan): Promise<unknown> {
     const thread = (this.#thread ??= new Worker(new URL('./secret-scan-thread.ts', import.meta.url).href))
     return new Promise((resolve, reject) => {
+      this.#onLost = reject
       thread.onmessage = ({ data }: MessageEvent<FromScan>) =>
         'answered' in data ? resolve(data.answered) : reject(new StoreError(data.failed))
       thread.onerror = event => reject(new StoreError(event.message))

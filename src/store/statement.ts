@@ -5,7 +5,9 @@
 import type { Database } from 'bun:sqlite'
 import { idAtMs, msOfId } from '../base/ids.ts'
 import { REVENUE } from './operator-accounts.ts'
-import { ROWS_A_PAGE } from './record-search.ts'
+
+/** Records that are looked at for one page. */
+export const ROWS_A_PAGE = 5_000
 
 export interface StatementLine {
   readonly kind: string

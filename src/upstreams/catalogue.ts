@@ -182,7 +182,12 @@ class Reading {
 
   definition(text: string): ReadDefinition {
     const source = readStoredProvider(text, this.#shipped)
-    const { provider } = source
+    const { provider, hasEnvironment } = source
+    try {
+      if (!hasEnvironment) placeOf(null, source, this.#parts)
+    } catch (fault) {
+      throw fault instanceof Unusable ? new ProviderFileError(fault.message) : fault
+    }
     return { provider, origin: this.originOf(source) }
   }
 

@@ -138,6 +138,10 @@ function readProvider(json: Json, fail: Fail): Provider {
     const value = json[field] ?? false
     return typeof value === 'boolean' ? value : fail(`"${field}" must be true or false`)
   }
+  const shown = (text: string): string =>
+    text.length <= 200 && !/\p{Cc}/u.test(text) ? text : fail('"name" must be one line of 200 characters at most')
+  const webAddress = (text: string): string =>
+    /^https?:\/\/[\x21-\x7e]{1,500}$/.test(text) ? text : fail('"website" must be an http(s) address')
   const id = string('id')
   if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
@@ -148,8 +152,8 @@ function readProvider(json: Json, fail: Fail): Provider {
   const times = parseTimes(json.times ?? {}, { otherwise: defaultTimes, of: 'provider', fail })
   return {
     id,
-    name: string('name'),
-    ...(json.website !== undefined && { website: string('website') }),
+    name: shown(string('name')),
+    ...(json.website !== undefined && { website: webAddress(string('website')) }),
     baseUrl,
     keyEnv: string('keyEnv'),
     baseUrlEnv: string('baseUrlEnv'),

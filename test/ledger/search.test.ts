@@ -6,8 +6,8 @@ import { rmSync } from 'node:fs'
 import { BooksReader } from '../../src/store/books-reader.ts'
 import { CLEARING, REVENUE } from '../../src/store/operator-accounts.ts'
 import type { RecordFilter } from '../../src/store/record-search.ts'
-import { endSql, findRecords, pageSql, ROWS_A_PAGE, walkNames } from '../../src/store/record-search.ts'
-import { chargesSql, othersSql, revenueSql, walkedSql } from '../../src/store/statement.ts'
+import { findRecords, recordColumns, ROWS_LOOKED_AT, walkNames, walkSql } from '../../src/store/record-search.ts'
+import { chargesSql, othersSql, revenueSql, ROWS_A_PAGE, walkedSql } from '../../src/store/statement.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, calls, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
 
@@ -35,11 +35,15 @@ describe('the plan', () => {
   const scansTable = /SCAN (record|transfer|t)\b/
 
   test.each(walkNames)('of a page of records by %s reads an index', walk => {
-    for (const sql of [pageSql(walk), endSql(walk)]) {
-      const plan = planOf(sql, 10)
-      expect(plan).not.toMatch(scansTable)
-      expect(plan).toMatch(walk === 'none' ? /SEARCH record USING INTEGER PRIMARY/ : /USING .*INDEX record_/)
-      expect(plan).not.toContain('TEMP B-TREE')
+    for (const oldestFirst of [false, true]) {
+      for (const ways of walk === 'none' ? [1] : [1, 3]) {
+        const sql = walkSql(walk, ways, oldestFirst)
+        const plan = planOf(sql.replaceAll(/\$\w+/g, '1'), 0)
+        expect(plan).not.toMatch(scansTable)
+        const wanted = walk === 'none' || walk === 'callId' ? /SEARCH record USING INTEGER PRIMARY/ : /INDEX record_/
+        expect(plan).toMatch(wanted)
+        expect(plan).not.toContain('TEMP B-TREE')
+      }
     }
   })
 
@@ -58,26 +62,29 @@ describe('the plan', () => {
 })
 
 describe('records', () => {
-  const MANY = 12_000
+  const MANY = 50_000
   const models = ['a', 'b', 'c']
   beforeAll(() => {
     books.run(run => {
       for (let at = 0; at < MANY; at++) {
         const owner = at % 2 === 0 ? { accountId: alice, keyId: aliceKey } : { accountId: bob, keyId: bobKey }
-        const more = { model: models[at % 3]!, outcome: at % 5 === 0 ? 'refused' : 'completed' }
+        const failed = at % 5 === 0 ? { outcome: 'refused', error: 'e5', status: 429 } : undefined
+        const crashed = at % 11 === 0 ? { outcome: 'gateway_crash', error: null, status: 500 } : undefined
+        const more = { model: models[at % 3]!, channel: `p#${at % 4}`, streamed: at % 2 === 0, ...failed, ...crashed }
         const endUser = at % 7 === 0 ? 'u7' : null
-        run.record({ record: { ...recordOf(100_000 + at, owner), ...more, endUser, status: 200 } })
+        run.record({ record: { ...recordOf(100_000 + at, owner), ...more, endUser } })
       }
     })
   })
 
-  const allOf = (filter: RecordFilter, limit: number): number[] => {
+  const allOf = (filter: RecordFilter, { limit, oldestFirst = false }: { limit: number; oldestFirst?: boolean }) => {
     const found: number[] = []
-    let page = findRecords(db, filter, limit)
+    const ask = { scope: null, filter, limit, oldestFirst }
+    let page = findRecords(db, recordColumns, ask)
     for (;;) {
-      found.push(...page.rows.map(row => Number(row.call_id)))
-      if (page.next === undefined) return found
-      page = findRecords(db, { ...filter, before: page.next }, limit)
+      found.push(...page.rows.map(row => row.callId))
+      if (page.next === null) return found
+      page = findRecords(db, recordColumns, { ...ask, after: page.next })
     }
   }
   const expected = (fits: (at: number) => boolean): number[] =>
@@ -91,25 +98,67 @@ describe('records', () => {
     ['a key', { from, keyId: bobKey }, at => at % 2 === 1],
     ['a model', { from, model: { name: 'b', provider: 'p' } }, at => at % 3 === 1],
     ['a model of another provider', { from, model: { name: 'b', provider: 'q' } }, () => false],
-    ['failures', { from, outcome: 'refused' }, at => at % 5 === 0],
-    ['what went well', { from, outcome: 'completed' }, at => at % 5 !== 0],
+    ['failures', { from, outcome: 'refused' }, at => at % 5 === 0 && at % 11 !== 0],
+    ['what went well', { from, outcome: 'completed' }, at => at % 5 !== 0 && at % 11 !== 0],
+    ['an error', { from, error: 'e5' }, at => at % 5 === 0 && at % 11 !== 0],
+    ['a status', { from, status: 500 }, at => at % 11 === 0],
+    ['a channel', { from, channel: 'p#3' }, at => at % 4 === 3],
+    ['a provider', { from, provider: 'q' }, () => false],
+    ['streams', { from, streamed: true, channel: 'p#2' }, at => at % 4 === 2],
+    ['one call', { callId: 100_007 }, at => at === 7],
+    ['what cost something', { from, costMin: '1' }, () => false],
+    ['what cost no more', { from, costMax: '0', channel: 'p#1' }, at => at % 4 === 1],
     ['an end user', { from, endUser: 'u7' }, at => at % 7 === 0],
     ['a time', { from: 101_000, before: 102_000 }, at => at >= 1_000 && at < 2_000],
     [
       'everything at once',
       { from, accountId: alice, keyId: aliceKey, model: modelA, outcome: 'refused', endUser: 'u7' },
-      at => at % 210 === 0,
+      at => at % 210 === 0 && at % 11 !== 0,
     ],
     ['nothing at all', { from, accountId: alice, keyId: bobKey }, () => false],
   ]
-  test.each(filters)('by %s are all found, newest first, however long a page is', (_, filter, fits) => {
-    for (const limit of [700, 5_000]) expect(allOf(filter, limit)).toEqual(expected(fits))
+  test.each(filters)('by %s are all found, in the order of time, however long a page is', (_, filter, fits) => {
+    const wanted = expected(fits)
+    for (const limit of [700, 5_000]) expect(allOf(filter, { limit })).toEqual(wanted)
+    expect(allOf(filter, { limit: 900, oldestFirst: true })).toEqual(wanted.toReversed())
   })
 
   test('one page looks at a bounded number of rows, and says where to go on', () => {
-    const page = findRecords(db, { keyId: aliceKey, endUser: undefined, outcome: 'none such' }, 10)
-    expect(page.rows).toEqual([])
-    expect(page.next).toBe(100_000 + MANY - 2 - 2 * (ROWS_A_PAGE - 1))
+    const ask = { scope: null, filter: { keyId: aliceKey, outcome: 'none such' }, limit: 10 }
+    const next = 100_000 + MANY - 2 - 2 * (ROWS_LOOKED_AT - 1)
+    expect(findRecords(db, recordColumns, ask)).toEqual({ rows: [], next, early: true })
+  })
+
+  const odd = ['%', '_', "' OR 1=1 --", '"', '\\', '\u0000', '$walk0', 'ü'.repeat(100_000), '; DROP TABLE record']
+  test.each(odd)('%j in a filter is nothing but a text that is not there', text => {
+    for (const name of ['endUser', 'provider', 'channel', 'outcome', 'error'] as const) {
+      expect(findRecords(db, recordColumns, { scope: null, filter: { [name]: text }, limit: 5 }).rows).toEqual([])
+    }
+    const model = { name: text, provider: text }
+    expect(findRecords(db, recordColumns, { scope: null, filter: { model }, limit: 5 }).rows).toEqual([])
+  })
+
+  test('are seen by members of their account alone', () => {
+    db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (9, 'a@b', 'a', 'member', 0),
+      (10, 'c@d', 'c', 'member', 0), (11, 'e@f', 'e', 'member', 0)`)
+    const join = db.query('INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, 0)')
+    for (const row of [[alice, 9, 2], [alice, 11, 2], [bob, 11, 1]] as const) join.run(...row)
+    const seen = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
+      const { rows } = findRecords(db, recordColumns, { scope: { personId, rank }, filter, limit: 400 })
+      return [...new Set(rows.map(row => row.accountId))].sort()
+    }
+    expect(seen(9, 1)).toEqual([alice])
+    expect(seen(9, 3)).toEqual([])
+    expect(seen(11, 1)).toEqual([alice, bob])
+    expect(seen(11, 2)).toEqual([alice])
+    expect(seen(10, 1)).toEqual([])
+    for (const filter of [{ accountId: bob }, { keyId: bobKey }, { callId: 100_001 }]) {
+      expect(seen(9, 1, filter)).toEqual([])
+      expect(seen(11, 1, filter)).toEqual([bob])
+    }
+    expect(seen(9, 1, { endUser: 'u7' })).toEqual([alice])
+    expect(seen(9, 1, { outcome: 'refused' })).toEqual([alice])
+    expect(seen(9, 1, { model: modelA })).toEqual([alice])
   })
 })
 

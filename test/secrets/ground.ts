@@ -47,6 +47,18 @@ export function sealedWith(folder: string): Record<string, number> {
   return counted
 }
 
+/** The keys that bodies are sealed with. */
+export function bodiesWith(folder: string): readonly string[] {
+  const db = new Database(join(folder, 'bodies.db'), { readonly: true })
+  try {
+    const sql = `SELECT lower(hex(substr(request, 2, 4))) FROM body
+      UNION SELECT lower(hex(substr(answer, 2, 4))) FROM body`
+    return db.query(sql).values().flat() as string[]
+  } finally {
+    db.close()
+  }
+}
+
 /** How many live keys are digested with each pepper. */
 export const keysWith = (folder: string): Record<string, number> =>
   Object.fromEntries(

@@ -5,7 +5,7 @@ import { pausedStream } from '../../src/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import { openCall } from '../forwarding/caller.ts'
-import { keysWith, kinds, marksIn, read, sealedWith, secretsIn } from './ground.ts'
+import { bodiesWith, keysWith, kinds, marksIn, read, sealedWith, secretsIn } from './ground.ts'
 
 const MODEL = 'openai/gpt-4o-mini'
 const ROUNDS = 3
@@ -115,6 +115,7 @@ test('all three, several times, under load', async () => {
   const [pepper] = marksIn(harness.folder, 'pepper')
   await until(() => Object.keys(sealedWith(harness.folder)).join() === newest, 'all is sealed anew', 20_000)
   await until(() => keysWith(harness.folder)[pepper!] === keys.length, 'all keys are digested anew')
+  await until(() => bodiesWith(harness.folder).join() === newest, 'so are bodies')
   const rotated = read<{ target: string }>(harness.folder, "SELECT target FROM audit WHERE action = 'noteSecrets'")
   expect(rotated).toHaveLength(ROUNDS * kinds.length)
   for (const text of [...harness.logs, JSON.stringify(read(harness.folder, 'SELECT * FROM audit'))]) {

@@ -61,7 +61,7 @@ const isRow = (span: string, pair: boolean, { ms, nowMs }: { ms: number; nowMs: 
   return end > nowMs - days * DAY_MS
 }
 
-/** What a line of a bill is worth, and what it would have been without a cache, in USD for a million times its count. */
+/** What the provider asks for a million, and what uncached input costs; in nano-USD. */
 export interface Rate {
   readonly provider: Readonly<Record<string, bigint>>
   readonly plain: bigint
@@ -69,9 +69,8 @@ export interface Rate {
 
 export function recount(db: Database, nowMs: number, rates: ReadonlyMap<string, Rate>): Table {
   const table = new Map<string, Sum>()
-  const refunds = new Map(
-    (db.query("SELECT ref, amount FROM transfer WHERE kind = 'refund'").all() as Raw[]).map(row => [row.ref, row.amount]),
-  )
+  const posted = db.query("SELECT ref, amount FROM transfer WHERE kind = 'refund'").all() as Raw[]
+  const refunds = new Map(posted.map(row => [row.ref, row.amount]))
   for (const row of db.query('SELECT * FROM record').all() as Raw[]) {
     const ms = msOfId(Number(row.call_id))
     const values = valuesOf(row, (refunds.get(row.call_id!) as bigint | undefined) ?? 0n, rates)

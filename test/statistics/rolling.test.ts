@@ -99,20 +99,22 @@ const calls: fc.Arbitrary<Call> = fc.record({
   held: fc.boolean(),
 })
 
+const doings = ['roll', 'roll', 'roll', 'restart', 'lose', 'trim'] as const
+
 const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: calls.map(call => ({ call })) },
   { weight: 4, arbitrary: fc.nat(50).map(settle => ({ settle })) },
   { weight: 2, arbitrary: fc.nat(50).map(refund => ({ refund })) },
-  { weight: 5, arbitrary: fc.constantFrom('roll', 'roll', 'roll', 'restart', 'lose', 'trim').map(name => ({ do: name }) as Step) },
+  { weight: 5, arbitrary: fc.constantFrom(...doings).map(name => ({ do: name })) },
 )
 
 function recordOf(callId: number, call: Call): RecordRow {
   const failed = call.outcome !== 'completed'
   const line = (what: 'input' | 'output' | 'cacheRead' | 'cacheWrite', count: number): unknown[] =>
     [what, count, lineRates[call.model!][what]]
-  const lines = call.model === null || call.tokens === 0
-    ? null
-    : JSON.stringify([line('input', call.tokens), line('cacheRead', call.cached), line('cacheWrite', 7), line('output', 3)])
+  const cached = (): unknown[] => [line('cacheRead', call.cached), line('cacheWrite', 7), line('output', 3)]
+  const isFree = call.model === null || call.tokens === 0
+  const lines = isFree ? null : JSON.stringify([line('input', call.tokens), ...cached()])
   return {
     ...{ dialect: 'openai-chat', provider: call.model && 'p', model: call.model, streamed: call.tokens % 2 === 0 },
     ...{ priceVersion: call.model === 'own' ? 3 : 1, endUser: null, tags: null, callId, ...owners[call.owner]! },
@@ -163,14 +165,16 @@ class History {
   #close(loses: boolean): void {
     this.#roller?.close()
     this.#roller = undefined
-    if (loses) for (const end of ['', '-wal', '-shm']) rmSync(join(this.#house.folder, `stats.db${end}`), { force: true })
+    if (!loses) return
+    for (const end of ['', '-wal', '-shm']) rmSync(join(this.#house.folder, `stats.db${end}`), { force: true })
   }
 
   #begin(call: Call): void {
     const callId = idAtMs(NOW_MS - call.ageMs) + ++this.#at
     if (!call.held) return void this.#house.run(run => run.record({ record: recordOf(callId, call) }))
     const { accountId, keyId } = owners[call.owner]!
-    const draft = { dialect: 'x', provider: null, model: null, streamed: false, priceVersion: null, endUser: null, tags: null }
+    const nothing = { provider: null, model: null, priceVersion: null, endUser: null, tags: null }
+    const draft = { dialect: 'x', streamed: false, ...nothing }
     const held = this.#house.run(run =>
       run.hold({ callId, kind: 'task', accountId, keyId, amount: '300000', wants: '0', draft }))
     if (held.done === 'held') this.#open.push([callId, call])

@@ -17,7 +17,7 @@ const LAYERS: ReadonlyMap<string, number> = new Map([
   ...['build-running.ts', 'page-endpoints.ts'].map(name => [name, 5] as const),
   ...['endpoint.ts', 'endpoints.ts', 'side-endpoints.ts', 'count-endpoints.ts'].map(name => [name, 5] as const),
   ...['model-endpoints.ts', 'front-door.ts', 'turning-away.ts', 'drain.ts'].map(name => [name, 5] as const),
-  ...['open-metrics.ts', 'watch-calls.ts'].map(name => [name, 5] as const),
+  ...['open-metrics.ts', 'watch-calls.ts', 'watch-gateway.ts'].map(name => [name, 5] as const),
   ...['config.ts', 'cli'].map(name => [name, 5] as const),
 ])
 const TOP_LAYER = 5

@@ -1,11 +1,13 @@
 // Looking at what has happened: records of calls, one call in full, and the statement of an account.
 
-import { idAtMs, msOfId, parseTextId, textId } from '../../base/ids.ts'
+import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
 import { END_USER_CHARS_MAX } from '../../protocols/tags.ts'
 import type { BodyPart } from '../../store/bodies.ts'
 import type { StatementCursor, StatementLine } from '../../store/statement.ts'
-import type { FullRecord, RecordFilter } from '../../store/record-search.ts'
+import type { TransferView } from '../../store/reads/records.ts'
+import type { RecordFilter, RecordView } from '../../store/record-search.ts'
+import { showRecord, showWhole } from '../../store/record-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { OperatorError } from '../command.ts'
 import { accountOf, callIdOf, keyIdOf, rowsOf, textOf } from '../command-input.ts'
@@ -13,8 +15,8 @@ import { refText } from '../statement-lines.ts'
 
 export function recordCommands(parts: OperatorParts): Commands {
   return {
-    'records': async input => listRecords(parts, input),
-    'record': async input => showRecord(parts, callIdOf(input.call)),
+    'records': input => listRecords(parts, input),
+    'record': async input => await showCall(parts, callIdOf(input.call)),
     'statement': async input => listStatement(parts, input),
     'bodies': async input => await showBodies(parts, callIdOf(input.call)),
   }
@@ -24,11 +26,11 @@ const DAY_MS = 86_400_000
 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const timeOf = (ms: number): string => new Date(ms).toISOString()
-const amountIn = (value: FullRecord[string] | undefined): string => usd(value as bigint)
 
-function listRecords(parts: OperatorParts, input: Input): Answer {
-  const { rows, next } = parts.books.records(filterOf(parts, input), rowsOf(input.limit))
-  return { records: rows.map(shortRecord), next: next === undefined ? null : textId('req', next) }
+async function listRecords(parts: OperatorParts, input: Input): Promise<Answer> {
+  const ask = { scope: null, filter: filterOf(parts, input), limit: rowsOf(input.limit) }
+  const { rows, next } = await parts.desk.ask('records', ask)
+  return { records: rows.map(shortRecord), next: next === null ? null : textId('req', next) }
 }
 
 function filterOf(parts: OperatorParts, input: Input): RecordFilter {
@@ -63,47 +65,33 @@ function dayOf(given: unknown): number {
   return ms
 }
 
-function shortRecord(row: FullRecord): Answer {
-  const id = Number(row.call_id)
+function shortRecord(row: RecordView): Answer {
+  const { id, time, account, key, model, status, outcome, inputTokens, outputTokens, cost } = showRecord(row, true)
   return {
-    time: timeOf(msOfId(id)),
-    call: textId('req', id),
-    account: textId('acc', Number(row.account_id)),
-    key: textId('key', Number(row.key_id)),
-    model: row.model === null ? '-' : `${row.provider}/${row.model}`,
-    status: Number(row.status),
-    outcome: row.outcome,
-    input: Number(row.input_tokens),
-    output: Number(row.output_tokens),
-    cost: amountIn(row.cost),
-    ms: Number(row.duration_ms),
-    loss: row.loss ?? '-',
+    ...{ time, call: id, account, key, model: model ?? '-', status, outcome, input: inputTokens, output: outputTokens },
+    ...{ cost, ms: row.durationMs, loss: row.loss ?? '-' },
   }
 }
 
-function showRecord(parts: OperatorParts, callId: number): Answer {
-  const row = parts.books.record(callId)
-  if (row === undefined) throw new OperatorError('There is no record of this call: it is under way, or never was.')
-  const [lines, attempts, timings, why] = [row.lines, row.attempts, row.timings, row.why].map(parsed)
+async function showCall({ desk }: OperatorParts, callId: number): Promise<Answer> {
+  const found = await desk.ask('record', { callId, scope: null })
+  if (found === null) throw new OperatorError('There is no record of this call: it is under way, or never was.')
+  const { record, transfers } = found
+  const { dialect, channel, streamed, error, asked, rule, usageSource, held, shortfall } = showWhole(record, true)
   return {
-    ...shortRecord(row),
-    ...{ dialect: row.dialect, channel: row.channel, streamed: row.streamed === 1n, error: row.error },
-    asked: row.asked,
-    ...{ rule: row.rule, usageSource: row.usage_source },
-    cacheRead: Number(row.cache_read_tokens),
-    cacheWrite: Number(row.cache_write_tokens),
-    reasoning: Number(row.reasoning_tokens),
-    ...{ held: amountIn(row.held), shortfall: amountIn(row.shortfall) },
-    priceVersion: row.price_version === null ? null : Number(row.price_version),
-    firstMs: row.first_ms === null ? null : Number(row.first_ms),
-    ...{ endUser: row.end_user, tags: row.tags, cameHash: row.came_hash, wentHash: row.went_hash },
-    lines,
-    attempts,
-    why,
-    timings,
-    transfers: parts.books.transfersOf(callId).map(line => shortTransfer(line, Number(row.account_id))),
+    ...shortRecord(record),
+    ...{ dialect, channel, streamed, error, asked, rule, usageSource },
+    ...{ cacheRead: record.cacheReadTokens, cacheWrite: record.cacheWriteTokens, reasoning: record.reasoningTokens },
+    ...{ held, shortfall, priceVersion: record.priceVersion, firstMs: record.firstMs },
+    ...{ endUser: record.endUser, tags: record.tags, cameHash: record.cameHash, wentHash: record.wentHash },
+    ...{ lines: record.lines, attempts: record.attempts, why: record.why, timings: record.timings },
+    transfers: transfers.map(line => shortTransfer(lineOf(line), record.accountId)),
   }
 }
+
+const lineOf = ({ madeMs, ref, debit, credit, amount, ...line }: TransferView): StatementLine => ({
+  ...{ ...line, atMs: madeMs, ref: BigInt(ref), debit: BigInt(debit), credit: BigInt(credit), amount: BigInt(amount) },
+})
 
 async function showBodies({ bodies }: OperatorParts, callId: number): Promise<Answer> {
   const kept = await bodies.read(callId)
@@ -113,16 +101,6 @@ async function showBodies({ bodies }: OperatorParts, callId: number): Promise<An
 
 const bodyText = ({ bytes, truncated }: BodyPart): string =>
   Buffer.from(bytes).toString('utf8') + (truncated ? '\n[cut here]' : '')
-
-/** Kept as JSON; shown as it is where it is none. */
-function parsed(text: FullRecord[string] | undefined): unknown {
-  if (typeof text !== 'string') return null
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
 
 function listStatement(parts: OperatorParts, input: Input): Answer {
   const accountId = Number(accountOf(parts, input.account).id)

@@ -3,7 +3,7 @@
 import { countIn, stepOf } from '../../base/histogram.ts'
 import { msOfId } from '../../base/ids.ts'
 import type { Figures, Whose } from './figures.ts'
-import { addFigures, Cells, noFigures, ownersOf } from './figures.ts'
+import { addFigures, Cells, copied, noFigures, ownersOf } from './figures.ts'
 import { counts, endUserKeepMs, failureCuts, failureKeepMs, isKept, spanAt, spans, sums } from './plan.ts'
 import type { Count, Sum } from './plan.ts'
 import type { MoneyOfRecords } from './record-money.ts'
@@ -69,7 +69,7 @@ export class Batch {
     if (row.end_user !== null) this.#addEndUser(ms, row, failed)
   }
 
-  /** Counted when the call was made, and not when it was refunded. Of a record that is gone only the account is known. */
+  /** Counted when the call was made, not when it was refunded. Of a record that is gone only the account is known. */
   addRefund(row: RecordColumns, callId: bigint): void {
     const unknown = { accountId: Number(row.credit), keyId: 0, model: this.#numberOf(''), channel: this.#numberOf('') }
     const whose = row.call_id === null ? unknown : this.#whoseOf(row)
@@ -137,7 +137,7 @@ export class Batch {
       const name = `${accountId} ${span} ${at} ${endUser}`
       const share = this.#endUsers.get(name)
       if (share !== undefined) addFigures(share.figures, own)
-      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: { ...own, counts: [...own.counts], sums: [...own.sums] } })
+      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: copied(own) })
     }
   }
 }

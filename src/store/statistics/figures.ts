@@ -99,7 +99,7 @@ export class Cells {
   }
 }
 
-function copied(figures: Figures): Figures {
+export function copied(figures: Figures): Figures {
   const copy = noFigures()
   addFigures(copy, figures)
   return copy

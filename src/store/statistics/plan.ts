@@ -44,9 +44,9 @@ const FOR_EVER = Number.POSITIVE_INFINITY
 const ofOne: Keeps = { minute: 2 * DAY_MS, hour: 92 * DAY_MS, day: FOR_EVER, month: FOR_EVER }
 const ofTwo: Keeps = { minute: 0, hour: 8 * DAY_MS, day: 400 * DAY_MS, month: FOR_EVER }
 
-type Keeps = Readonly<Record<Span, number>>
+/** For how long, of each span; 0: not at all. */
+export type Keeps = Readonly<Record<Span, number>>
 
-/** For how long; 0: not at all. */
 export const keepMs: Readonly<Record<Cut, Keeps>> = {
   all: ofOne,
   account: ofOne,

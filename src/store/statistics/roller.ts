@@ -33,7 +33,7 @@ export interface RollStep {
   readonly scanned: number
 }
 
-const ROWS_A_STEP = 5_000
+const ROWS_A_STEP = 10_000
 
 interface LogRow extends RecordColumns {
   readonly seq: bigint

@@ -37,6 +37,7 @@ let roller: Roller | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 let prunedMs = Number.NEGATIVE_INFINITY
 let asked = 0
+let told = false
 
 const answer = (message: FromRolling): void => postMessage(message)
 
@@ -44,14 +45,15 @@ function step(): number {
   const startMs = performance.now()
   roller ??= new Roller({ ...paths, dateMs: Date.now })
   const done = roller.step()
-  if (done.records > 0 || asked > 0) answer({ step: done })
+  if (done.records > 0 || asked > 0 || !told) answer({ step: done })
+  told = true
   if (done.upToDate) for (; asked > 0; asked--) answer({ caughtUp: true })
   if (done.upToDate && startMs - prunedMs > PRUNE_MS) {
     prunedMs = startMs
     roller.prune()
   }
   const tookMs = performance.now() - startMs
-  if (!done.upToDate) return asked > 0 ? 0 : tookMs
+  if (!done.upToDate) return tookMs
   return Math.max(LOOK_MS, QUIET_PART * tookMs)
 }
 

@@ -33,15 +33,24 @@ export class Rolling {
   /** In the order in which they asked. */
   #asked: PromiseWithResolvers<void>[] = []
   #erasing: PromiseWithResolvers<void>[] = []
+  #first = Promise.withResolvers<void>()
 
   constructor(parts: RollingParts) {
     this.#parts = parts
     this.#timer = setTimeout(() => this.#started(), START_MS)
     this.#timer.unref()
+    this.#first.promise.catch(() => {})
   }
 
   get rolled(): Rolled {
     return this.#rolled
+  }
+
+  /** When there is a file that can be asked, however much of the past is still missing in it. */
+  async ready(): Promise<void> {
+    if (this.#rolled.seq !== undefined) return
+    this.#started()
+    await this.#first.promise
   }
 
   /** When all that had been written by now is in the statistics. */
@@ -99,6 +108,7 @@ export class Rolling {
   #receive(message: FromRolling): void {
     if ('step' in message) {
       this.#rolled = { seq: message.step.seq, scanned: message.step.scanned }
+      this.#first.resolve()
       this.#trimming ??= this.#trim(message.step.seq - KEPT_ROWS).finally(() => (this.#trimming = undefined))
     } else if ('caughtUp' in message) this.#asked.shift()?.resolve()
     else if ('erased' in message) this.#erasing.shift()?.resolve()
@@ -111,7 +121,8 @@ export class Rolling {
   async #trim(below: number): Promise<void> {
     if (below - this.#trimmed < TRIM_ROWS_MIN) return
     try {
-      for (let count = 1; count > 0 && !this.#closed; ) count = (await this.#parts.writer.run('trimLog', { below })).count
+      const { writer } = this.#parts
+      for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('trimLog', { below })).count
       this.#trimmed = below
     } catch {
       // The ledger has more to do, or no room; what is left is trimmed later.
@@ -120,6 +131,8 @@ export class Rolling {
 
   #fail(detail: string): void {
     const fault = new Error(detail)
-    for (const { reject } of [...this.#asked.splice(0), ...this.#erasing.splice(0)]) reject(fault)
+    for (const { reject } of [...this.#asked.splice(0), ...this.#erasing.splice(0), this.#first]) reject(fault)
+    this.#first = Promise.withResolvers()
+    this.#first.promise.catch(() => {})
   }
 }

@@ -260,7 +260,8 @@ function prepare(db: Database) {
       ),
     ),
     addFailure: db.query(
-      'INSERT INTO failure VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET calls = calls + excluded.calls',
+      `INSERT INTO failure VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+       ON CONFLICT DO UPDATE SET calls = calls + excluded.calls`,
     ),
     countEndUsers: db.query(
       `SELECT count(*) AS n FROM

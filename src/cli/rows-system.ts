@@ -1,0 +1,45 @@
+// Commands about the gateway itself: whether it can start, what is wrong with it, which one it is.
+
+import packageJson from '../../package.json'
+import { readMigrations } from '../store/database.ts'
+import type { Fields } from './asking.ts'
+import { UsageProblem } from './asking.ts'
+import { fieldLines, jsonText } from './printing.ts'
+import type { Row } from './row.ts'
+import { say } from './row.ts'
+import type { Wanted } from './trouble.ts'
+
+const CHECK_USAGE = 'check [--json]'
+const DOCTOR_USAGE = 'doctor [--json]'
+const VERSION_USAGE = 'version [--json]'
+
+export const systemRows: Readonly<Record<string, Row>> = {
+  'check': {
+    usage: CHECK_USAGE,
+    about:
+      'read settings, provider files, secrets and rules as a start would, and say all that is wrong with them; ' +
+      'ends with 1 if anything is',
+    run: async args => (await import('./check.ts')).check(onlyJson(args, CHECK_USAGE), say),
+  },
+  'doctor': {
+    usage: DOCTOR_USAGE,
+    about: 'look at the gateway and its data, say what is wrong and what to do; ends with 1 if anything is',
+    run: async args => (await import('./doctor.ts')).doctor(onlyJson(args, DOCTOR_USAGE), say),
+  },
+  'version': {
+    usage: VERSION_USAGE,
+    about: 'say which version this is, of Bun, and of the data that it keeps',
+    run: async args => printVersion(onlyJson(args, VERSION_USAGE)),
+  },
+}
+
+function onlyJson(args: readonly string[], usage: string): Wanted {
+  if (args.some(arg => arg !== '--json')) throw new UsageProblem(`Usage: weir ${usage}`)
+  return { json: args.length > 0 }
+}
+
+function printVersion({ json }: Wanted): void {
+  const told: Fields = { weir: packageJson.version, bun: process.versions.bun, schema: readMigrations().length }
+  if (json) say(jsonText(told))
+  else for (const line of fieldLines(told)) say(line)
+}

@@ -1,0 +1,116 @@
+// What is asked and answered of channels: their shapes.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { time } from './endpoint.ts'
+
+export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
+export const channelId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/).meta({
+  description: 'A provider and, behind a #, the fingerprint of a key of the environment, or an id of its own',
+})
+
+const tag = z.string().regex(/^[a-z0-9-]{1,40}$/)
+const cap = z.number().int().min(1).max(bounds.channelCapMax).nullable()
+const path = z.string().max(129)
+const fields = z.record(path, z.unknown())
+
+/** What may be said of any channel. */
+export const rule = {
+  disabled: z.boolean(),
+  weight: z.number().int().min(0).max(bounds.weightMax),
+  priority: z.number().int().min(0).max(bounds.priorityMax),
+  requestsPerMinute: cap,
+  tokensPerMinute: cap,
+  concurrency: cap,
+  tags: z.array(tag).max(bounds.tagsMax),
+}
+
+export const parameters = z
+  .record(
+    z.string().max(40),
+    z.strictObject({ set: fields.optional(), default: fields.optional(), remove: z.array(path).optional() }),
+  )
+  .meta({ description: 'By the dialect of the upstream: fields of requests that are set, filled in or left out' })
+export const headers = z.record(z.string().max(100), z.string().max(bounds.channelHeaderCharsMax))
+export const times = z.strictObject({
+  connectSeconds: z.number().int().optional(),
+  tlsSeconds: z.number().int().optional(),
+  firstContentSeconds: z.number().int().optional(),
+  betweenChunksSeconds: z.number().int().optional(),
+  totalSeconds: z.number().int().optional(),
+})
+
+/** What a channel that is laid down here may be told besides, several at once too. */
+export const shared = { headers, parameters, times }
+export const name = z.string().min(1).max(bounds.channelNameCharsMax)
+export const baseUrl = z.string().min(1).max(bounds.baseUrlCharsMax).nullable()
+/** Written, never read. */
+export const credential = z.string().min(1).max(bounds.credentialCharsMax).meta({ writeOnly: true })
+
+export const optional = <Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) =>
+  Object.fromEntries(Object.entries(shape).map(([field, type]) => [field, type.optional()])) as {
+    [Field in keyof Shape]: z.ZodOptional<Shape[Field]>
+  }
+
+const Health = z.object({
+  state: z.string(),
+  opensInMs: z.number(),
+  underWay: z.number(),
+  limit: z.number().nullable(),
+  firstMs: z.number().nullable(),
+  lastFailure: z.object({ verdict: z.string(), agoMs: z.number() }).nullable(),
+  lost: z.number(),
+})
+
+export const Channel = z
+  .object({
+    id: channelId,
+    provider: providerId,
+    from: z.enum(['environment', 'stored']),
+    name: z.string().nullable(),
+    baseUrl: z.string().nullable(),
+    ownBaseUrl: z.string().nullable(),
+    state: z.enum(['enabled', 'disabled', 'unusable', 'gone']),
+    problem: z.string().nullable(),
+    credential: z.object({ fingerprint: z.string(), origin: z.string() }).nullable(),
+    weight: z.number(),
+    priority: z.number(),
+    requestsPerMinute: cap,
+    tokensPerMinute: cap,
+    concurrency: cap,
+    proxy: z.boolean().meta({ description: 'Whether it has a proxy of its own' }),
+    tags: z.array(z.string()),
+    headers,
+    parameters,
+    times: z.record(z.string(), z.number()),
+    health: Health.nullable(),
+    version: z.number().meta({ description: '0 where nothing is written of it yet' }),
+    author: z.string().nullable(),
+    created: time.nullable(),
+    changed: time.nullable(),
+  })
+  .meta({ id: 'Channel' })
+
+export const warnings = z.array(z.string()).readonly().meta({ description: 'What was done, and perhaps not meant' })
+
+export const Trial = z
+  .object({
+    channel: channelId,
+    model: z.string(),
+    dialect: z.string(),
+    ok: z.boolean(),
+    status: z.number().nullable(),
+    verdict: z.string(),
+    advice: z.string(),
+    timings: z.object({ headMs: z.number().nullable(), totalMs: z.number() }),
+    sent: z.object({
+      method: z.string(),
+      url: z.string(),
+      headers: z.record(z.string(), z.string()).readonly(),
+      body: z.string(),
+      overrides: z.array(z.string()).readonly(),
+    }),
+    received: z.object({ contentType: z.string(), body: z.string() }).nullable(),
+    fault: z.string().nullable(),
+  })
+  .meta({ id: 'Trial' })

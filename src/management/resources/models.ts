@@ -1,0 +1,188 @@
+// Models as they can be called at the moment, and the names that an operator gave to them.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { rateTexts } from '../../base/price.ts'
+import { policyNames } from '../../store/rules.ts'
+import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { refusing } from '../refusing.ts'
+import { removeRoute, setRoute } from '../route-writing.ts'
+import { providerId, warnings } from './channel-shapes.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, listOf, listQuery, time } from './endpoint.ts'
+import { found, listAnswer, listAsk } from './listing.ts'
+import { memoryPage } from './memory-pages.ts'
+
+const modelName = z.string().min(1).max(bounds.modelNameCharsMax)
+
+const Model = z
+  .object({
+    id: modelName.meta({ description: 'As callers name it: <provider>/<model>' }),
+    provider: providerId,
+    name: z.string(),
+    contextTokens: z.number().nullable(),
+    outputTokensMax: z.number().nullable(),
+    speaks: z.array(z.string()).readonly(),
+    capabilities: z.record(z.string(), z.unknown()),
+    /** USD for a million, before any multiplier; null where nobody knows, or it is free. */
+    price: z.object({ version: z.number(), rates: z.record(z.string(), z.string()), cases: z.number() }).nullable(),
+    free: z.boolean(),
+    /** Whether a call would be served: a channel is there, and a price. */
+    available: z.boolean(),
+    channels: z.array(z.string()),
+  })
+  .meta({ id: 'Model' })
+
+const member = z.strictObject({
+  model: modelName,
+  priority: z.number().int().min(0).max(bounds.priorityMax).default(0),
+  weight: z.number().int().min(0).max(bounds.weightMax).default(1),
+})
+const policy = z.enum(policyNames)
+const Route = z
+  .object({
+    name: modelName,
+    policy: z.string(),
+    members: z.unknown().meta({ description: 'model, priority and weight of each' }),
+    author: z.string(),
+    changed: time,
+  })
+  .meta({ id: 'ModelRoute' })
+
+const admin = { site: 'admin' } as const
+const support = { site: 'support' } as const
+
+export const modelEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
+  [...shownModels(parts), ...routeEndpoints(parts)]
+
+function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/models',
+      who: support,
+      about: 'List the models that are known, with what they can, what they cost and which channels lead to them.',
+      query: listQuery(
+        {
+          provider: providerId.optional(),
+          available: z.stringbool().optional(),
+          text: z.string().max(200).optional(),
+        },
+        ['id'],
+      ),
+      answer: listOf(Model),
+      async run({ query: { provider, available, text, ...query } }) {
+        const ask = listAsk(query, null, 'id')
+        const isAsked = ({ id, ...row }: Row): boolean =>
+          (provider === undefined || row.provider.id === provider) &&
+          (text === undefined || id.toLowerCase().includes(text.toLowerCase())) &&
+          (available === undefined || shown(parts, { id, ...row }).available === available)
+        const page = memoryPage(modelRows(parts).filter(isAsked), ask, ({ id }) => id)
+        return listAnswer(page, ask, row => shown(parts, row))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/models/{model*}',
+      who: support,
+      about: 'Show a model.',
+      params: z.object({ model: modelName }),
+      answer: Model,
+      run: async ({ params: { model } }) => ({
+        body: shown(parts, found(modelRows(parts).find(({ id }) => id === model))),
+      }),
+    }),
+  ]
+}
+
+interface Row {
+  readonly id: string
+  readonly provider: Provider
+  readonly model: KnownModel
+}
+
+const modelRows = ({ catalogue }: ManagementParts): readonly Row[] =>
+  [...catalogue().providers.values()].flatMap(provider =>
+    [...provider.models.values()].map(model => ({ id: `${provider.id}/${model.id}`, provider, model })),
+  )
+
+function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<typeof Model> {
+  const current = parts.running()?.prices.current(id)
+  const free = provider.free || model.free === true
+  const channels = parts.catalogue().channelsOf(provider.id).map(channel => channel.id)
+  const { rates, cases } = current?.price ?? {}
+  return {
+    ...{ id, provider: provider.id, name: model.name ?? model.id, free, channels },
+    contextTokens: model.contextTokens ?? null,
+    outputTokensMax: model.outputTokensMax ?? null,
+    speaks: model.speaks ?? Object.keys(provider.speaks),
+    capabilities: { ...(model.traits ?? provider.traits) },
+    price: rates === undefined ? null : { version: current!.version, rates: rateTexts(rates), cases: cases!.length },
+    available: channels.length > 0 && (free || current !== undefined),
+  }
+}
+
+function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk } = parts
+  const params = z.object({ name: modelName })
+  const show = async (name: string) => {
+    const { version, changedMs, ...row } = found(await desk.ask('route', { name }))
+    return { body: { ...row, changed: new Date(changedMs).toISOString() }, version }
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/model-routes',
+      who: support,
+      about: 'List the names for models: aliases, patterns and groups.',
+      query: listQuery({ name: modelName.optional(), policy: policy.optional() }, ['name', 'changed']),
+      answer: listOf(Route),
+      async run({ query }) {
+        const ask = listAsk(query, null, 'name')
+        return listAnswer(await desk.ask('routes', ask), ask, ({ version: _version, changedMs, ...row }) => ({
+          ...row,
+          changed: new Date(changedMs).toISOString(),
+        }))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/model-routes/{name*}',
+      who: support,
+      about: 'Show a name for models.',
+      params,
+      answer: Route,
+      run: ({ params: { name } }) => show(name),
+    }),
+    endpoint({
+      method: 'PUT',
+      path: '/api/web/model-routes/{name*}',
+      who: admin,
+      about: 'Let a name stand for a model, or for several: members of the lowest priority first.',
+      params,
+      body: z.strictObject({
+        policy: policy.default('balanced'),
+        members: z.array(member).min(1).max(bounds.routeMembersMax),
+      }),
+      answer: Route.extend({ warnings }),
+      async run({ params: { name }, body, by }) {
+        const warning = await refusing(() => parts.inTurn(() => setRoute(parts, by, { name, ...body })))
+        const { body: row, version } = await show(name)
+        return { body: { ...row, warnings: warning === undefined ? [] : [warning] }, version }
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/model-routes/{name*}',
+      who: admin,
+      about: 'Take a name away. Names that have it as a member do without it.',
+      params,
+      answer: z.object({ warnings }),
+      async run({ params: { name }, by }) {
+        const warning = await refusing(() => parts.inTurn(() => removeRoute(parts, by, name)))
+        return { body: { warnings: warning === undefined ? [] : [warning] } }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,198 @@
+// Providers: those that are shipped, and definitions of one's own, which go before them.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import type { Provider as Known } from '../../upstreams/provider.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { adoptModels, definitionOf, removeProvider, setProvider } from '../provider-writing.ts'
+import { refusing } from '../refusing.ts'
+import { providerId, warnings } from './channel-shapes.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, listOf, listQuery } from './endpoint.ts'
+import { found, listAnswer, listAsk } from './listing.ts'
+import { memoryPage } from './memory-pages.ts'
+
+const params = z.object({ provider: providerId })
+const definition = z
+  .record(z.string(), z.unknown())
+  .meta({
+    description: 'As a provider file has it: docs/providers.md',
+    examples: [
+      {
+        ...{ id: 'brook', name: 'Brook', baseUrl: 'https://api.brook.example/v1', keyEnv: 'BROOK_API_KEY' },
+        ...{ baseUrlEnv: 'BROOK_BASE_URL', sign: 'bearer', speaks: { 'openai-chat': '/chat/completions' } },
+        models: [{ id: 'trout', contextTokens: 128_000, price: { input: '0.50', output: '1.50' } }],
+      },
+    ],
+  })
+
+const Provider = z.object({
+  id: providerId,
+  name: z.string(),
+  from: z.enum(['shipped', 'own', 'own over shipped']),
+  baseUrl: z.string(),
+  speaks: z.array(z.string()),
+  tags: z.array(z.string()).readonly(),
+  models: z.number(),
+  channels: z.number(),
+  free: z.boolean(),
+  keyless: z.boolean(),
+  problem: z.string().nullable(),
+})
+const Whole = Provider.extend({ definition }).meta({ id: 'Provider' })
+const Written = Whole.extend({ cleared: z.array(z.string()).readonly(), warnings })
+
+const admin = { site: 'admin' } as const
+const support = { site: 'support' } as const
+
+/** One that cannot be read is still somebody's. */
+interface Row {
+  readonly id: string
+  readonly provider: Known | undefined
+}
+
+export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const show = buildShow(parts)
+  const written = async (id: string, cleared: readonly string[]) => {
+    const { body, version } = await show(id)
+    return { body: { ...body, cleared, warnings: clearedText(cleared) }, version }
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/providers',
+      who: support,
+      about: 'List the providers: those that are shipped, and those of your own.',
+      query: listQuery({ from: z.enum(['shipped', 'own']).optional(), text: z.string().max(100).optional() }, ['id']),
+      answer: listOf(Provider),
+      async run({ query: { from, text, ...query } }) {
+        const ask = listAsk(query, null, 'id')
+        const isAsked = (row: Row): boolean =>
+          (from === undefined || isOwn(parts, row.id) === (from === 'own')) &&
+          (text === undefined || `${row.id} ${row.provider?.name ?? ''}`.toLowerCase().includes(text.toLowerCase()))
+        return listAnswer(memoryPage(rowsOf(parts).filter(isAsked), ask, ({ id }) => id), ask, row => shown(parts, row))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/providers/{provider}',
+      who: support,
+      about: 'Show a provider, with its definition.',
+      params,
+      answer: Whole,
+      run: ({ params: { provider } }) => show(provider),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/providers',
+      who: admin,
+      about: 'Define a provider; one of the id of a shipped provider replaces that.',
+      body: z.strictObject({ definition }),
+      answer: Written,
+      status: 201,
+      async run({ body, by }) {
+        const id = String(body.definition.id ?? '')
+        const text = JSON.stringify(body.definition)
+        const cleared = await refusing(() =>
+          parts.inTurn(() => setProvider(parts, by, { id, definition: text, isNew: true })),
+        )
+        return await written(id, cleared)
+      },
+    }),
+    ...changingEndpoints(parts, written),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/providers/{provider}',
+      who: admin,
+      about: 'Remove a definition of your own. What it replaced holds again.',
+      params,
+      answer: z.object({ cleared: z.array(z.string()).readonly(), warnings }),
+      async run({ params: { provider }, by }) {
+        const cleared = await refusing(() => parts.inTurn(() => removeProvider(parts, by, provider)))
+        return { body: { cleared, warnings: clearedText(cleared) } }
+      },
+    }),
+  ]
+}
+
+type WrittenAs = (id: string, cleared: readonly string[]) => Promise<{ body: z.input<typeof Written>; version: number }>
+
+function changingEndpoints(parts: ManagementParts, written: WrittenAs): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/providers/{provider}',
+      who: admin,
+      about: 'Change fields of a definition of your own; null takes one away. Another host clears credentials.',
+      params,
+      body: z.strictObject({ definition }),
+      answer: Written,
+      async run({ params: { provider }, body, by }) {
+        const cleared = await refusing(() =>
+          parts.inTurn(async () => {
+            const before = JSON.parse(found(definitionOf(parts, provider))) as Record<string, unknown>
+            const merged = Object.entries({ ...before, ...body.definition }).filter(([, value]) => value !== null)
+            const text = JSON.stringify(Object.fromEntries(merged))
+            return await setProvider(parts, by, { id: provider, definition: text, isNew: false })
+          }),
+        )
+        return await written(provider, cleared)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/providers/{provider}/models',
+      who: admin,
+      about: 'Take models over into a definition of your own, each as a provider file has it; the others stay.',
+      params,
+      body: z.strictObject({
+        models: z
+          .array(z.looseObject({ id: z.string().min(1).max(200) }))
+          .min(1)
+          .max(bounds.modelsListedMax)
+          .meta({ examples: [[{ id: 'some-model', price: { input: '1', output: '2' } }]] }),
+      }),
+      answer: Written,
+      async run({ params: { provider }, body: { models }, by }) {
+        const cleared = await refusing(() => parts.inTurn(() => adoptModels(parts, by, { id: provider, models })))
+        return await written(provider, cleared)
+      },
+    }),
+  ]
+}
+
+const isOwn = ({ rules }: ManagementParts, id: string): boolean => rules.current.providers.some(one => one.id === id)
+
+function rowsOf(parts: ManagementParts): readonly Row[] {
+  const { providers } = parts.catalogue()
+  const own = parts.rules.current.providers.map(({ id }) => id)
+  return [...new Set([...providers.keys(), ...own])].map(id => ({ id, provider: providers.get(id) }))
+}
+
+function shown(parts: ManagementParts, { id, provider }: Row): z.input<typeof Provider> {
+  const catalogue = parts.catalogue()
+  const isShipped = catalogue.fileOf(id) !== undefined
+  return {
+    ...{ id, name: provider?.name ?? id, baseUrl: provider?.baseUrl ?? '' },
+    from: !isOwn(parts, id) ? 'shipped' : isShipped ? 'own over shipped' : 'own',
+    speaks: Object.keys(provider?.speaks ?? {}),
+    tags: provider?.tags ?? [],
+    models: provider?.models.size ?? 0,
+    channels: catalogue.channelsOf(id).length,
+    free: provider?.free ?? false,
+    keyless: provider?.keyless ?? false,
+    problem: catalogue.problems.get(id) ?? null,
+  }
+}
+
+function buildShow(parts: ManagementParts) {
+  return async function show(id: string) {
+    const row = found(rowsOf(parts).find(one => one.id === id))
+    const [note] = await parts.desk.ask('providerNotes', { ids: [id] })
+    const json = JSON.parse(found(definitionOf(parts, id))) as Record<string, unknown>
+    return { body: { ...shown(parts, row), definition: json }, version: note?.version ?? 0 }
+  }
+}
+
+const clearedText = (cleared: readonly string[]): readonly string[] =>
+  cleared.length === 0 ? [] : [`These go elsewhere now, and need their credential again: ${cleared.join(', ')}.`]

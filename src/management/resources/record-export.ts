@@ -1,0 +1,99 @@
+// Records as a file that is written while it is read: the next slice is asked for only when the one before it is on
+// its way, and nobody is asked any more when the reader has left.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { RecordAsk } from '../../store/record-search.ts'
+import type { Packed } from '../../store/reads/records.ts'
+import type { ExportFormat } from '../../store/record-text.ts'
+
+export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
+  readonly format: ExportFormat
+  /** Channels are told. */
+  readonly staff: boolean
+}
+
+const types = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' } as const
+
+/** Gzip, without a name or a time. */
+const GZIP_HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])
+
+/** An empty last block, and what is said of all before it. */
+function gzipEnd({ crc, bytes }: Packed): Buffer {
+  const end = Buffer.alloc(10)
+  end[0] = 3
+  end.writeUInt32LE(crc, 2)
+  end.writeUInt32LE(bytes % 2 ** 32, 6)
+  return end
+}
+
+export function buildExport(desk: ManagementParts['desk']): (ask: ExportAsk, gzip: boolean) => Response {
+  let underWay = 0
+  return function startExport(ask, gzip) {
+    if (underWay >= bounds.exportsMax) {
+      throw new Refusal('overloaded', 'exports', { retryAfterMs: 10_000 })
+    }
+    underWay++
+    let isOver = false
+    const end = (): void => {
+      if (!isOver) underWay--
+      isOver = true
+    }
+    return new Response(exported(desk, { ask, gzip, end }), {
+      headers: {
+        'content-type': types[ask.format],
+        'content-disposition': `attachment; filename="records.${ask.format}"`,
+        ...{ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
+        ...(gzip && { 'content-encoding': 'gzip' }),
+      },
+    })
+  }
+}
+
+interface Exporting {
+  readonly ask: ExportAsk
+  readonly gzip: boolean
+  end(): void
+}
+
+function exported(desk: ManagementParts['desk'], { ask, gzip, end }: Exporting): ReadableStream<Uint8Array> {
+  let after: number | undefined
+  let packed: Packed | null = gzip ? { crc: 0, bytes: 0 } : null
+  let isFirst = true
+
+  /** The next slice; undefined after the last. */
+  async function next(): Promise<Buffer | undefined> {
+    if (after === undefined && !isFirst) return undefined
+    const slice = await desk.ask('exportRecords', { ...ask, after, packed, limit: bounds.exportRowsMax })
+    const bytes = Buffer.from(slice.text, gzip ? 'base64' : 'utf8')
+    const head = isFirst && gzip ? [GZIP_HEAD] : []
+    packed = slice.packed
+    isFirst = false
+    after = slice.next ?? undefined
+    const isLast = slice.next === null && packed !== null
+    return Buffer.concat([...head, bytes, ...(isLast ? [gzipEnd(packed!)] : [])])
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          for (;;) {
+            const bytes = await next()
+            if (bytes === undefined) {
+              end()
+              return controller.close()
+            }
+            if (bytes.length > 0) return controller.enqueue(bytes)
+          }
+        } catch (fault) {
+          end()
+          controller.error(fault)
+        }
+      },
+      cancel: end,
+    },
+    { highWaterMark: 1 },
+  )
+}

@@ -1,0 +1,183 @@
+// Records of calls: found, shown whole, exported, and deleted by rule.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
+import { formatUsd, nanos, parseUsd } from '../../base/money.ts'
+import type { BodyPart } from '../../store/bodies.ts'
+import type { Scope } from '../../store/reads/paging.ts'
+import type { RecordFilter } from '../../store/record-search.ts'
+import { exportFormats, showRecord, showWhole } from '../../store/record-text.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { deletionEndpoints } from './record-deletions.ts'
+import { buildExport } from './record-export.ts'
+import { found } from './listing.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, LIST_LIMIT, time, usd } from './endpoint.ts'
+
+const Short = z
+  .object({
+    ...{ id: z.string(), time, account: z.string(), key: z.string(), dialect: z.string() },
+    ...{ model: z.string().nullable(), channel: z.string().nullable() },
+    ...{ status: z.number(), error: z.string().nullable(), outcome: z.string(), streamed: z.boolean() },
+    ...{ inputTokens: z.number(), cacheReadTokens: z.number(), cacheWriteTokens: z.number() },
+    ...{ outputTokens: z.number(), reasoningTokens: z.number(), cost: usd, shortfall: usd },
+    ...{ firstMs: z.number().nullable(), durationMs: z.number(), endUser: z.string().nullable() },
+    loss: z.array(z.string()),
+  })
+  .meta({ id: 'Record' })
+
+const Transfer = z.object({
+  ...{ kind: z.string(), amount: usd, made: time, reference: z.string().nullable(), author: z.string().nullable() },
+})
+
+const Whole = Short.extend({
+  ...{ asked: z.string().nullable(), rule: z.string(), usageSource: z.string(), held: usd },
+  ...{ priceVersion: z.number().nullable(), lines: z.unknown(), timings: z.unknown(), tags: z.string().nullable() },
+  ...{ cameHash: z.string().nullable(), wentHash: z.string().nullable() },
+  /** Null for members. */
+  ...{ attempts: z.unknown(), why: z.unknown() },
+  /** Where they went: a charge, a shortfall, a refund. */
+  transfers: z.array(Transfer),
+}).meta({ id: 'RecordInFull' })
+
+const moment = z.iso.datetime().transform(text => Date.parse(text))
+const word = z.string().min(1).max(300)
+
+/** What is looked for; all of it must hold. */
+const filters = {
+  ...{ from: moment.optional(), before: moment.optional(), id: idOf('req').optional() },
+  ...{ account: idOf('acc').optional(), key: idOf('key').optional() },
+  model: word.regex(/^[^/]+\/./).optional().meta({ description: 'As callers name it: <provider>/<model>' }),
+  ...{ provider: word.optional(), channel: word.optional(), outcome: word.optional(), error: word.optional() },
+  status: z.coerce.number().int().min(100).max(599).optional(),
+  ...{ costMin: usd.optional(), costMax: usd.optional(), endUser: z.string().min(1).max(1_000).optional() },
+  streamed: z.enum(['true', 'false']).optional(),
+  sort: z.enum(['time', '-time']).default('-time'),
+}
+
+type Filters = z.output<z.ZodObject<typeof filters>>
+
+const params = z.object({ record: idOf('req') })
+
+function refuse(param: string, hint: string): Refusal {
+  return new Refusal('field_invalid', param, { param, hint })
+}
+
+function filterOf(query: Filters, scope: Scope | null, nowMs: number): RecordFilter {
+  const { id, account, key, model, costMin, costMax, streamed, from, before, sort: _sort, ...rest } = query
+  if (rest.channel !== undefined && scope !== null) throw new Refusal('role_too_low', 'channel', { param: 'channel' })
+  // A call is a minute ahead at most: clocks are set.
+  const beforeMs = before ?? nowMs + 60_000
+  const fromMs = from ?? Math.max(0, beforeMs - bounds.recordSearchMsMax)
+  const isLong = beforeMs - fromMs > bounds.recordSearchMsMax
+  if (fromMs >= beforeMs) throw refuse('from', '"from" must be before "before".')
+  if (isLong) throw refuse('from', 'One search is for at most 90 days.')
+  const slash = model?.indexOf('/') ?? 0
+  return {
+    ...rest,
+    ...{ callId: id, accountId: account, keyId: key },
+    ...(model !== undefined && { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }),
+    ...(costMin !== undefined && { costMin: digitsOf('costMin', costMin) }),
+    ...(costMax !== undefined && { costMax: digitsOf('costMax', costMax) }),
+    ...(streamed !== undefined && { streamed: streamed === 'true' }),
+    ...(id === undefined && { from: idAtMs(fromMs), before: idAtMs(beforeMs) }),
+  }
+}
+
+function digitsOf(param: string, text: string): string {
+  const amount = parseUsd(text)
+  if (amount === undefined) throw refuse(param, `"${param}" must be US dollars, such as 0.25.`)
+  return String(amount)
+}
+
+/** Where a page ended, as it was told. */
+function afterOf(after: string | undefined): number | undefined {
+  if (after === undefined) return undefined
+  const id = parseTextId('req', after)
+  if (id === undefined) throw refuse('after', '"after" must be as the page before it told it.')
+  return id
+}
+
+export function recordEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk, dateMs } = parts
+  const startExport = buildExport(desk)
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/records',
+      who: { account: 'viewer' },
+      about: 'Find calls, newest first. A page that looked at very many ends early: go on from where it ended.',
+      query: z.strictObject({
+        ...filters,
+        after: z.string().max(100).optional(),
+        limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+      }),
+      answer: listOf(Short).extend({ endedEarly: z.boolean() }),
+      async run({ query: { after, limit, ...query }, scope }) {
+        const rows = Math.min(limit, bounds.pageRowsMax)
+        const filter = filterOf(query, scope, dateMs())
+        const ask = { scope, filter, oldestFirst: query.sort === 'time', after: afterOf(after), limit: rows }
+        const page = await desk.ask('records', ask)
+        const next = page.next === null ? null : textId('req', page.next)
+        const data = page.rows.map(row => showRecord(row, scope === null))
+        return { body: { data, next, limit: rows, endedEarly: page.early } }
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/records/export',
+      who: { account: 'viewer' },
+      about: 'Export calls as NDJSON or CSV, as many as there are.',
+      query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('ndjson') }),
+      answer: z.string(),
+      async run({ query: { format, ...query }, scope, header }) {
+        const ask = { scope, filter: filterOf(query, scope, dateMs()), oldestFirst: query.sort === 'time' }
+        return startExport({ ...ask, format, staff: scope === null }, /\bgzip\b/.test(header('accept-encoding') ?? ''))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/records/{record}',
+      who: { account: 'viewer' },
+      about: 'Show a call whole: attempts, timings, what it cost and why, what was lost, and where the money went.',
+      params,
+      answer: Whole,
+      async run({ params: { record: callId }, scope }) {
+        const { record, transfers } = found(await desk.ask('record', { callId, scope }))
+        const moved = transfers.map(({ kind, amount, madeMs, reference, author }) => ({
+          ...{ kind, reference, author: scope === null ? author : null, made: new Date(madeMs).toISOString() },
+          amount: formatUsd(nanos(BigInt(amount))),
+        }))
+        return { body: { ...showWhole(record, scope === null), transfers: moved } }
+      },
+    }),
+    bodiesEndpoint(parts),
+    ...deletionEndpoints(parts),
+  ]
+}
+
+const Body = z.object({ text: z.string(), truncated: z.boolean() })
+
+/** Looking at what people wrote is itself written down. */
+function bodiesEndpoint({ desk, bodies, writer }: ManagementParts): WebEndpoint {
+  return endpoint({
+    method: 'GET',
+    path: '/api/web/records/{record}/bodies',
+    who: { account: 'manager' },
+    about: 'Show the request and the answer of a call whose bodies are kept. That you have is in the audit log.',
+    params,
+    answer: z.object({ request: Body, answer: Body }),
+    async run({ params: { record: callId }, scope, actor, by }) {
+      const { record } = found(await desk.ask('record', { callId, scope }))
+      if (scope === null && actor.role === 'support') throw new Refusal('role_too_low', 'bodies')
+      const kept = found(await bodies.read(callId))
+      await writer.run('noteBodiesSeen', { callId, accountId: record.accountId }, by)
+      return { body: { request: bodyOf(kept.request), answer: bodyOf(kept.answer) } }
+    },
+  })
+}
+
+const bodyOf = ({ bytes, truncated }: BodyPart) => ({ text: Buffer.from(bytes).toString('utf8'), truncated })
+

@@ -1,0 +1,224 @@
+// Statistics for a dashboard, from sums that are kept beside the records. Members see those of their accounts; what the
+// provider asks, and what is left of the price, is for those who run the site.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import type { Scope } from '../../store/reads/paging.ts'
+import type { AnswerRange, CallsAsked, NamedTop } from '../../store/reads/statistics.ts'
+import { topKinds } from '../../store/reads/statistics.ts'
+import type { FigureView } from '../../store/statistics/questions.ts'
+import { metrics } from '../../store/statistics/questions.ts'
+import { spanAt, spans } from '../../store/statistics/plan.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { unknown } from './listing.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, time, usd } from './endpoint.ts'
+
+const DAY_MS = 86_400_000
+const ROWS_MAX = 100
+
+const moment = z.iso.datetime().transform(text => Date.parse(text))
+
+const asked = {
+  account: idOf('acc').optional(),
+  key: idOf('key').optional(),
+  model: z.string().min(1).max(300).optional().meta({ description: 'As callers name it: <provider>/<model>' }),
+  channel: z.string().min(1).max(200).optional(),
+  from: moment.optional().meta({ description: 'A day ago unless told' }),
+  before: moment.optional().meta({ description: 'Now unless told' }),
+}
+
+const top = {
+  by: z.enum(metrics).default('cost'),
+  limit: z.coerce.number().int().min(1).max(ROWS_MAX).default(10),
+}
+
+const range = {
+  from: time,
+  before: time,
+  /** Less than 1 while records from before are still being summed up. */
+  summedUp: z.number(),
+}
+
+const percentiles = z.object({ p50: z.number(), p90: z.number(), p95: z.number(), p99: z.number() }).nullable()
+
+const figures = {
+  calls: z.number(),
+  errors: z.number(),
+  streamed: z.number(),
+  inputTokens: z.number(),
+  cacheReadTokens: z.number(),
+  cacheWriteTokens: z.number(),
+  outputTokens: z.number(),
+  reasoningTokens: z.number(),
+  cost: usd,
+  shortfall: usd,
+  refunded: usd,
+  cacheSavings: usd,
+  /** Null for members. */
+  providerCost: usd.nullable(),
+  margin: usd.nullable(),
+  firstMs: percentiles,
+  durationMs: percentiles,
+}
+
+const Figures = z.object({ ...range, ...figures }).meta({ id: 'Figures' })
+const topFigures = {
+  calls: z.number(),
+  errors: z.number(),
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cost: usd,
+}
+
+type Asked = z.output<z.ZodObject<typeof asked>>
+
+const usdOf = (digits: string): string => formatUsd(nanos(BigInt(digits)))
+
+/** What the desk is asked; refuses what is no range. */
+function callsOf(query: Asked, scope: Scope | null, nowMs: number): CallsAsked {
+  const { account, key, model, channel, before: beforeMs = nowMs, from: fromMs = beforeMs - DAY_MS } = query
+  if (fromMs >= beforeMs || fromMs < 0) {
+    throw new Refusal('field_invalid', 'from', { param: 'from', hint: '"from" must be before "before".' })
+  }
+  if (channel !== undefined && scope !== null) {
+    throw new Refusal('role_too_low', 'channel', { param: 'channel', hint: 'Channels are for those who run the site.' })
+  }
+  return { scope, account, key, model, channel, fromMs, beforeMs, nowMs }
+}
+
+const shownRange = ({ fromMs, beforeMs, scanned }: AnswerRange) => ({
+  from: new Date(fromMs).toISOString(),
+  before: new Date(beforeMs).toISOString(),
+  summedUp: Math.floor(scanned * 1_000) / 1_000,
+})
+
+function shownFigures({ cost, shortfall, refunded, cacheSavings, providerCost, ...rest }: FigureView, staff: boolean) {
+  const margin = BigInt(cost) - BigInt(refunded) - BigInt(providerCost)
+  return {
+    ...rest,
+    ...{ cost: usdOf(cost), shortfall: usdOf(shortfall), refunded: usdOf(refunded), cacheSavings: usdOf(cacheSavings) },
+    ...{ providerCost: staff ? usdOf(providerCost) : null, margin: staff ? usdOf(String(margin)) : null },
+  }
+}
+
+/** What was told, or why not. */
+function told<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
+  if (answer.done === 'unknown') throw unknown()
+  const hint =
+    answer.done === 'too_fine'
+      ? 'So fine a step is not kept for that long: ask for a coarser one.'
+      : 'These are not summed up together. See docs/statistics.md for what is.'
+  if (answer.done !== 'told') throw new Refusal('field_invalid', answer.done, { hint })
+  return answer as Extract<T, { readonly done: 'told' }>
+}
+
+const idPrefixes = { account: 'acc', key: 'key' } as const
+
+export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  const calls = async (query: Asked, scope: Scope | null): Promise<CallsAsked> => {
+    const ask = callsOf(query, scope, dateMs())
+    await rolling.ready()
+    return ask
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/statistics/summary',
+      who: { account: 'viewer' },
+      about: 'Sum up calls: how many, what they cost and how long they took.',
+      query: z.strictObject(asked),
+      answer: Figures,
+      async run({ query, scope }) {
+        const answer = told(await desk.ask('statisticsSummary', await calls(query, scope)))
+        return { body: { ...shownRange(answer), ...shownFigures(answer.figures, scope === null) } }
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/statistics/series',
+      who: { account: 'viewer' },
+      about: 'The same, minute by minute, hour by hour, day by day or month by month; nothing where nothing happened.',
+      query: z.strictObject({ ...asked, step: z.enum(spans).default('hour') }),
+      answer: z.object({ ...range, step: z.enum(spans), data: z.array(z.object({ at: time, ...figures })) }),
+      async run({ query: { step, ...query }, scope }) {
+        const ask = await calls(query, scope)
+        if (spanAt(step, ask.beforeMs) - spanAt(step, ask.fromMs) > bounds.seriesPointsMax) {
+          throw new Refusal('field_invalid', 'step', { param: 'step', hint: 'That are too many steps for one answer.' })
+        }
+        const answer = told(await desk.ask('statisticsSeries', { ...ask, span: step }))
+        const data = answer.points.map(({ atMs, ...point }) => ({
+          at: new Date(atMs).toISOString(),
+          ...shownFigures(point, scope === null),
+        }))
+        return { body: { ...shownRange(answer), step, data } }
+      },
+    }),
+    ...topEndpoints({ desk, calls }),
+  ]
+}
+
+interface TopParts extends Pick<ManagementParts, 'desk'> {
+  calls(query: Asked, scope: Scope | null): Promise<CallsAsked>
+}
+
+function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/statistics/top',
+      who: { account: 'viewer' },
+      about: 'Who or what has most calls, errors, tokens or cost.',
+      query: z.strictObject({ ...asked, of: z.enum(topKinds), ...top }),
+      answer: z.object({
+        ...range,
+        data: z.array(z.object({ id: z.string().nullable(), name: z.string().nullable(), ...topFigures })),
+      }),
+      async run({ query: { of, by, limit, ...query }, scope }) {
+        if (of === 'channel' && scope !== null) throw new Refusal('role_too_low', 'of', { param: 'of' })
+        const ask = { ...(await calls(query, scope)), of, metric: by, limit }
+        const answer = told(await desk.ask('statisticsTop', ask))
+        const data = answer.rows.map(({ id, name, cost, ...row }: NamedTop) => ({
+          id: of === 'account' || of === 'key' ? textId(idPrefixes[of], id) : null,
+          name: name === '' ? null : name,
+          ...row,
+          cost: usdOf(cost),
+        }))
+        return { body: { ...shownRange(answer), data } }
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/statistics/end-users',
+      who: { account: 'viewer' },
+      about: 'Which end users of an account have most; one without a name stands for all who are too many to be named.',
+      query: z.strictObject({ account: asked.account, from: asked.from, before: asked.before, ...top }),
+      answer: z.object({ ...range, data: z.array(z.object({ endUser: z.string(), ...topFigures })) }),
+      async run({ query: { by, limit, ...query }, scope }) {
+        const ask = { ...(await calls(query, scope)), metric: by, limit }
+        const answer = told(await desk.ask('statisticsEndUsers', ask))
+        const data = answer.rows.map(({ cost, ...row }) => ({ ...row, cost: usdOf(cost) }))
+        return { body: { ...shownRange(answer), data } }
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/statistics/errors',
+      who: { account: 'viewer' },
+      about: 'Which errors calls ended with, most frequent first.',
+      query: z.strictObject(asked),
+      answer: z.object({
+        ...range,
+        data: z.array(z.object({ outcome: z.string(), error: z.string().nullable(), calls: z.number() })),
+      }),
+      async run({ query, scope }) {
+        const answer = told(await desk.ask('statisticsFailures', await calls(query, scope)))
+        return { body: { ...shownRange(answer), data: [...answer.rows] } }
+      },
+    }),
+  ]
+}
+

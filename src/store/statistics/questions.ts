@@ -1,0 +1,261 @@
+// What can be asked of the statistics: sums over a range, step by step, who has most of something, and what went wrong.
+
+import type { Database } from 'bun:sqlite'
+import { addEncoded, percentile } from '../../base/histogram.ts'
+import type { Histogram } from '../../base/histogram.ts'
+import type { Figures } from './figures.ts'
+import { noFigures } from './figures.ts'
+import type { Cut, Span } from './plan.ts'
+import { counts, cuts, msOfSpan, spanNumber, sums } from './plan.ts'
+import type { Pieces } from './ranges.ts'
+
+/** Whose rows of a cut; several are added up. Without `other`: whichever. */
+export interface Owners {
+  readonly cut: Cut
+  readonly ones: readonly number[]
+  readonly other?: number | undefined
+}
+
+export interface Percentiles {
+  readonly p50: number
+  readonly p90: number
+  readonly p95: number
+  readonly p99: number
+}
+
+/** Money in decimal digits, nano-USD. */
+export interface FigureView {
+  readonly calls: number
+  readonly errors: number
+  readonly streamed: number
+  readonly inputTokens: number
+  readonly cacheReadTokens: number
+  readonly cacheWriteTokens: number
+  readonly outputTokens: number
+  readonly reasoningTokens: number
+  readonly cost: string
+  readonly shortfall: string
+  readonly refunded: string
+  readonly providerCost: string
+  readonly cacheSavings: string
+  readonly firstMs: Percentiles | null
+  readonly durationMs: Percentiles | null
+}
+
+export const metrics = ['calls', 'errors', 'tokens', 'cost'] as const
+export type Metric = (typeof metrics)[number]
+
+export interface TopRow {
+  readonly id: number
+  readonly calls: number
+  readonly errors: number
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cost: string
+}
+
+type Values = (number | string | bigint | null)[]
+type Raw = Readonly<Record<string, bigint | string | Uint8Array | null>>
+
+const FIGURE_ROWS = `SELECT * FROM figure
+  WHERE cut = ?1 AND span = ?2 AND one = ?3 AND other = ?4 AND at >= ?5 AND at < ?6`
+
+/** Sums over the whole range. */
+export function sumOf(db: Database, { cut, ones, other = 0 }: Owners, { pieces }: Pieces): FigureView {
+  const query = db.query<Raw, Values>(FIGURE_ROWS)
+  const figures = noFigures()
+  for (const { span, from, before } of pieces) {
+    for (const one of ones) {
+      for (const row of query.all(cuts[cut], spanNumber[span], one, other, from, before)) addRow(figures, row)
+    }
+  }
+  return viewOf(figures)
+}
+
+/** Sums for each of these spans; none where nothing happened. */
+export function seriesOf(
+  db: Database,
+  { cut, ones, other = 0 }: Owners,
+  { span, from, before }: { readonly span: Span; readonly from: number; readonly before: number },
+): readonly (FigureView & { readonly atMs: number })[] {
+  const query = db.query<Raw, Values>(FIGURE_ROWS)
+  const points = new Map<number, Figures>()
+  for (const one of ones) {
+    for (const row of query.all(cuts[cut], spanNumber[span], one, other, from, before)) {
+      const at = Number(row.at)
+      const figures = points.get(at) ?? noFigures()
+      points.set(at, figures)
+      addRow(figures, row)
+    }
+  }
+  const inOrder = [...points].sort(([one], [next]) => one - next)
+  return inOrder.map(([at, figures]) => ({ atMs: msOfSpan(span, at), ...viewOf(figures) }))
+}
+
+function addRow(figures: Figures, row: Raw): void {
+  counts.forEach((name, at) => (figures.counts[at]! += Number(row[name])))
+  sums.forEach((name, at) => (figures.sums[at]! += row[name] as bigint))
+  addEncoded(figures.first, row.first_steps as Uint8Array)
+  addEncoded(figures.took, row.took_steps as Uint8Array)
+}
+
+export function viewOf({ counts: counted, sums: summed, first, took }: Figures): FigureView {
+  const [calls, errors, streamed, input, cacheRead, cacheWrite, output, reasoning] = counted as [number, ...number[]]
+  const [cost, shortfall, refunded, providerCost, cacheSavings] = summed.map(String) as [string, ...string[]]
+  return {
+    ...{ calls, errors: errors!, streamed: streamed!, inputTokens: input!, cacheReadTokens: cacheRead! },
+    ...{ cacheWriteTokens: cacheWrite!, outputTokens: output!, reasoningTokens: reasoning! },
+    ...{ cost, shortfall: shortfall!, refunded: refunded!, providerCost: providerCost! },
+    cacheSavings: cacheSavings!,
+    ...{ firstMs: percentilesOf(first), durationMs: percentilesOf(took) },
+  }
+}
+
+function percentilesOf(histogram: Histogram): Percentiles | null {
+  const at = (part: number): number => percentile(histogram, part) ?? 0
+  return histogram.size === 0 ? null : { p50: at(0.5), p90: at(0.9), p95: at(0.95), p99: at(0.99) }
+}
+
+export interface TopAsk extends Omit<Owners, 'ones'> {
+  /** `any`: whichever there are. An empty list is nobody. */
+  readonly ones: readonly number[] | 'any'
+  /** Which of the two that a row is of is told apart. */
+  readonly by: 'one' | 'other'
+  readonly metric: Metric
+  readonly limit: number
+}
+
+const TOP_SUMS = `sum(f.calls) AS calls, sum(f.errors) AS errors, sum(f.input_tokens) AS input,
+  sum(f.output_tokens) AS output, sum(f.cost) AS cost`
+
+/** Those that were there in these months; a row of figures is only looked for where there is one. */
+const MEMBERS = `SELECT DISTINCT one, other FROM figure
+  WHERE cut = ?1 AND span = 3 AND (?2 IS NULL OR one = ?2) AND (?3 IS NULL OR other = ?3) AND at >= ?4 AND at <= ?5`
+
+const topSql = (by: 'one' | 'other'): string =>
+  `SELECT d.${by} AS id, `.concat(
+    TOP_SUMS,
+    ' FROM (',
+    MEMBERS,
+    `) d JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other
+       AND f.at >= ?7 AND f.at < ?8 GROUP BY 1`,
+  )
+
+interface TopSum {
+  calls: number
+  errors: number
+  input: number
+  output: number
+  cost: bigint
+}
+
+export interface Months {
+  readonly first: number
+  readonly last: number
+}
+
+/** Whoever has most of it, most first. */
+export function topOf(db: Database, ask: TopAsk, range: Pieces & Months): readonly TopRow[] {
+  const { cut, ones, other, by, metric, limit } = ask
+  const query = db.query<Raw, Values>(topSql(by))
+  const found = new Map<number, TopSum>()
+  for (const one of ones === 'any' ? [null] : ones) {
+    for (const { span, from, before } of range.pieces) {
+      const values = [cuts[cut], one, other ?? null, range.first, range.last, spanNumber[span], from, before]
+      for (const row of query.all(...values)) addTop(found, row)
+    }
+  }
+  const weight = weights[metric]
+  const rows = [...found].filter(([, sum]) => weight(sum) > 0)
+  rows.sort(([idOne, one], [idNext, next]) => Number(weight(next)) - Number(weight(one)) || idOne - idNext)
+  return rows.slice(0, limit).map(([id, { calls, errors, input, output, cost }]) => ({
+    ...{ id, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
+  }))
+}
+
+function addTop(found: Map<number, TopSum>, row: Raw): void {
+  const id = Number(row.id)
+  const sum = found.get(id) ?? { calls: 0, errors: 0, input: 0, output: 0, cost: 0n }
+  found.set(id, sum)
+  sum.calls += Number(row.calls)
+  sum.errors += Number(row.errors)
+  sum.input += Number(row.input)
+  sum.output += Number(row.output)
+  sum.cost += row.cost as bigint
+}
+
+const weights: Readonly<Record<Metric, (sum: TopSum) => number | bigint>> = {
+  calls: ({ calls }) => calls,
+  errors: ({ errors }) => errors,
+  tokens: ({ input, output }) => input + output,
+  cost: ({ cost }) => cost,
+}
+
+/** How many there are to choose from. */
+export function membersOf(db: Database, ask: Pick<TopAsk, 'cut' | 'ones' | 'other'>, { first, last }: Months): number {
+  const { cut, ones, other = null } = ask
+  const query = db.query<{ n: bigint }, Values>('SELECT count(*) AS n FROM ('.concat(MEMBERS, ')'))
+  const count = (one: number | null): number => Number(query.get(cuts[cut], one, other, first, last)!.n)
+  return ones === 'any' ? count(null) : ones.reduce((sum, one) => sum + count(one), 0)
+}
+
+export interface EndUserRow extends Omit<TopRow, 'id'> {
+  readonly endUser: string
+}
+
+/** Of some accounts; those without a name are the rest of them together. */
+export function topEndUsers(
+  db: Database,
+  { ones, metric, limit }: Pick<Owners, 'ones'> & Pick<TopAsk, 'metric' | 'limit'>,
+  { pieces }: Pieces,
+): readonly EndUserRow[] {
+  const query = db.query<Raw, Values>(
+    `SELECT name, sum(calls) AS calls, sum(errors) AS errors, sum(input_tokens) AS input, sum(output_tokens) AS output,
+       sum(cost) AS cost FROM end_user WHERE account_id = ?1 AND span = ?2 AND at >= ?3 AND at < ?4 GROUP BY name`,
+  )
+  const names = new Map<string, number>()
+  const found = new Map<number, TopSum>()
+  for (const one of ones) {
+    for (const { span, from, before } of pieces) {
+      for (const row of query.all(one, spanNumber[span], from, before)) {
+        const name = String(row.name)
+        const id = names.get(name) ?? names.size
+        names.set(name, id)
+        addTop(found, { ...row, id: BigInt(id) })
+      }
+    }
+  }
+  const weight = weights[metric]
+  const all = [...names].map(([endUser, id]) => ({ endUser, sum: found.get(id)! }))
+  const rows = all.filter(({ sum }) => weight(sum) > 0)
+  rows.sort((one, next) => Number(weight(next.sum)) - Number(weight(one.sum)))
+  return rows.slice(0, limit).map(({ endUser, sum: { calls, errors, input, output, cost } }) => ({
+    ...{ endUser, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
+  }))
+}
+
+export interface FailureRow {
+  readonly outcome: string
+  readonly error: string | null
+  readonly calls: number
+}
+
+export function failuresOf(db: Database, { cut, ones }: Owners, { pieces }: Pieces): readonly FailureRow[] {
+  const query = db.query<Raw, Values>(
+    `SELECT outcome, error, sum(calls) AS calls FROM failure
+     WHERE cut = ?1 AND span = ?2 AND one = ?3 AND at >= ?4 AND at < ?5 GROUP BY outcome, error`,
+  )
+  const found = new Map<string, { -readonly [Name in keyof FailureRow]: FailureRow[Name] }>()
+  for (const { span, from, before } of pieces) {
+    for (const one of ones) {
+      for (const { outcome, error, calls } of query.all(cuts[cut], spanNumber[span], one, from, before)) {
+        const name = `${String(outcome)} ${String(error)}`
+        const fresh = { outcome: String(outcome), error: error === '' ? null : String(error), calls: 0 }
+        const row = found.get(name) ?? fresh
+        row.calls += Number(calls)
+        found.set(name, row)
+      }
+    }
+  }
+  return [...found.values()].sort((one, next) => next.calls - one.calls)
+}

@@ -1,0 +1,96 @@
+// What was laid down is there after a restart, without what cannot be used any more: a start never fails for it.
+
+import { afterEach, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Seal } from '../../src/base/seal.ts'
+import { ringOf } from '../../src/base/secret-ring.ts'
+import { migrate, openWriter, readMigrations } from '../../src/store/database.ts'
+import { RuleBook } from '../../src/store/rules-book.ts'
+import { RulesReader } from '../../src/store/rules-reader.ts'
+import type { ChannelDesk } from './desk.ts'
+import { at, canary, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-restart-'))
+let desk: ChannelDesk | undefined
+afterEach(async () => await desk?.stop())
+
+const open = async (env: Record<string, string> = {}): Promise<ChannelDesk> => {
+  desk = await openChannelDesk({ folder, env: { WEIR_DEMO: 'off', ...env } })
+  return desk
+}
+
+test('channels and providers are there again, bound to where they were', async () => {
+  const first = await open()
+  await defineProvider(first, 'brook')
+  const [id] = idsOf(await first.ask('POST', 'web/channels', { provider: 'brook', credentials: [canary], weight: 4 }))
+  expect((await say(first, 'brook/echo')).status).toBe(200)
+  const price = first.harness.records().at(-1)!.price_version
+  await first.stop()
+
+  // Its provider is at the port of an upstream that is gone: to be called again it only has to be led to the new one.
+  const second = await open()
+  const shown = (await second.ask('GET', at(id!))).body
+  expect(shown).toMatchObject({ id, weight: 4, state: 'enabled', credential: { fingerprint: expect.any(String) } })
+  const moved = await second.ask('PATCH', at(id!), { baseUrl: `${second.harness.upstream.url}/v1`, credential: canary })
+  expect(moved.body).toMatchObject({ state: 'enabled' })
+  expect((await say(second, 'brook/echo')).status).toBe(200)
+  expect(second.harness.records().at(-1)!.price_version).toBe(price)
+  await second.stop()
+
+  const damaged = new Database(join(folder, 'weir.db'))
+  damaged.query('UPDATE channel SET credential = ?1').run(Buffer.alloc(60))
+  damaged.close()
+  const third = await open()
+  expect((await third.ask('GET', at(id!))).body).toMatchObject({
+    state: 'unusable',
+    problem: expect.stringContaining('cannot be read any more'),
+  })
+  expect(third.harness.logs.join('\n')).toContain('what is sealed of it does not open')
+  expect((await say(third, 'brook/echo')).status).toBe(503)
+  await third.stop()
+
+  const fourth = await open({ WEIR_PRIVATE_HOSTS: 'nobody.example' })
+  expect((await fourth.ask('GET', at(id!))).body).toMatchObject({
+    state: 'unusable',
+    problem: expect.stringContaining('WEIR_PRIVATE_HOSTS'),
+  })
+  await fourth.stop()
+
+  const db = new Database(join(folder, 'weir.db'))
+  db.run("UPDATE provider SET definition = '{' WHERE id = 'brook'")
+  db.close()
+  const fifth = await open()
+  expect((await fifth.ask('GET', 'web/providers?from=own')).body.data).toMatchObject([
+    { id: 'brook', problem: expect.stringContaining('not valid JSON') },
+  ])
+  expect((await fifth.ask('GET', at(id!))).body).toMatchObject({ state: 'unusable' })
+  expect((await say(fifth, 'brook/echo')).status).toBe(404)
+  expect((await say(fifth, 'openai/gpt-4o-mini')).status).toBe(200)
+  await fifth.stop()
+  desk = undefined
+  rmSync(folder, { recursive: true })
+})
+
+test('what was said of channels before there was a table of them is read as it was', () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'weir-old-')), 'weir.db')
+  const db = openWriter(path)
+  const all = readMigrations()
+  migrate(db, { migrations: all.slice(0, 7) })
+  const seal = new Seal(ringOf('s'.repeat(40)))
+  const proxy = seal.close({ table: 'channel_rule', row: 'p#abc', column: 'proxy' }, Buffer.from('http://proxy:1'))
+  db.query(
+    `INSERT INTO channel_rule (channel, disabled, weight, rpm, proxy, tags, author, changed_ms)
+     VALUES ('p#abc', 1, 7, 5, ?1, 'eu,x', 'ann', 42)`,
+  ).run(proxy)
+  migrate(db)
+  const book = new RuleBook({ reader: new RulesReader(db), seal, onTrouble: detail => expect(detail).toBe('') })
+  book.renew()
+  const [row] = book.current.channels
+  expect(row).toMatchObject({ channel: 'p#abc', disabled: true, weight: 7, requestsPerMinute: 5, tags: ['eu', 'x'] })
+  expect(row!.proxy!.reveal()).toBe('http://proxy:1')
+  expect(book.current.stored).toEqual([])
+  db.close()
+})

@@ -1,0 +1,343 @@
+// weir doctor: a row for each thing that can be wrong. Each is brought about, seen to be told, and seen not to be told
+// of a gateway that is well.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { idAtMs } from '../../src/base/ids.ts'
+import type { Seen } from '../../src/cli/doctor-rows.ts'
+import { diagnose, doctorRows } from '../../src/cli/doctor-rows.ts'
+import { examine } from '../../src/cli/doctor.ts'
+import type { Trouble } from '../../src/cli/trouble.ts'
+import { readConfig } from '../../src/config.ts'
+import { fail } from '../../src/fake-upstream/answers.ts'
+import { listenControl } from '../../src/http/control-socket.ts'
+import type { GatewayState } from '../../src/management/gateway-state.ts'
+import { openWriter } from '../../src/store/database.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
+import { spoil } from '../ledger/sample-books.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness, until } from '../support/gateway.ts'
+
+const MIB = 1024 * 1024
+const DAY_MS = 24 * 3_600_000
+
+let harness: Harness
+let memory = 0.1
+let told: readonly Trouble[] = []
+
+async function start(folder?: string): Promise<void> {
+  harness = await startHarness({
+    env: { METRICS_PORT: '0', WEIR_MEMORY_MB: '1000', WEIR_BALLAST_MB: '0' },
+    world: { memoryBytes: () => memory * 1000 * MIB },
+    ...(folder !== undefined && { folder }),
+  })
+}
+
+const examined = (folder = harness.folder): Promise<Seen> =>
+  examine(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), Date.now())
+
+/** The ids of the rows that have something to say. */
+async function idsTold(seen?: Seen): Promise<readonly string[]> {
+  const looked = seen ?? (await examined())
+  told = diagnose(looked)
+  return doctorRows.filter(({ look }) => look(looked).length > 0).map(({ id }) => id)
+}
+
+function sql(text: string, folder = harness.folder): void {
+  const db = openWriter(join(folder, 'weir.db'))
+  spoil(db, text)
+  db.close()
+}
+
+const OWNER = `INSERT INTO person (id, email, name, role, created_ms) VALUES (1, 'o@example.com', 'O', 'owner', 0)`
+
+/** As somebody leaves it who looks after it. */
+async function makeWell(): Promise<void> {
+  sql(OWNER)
+  await harness.gateway.operator.backup!({ folder: join(harness.folder, 'copy') })
+}
+
+const ask = async (key: string, model = 'openai/gpt-4o-mini'): Promise<void> =>
+  void (await (await chat(harness, key, { model, messages: hello })).text())
+
+/** For such a record nobody waits. */
+async function refuse(key: string): Promise<void> {
+  await ask(key, 'openai/nothing-like-it')
+  await until(() => harness.records().some(({ error }) => error === 'model_unknown'), 'it is recorded')
+}
+
+describe('a gateway that runs', () => {
+  let key: string
+  beforeAll(async () => {
+    await start()
+    await makeWell()
+    key = await harness.key({ qpm: 10_000 })
+    await ask(key)
+  })
+  afterAll(() => harness.stop())
+
+  /** Mended again after each. */
+  let mend: () => unknown = () => {}
+  afterEach(async () => {
+    await mend()
+    mend = () => {}
+    expect(await idsTold()).toEqual([])
+  })
+
+  test('is well', async () => {
+    expect(await idsTold()).toEqual([])
+    const { state, readyStatus, metricsAnswer, books } = await examined()
+    expect(state).toMatchObject({ ready: true, overloadLevel: 0, channels: [{ state: 'open' }] })
+    expect([readyStatus, metricsAnswer]).toEqual([200, true])
+    expect(books).toMatchObject({ seen: { calls: 1, hasOwner: true } })
+  })
+
+  const rows: Record<string, () => unknown> = {
+    folder() {
+      chmodSync(harness.folder, 0o755)
+      mend = () => chmodSync(harness.folder, 0o700)
+    },
+    ledger_drift: async () => {
+      sql('UPDATE account SET balance = balance + 5 WHERE id = 1')
+      await harness.gateway.operator.audit!({})
+      mend = async () => {
+        sql('UPDATE account SET balance = balance - 5 WHERE id = 1')
+        await harness.gateway.operator.audit!({})
+      }
+    },
+    accounts_frozen: async () => {
+      const account = (await harness.gateway.operator['accounts-show']!({ account: key })).id
+      await harness.gateway.operator['accounts-freeze']!({ account })
+      mend = () => harness.gateway.operator['accounts-unfreeze']!({ account })
+    },
+    holds_stuck() {
+      const old = idAtMs(Date.now() - 3 * 3_600_000)
+      sql(`INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft)
+           SELECT ${old}, 'call', account_id, id, 0, '{}' FROM api_key LIMIT 1`)
+      mend = () => sql(`DELETE FROM hold WHERE call_id = ${old}`)
+    },
+    overload: async () => {
+      memory = 0.82
+      await until(() => {
+        void ask(key)
+        return harness.logs.some(line => line.includes('"overload":1'))
+      }, 'it is pressed')
+      mend = async () => {
+        memory = 0.1
+        for (let level = 1; level > 0; ) {
+          await ask(key)
+          const { state } = await examined()
+          level = (state as GatewayState).overloadLevel
+        }
+        await harness.idle()
+      }
+    },
+    backup_old() {
+      const at = join(harness.folder, 'last-backup.json')
+      const write = (days: number): void =>
+        writeFileSync(at, JSON.stringify({ madeAt: new Date(Date.now() - days * DAY_MS).toISOString() }))
+      write(8)
+      mend = () => write(1)
+    },
+    set_up_open() {
+      sql('DELETE FROM person')
+      mend = () => sql(OWNER)
+    },
+    errors: async () => {
+      await refuse(key)
+      mend = () => sql('DELETE FROM record')
+    },
+  }
+
+  test.each(Object.entries(rows))('%s', async (id, bring) => {
+    await bring()
+    expect(await idsTold()).toEqual([id])
+    for (const { says, remedy } of told) expect([says !== '', remedy !== '']).toEqual([true, true])
+  })
+
+  test('our_errors, and calls_failing', async () => {
+    await ask(key)
+    await harness.idle()
+    sql(`UPDATE record SET error = 'gateway_fault', outcome = 'gateway_fault'`)
+    expect(await idsTold()).toEqual(['our_errors'])
+    sql(`UPDATE record SET error = 'upstream_too_slow', outcome = 'upstream_failed'`)
+    expect(await idsTold()).toEqual(['calls_failing', 'errors'])
+    mend = () => sql('DELETE FROM record')
+  })
+
+  /** Seen by the gateway itself, and hard to bring about: as if it had said so. */
+  const said: Record<string, Partial<GatewayState> | ((seen: Seen) => Partial<Seen>)> = {
+    store_full: { storeFull: true },
+    settles_owing: { owing: 2 },
+    loop_late: { lateMs: 101 },
+    bodies_dropped: { bodiesDropped: 3 },
+    audit_missed: { ledger: { drift: 0, auditedMs: Date.now() - 3_600_000 }, auditEveryMs: 60_000 },
+    metrics_deaf: () => ({ metricsAnswer: false }),
+    log_large: () => ({ logBytes: 300 * MIB }),
+    not_answering: () => ({ readyStatus: undefined }),
+  }
+
+  test.each(Object.entries(said))('%s', async (id, change) => {
+    const seen = await examined()
+    const state = { ...(seen.state as GatewayState), ...(typeof change === 'object' && change) }
+    expect(await idsTold({ ...seen, state, ...(typeof change === 'function' && change(seen)) })).toEqual([id])
+  })
+})
+
+describe('channels', () => {
+  beforeAll(async () => {
+    await start()
+    await makeWell()
+  })
+  afterAll(() => harness.stop())
+
+  const noErrors = (): void => sql('DELETE FROM record')
+  const rows: Record<string, () => Promise<void>> = {
+    credential_bad: async () => {
+      harness.upstream.planModel('gpt-4o-mini', fail(401, { error: { message: 'no', code: 'invalid_api_key' } }))
+    },
+    quota_spent: async () => {
+      harness.upstream.planModel('gpt-4o-mini', fail(429, { error: { message: 'no', code: 'insufficient_quota' } }))
+    },
+    channel_closed: async () => harness.upstream.planModel('gpt-4o-mini', fail(500)),
+  }
+
+  test.each(Object.entries(rows))('%s', async (id, plan) => {
+    await harness.stop()
+    await start()
+    await makeWell()
+    const key = await harness.key({ qpm: 10_000 })
+    await ask(key)
+    expect(await idsTold()).toEqual([])
+    await plan()
+    for (let times = 0; times < 25; times++) await ask(key)
+    await harness.idle()
+    noErrors()
+    expect(await idsTold()).toEqual([id])
+    expect(told[0]!.about).toStartWith('openai#')
+  })
+
+  test('price_unknown', async () => {
+    await refuse(await harness.key())
+    sql(`UPDATE record SET error = 'price_unknown', asked = 'openai/new' WHERE error = 'model_unknown'`)
+    const ids = await idsTold()
+    expect(ids.filter(id => id !== 'channel_closed')).toEqual(['price_unknown', 'errors'])
+    expect(told.find(({ about }) => about === 'openai/new')!.remedy).toContain('weir prices set openai/new')
+  })
+})
+
+describe('a gateway that does not run, or not well', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'weir-doctor-'))
+    await start(folder)
+    await makeWell()
+  })
+  afterAll(() => rmSync(folder, { recursive: true }))
+
+  test('not_ready', async () => {
+    expect(await idsTold(await examined(folder))).toEqual([])
+    const drained = harness.gateway.drain(1_500)
+    expect(await idsTold(await examined(folder))).toEqual(['not_ready'])
+    await drained
+    await harness.upstream.stop()
+  })
+
+  test('not_running', async () => {
+    expect(await idsTold(await examined(folder))).toEqual(['not_running'])
+  })
+
+  test('not_answering', async () => {
+    const deaf = listenControl(join(folder, 'weir.sock'), () => new Promise(() => {}))
+    expect(await idsTold(await examined(folder))).toEqual(['not_answering'])
+    deaf.close()
+    rmSync(join(folder, 'weir.sock'), { force: true })
+  })
+
+  test('schema_earlier, schema_later and database_unreadable', async () => {
+    const version = (number: number): void => {
+      const db = new Database(join(folder, 'weir.db'))
+      db.run('PRAGMA user_version = '.concat(String(number)))
+      db.close()
+    }
+    version(3)
+    expect(await idsTold(await examined(folder))).toEqual(['not_running', 'schema_earlier'])
+    version(99)
+    expect(await idsTold(await examined(folder))).toEqual(['schema_later', 'not_running'])
+    for (const name of ['weir.db-wal', 'weir.db-shm']) rmSync(join(folder, name), { force: true })
+    writeFileSync(join(folder, 'weir.db'), 'no database'.repeat(1_000))
+    expect(await idsTold(await examined(folder))).toEqual(['database_unreadable', 'not_running'])
+  })
+
+  test('no_data', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'weir-doctor-'))
+    expect(await idsTold(await examined(empty))).toEqual(['no_data'])
+    rmSync(empty, { recursive: true })
+  })
+})
+
+describe('at the command line', () => {
+  afterAll(cleanUp)
+
+  test('what is wrong, the heaviest first, with the command to run; the exit code says if anything is', async () => {
+    const folder = freshFolder()
+    const served = await serve(folder, { WEIR_BALLAST_MB: '0', METRICS_PORT: '0' })
+    const first = await weir(folder, 'doctor')
+    expect([first.code, first.stderr]).toEqual([1, ''])
+    expect(first.stdout).toContain('✗ backup_old: There was never a backup of this data.\n    weir backup <folder>')
+    await weir(folder, `backup ${folder}-copy`)
+    rmSync(`${folder}-copy`, { recursive: true })
+    const db = new Database(join(folder, 'weir.db'))
+    db.run(OWNER)
+    db.close()
+    const well = await weir(folder, 'doctor')
+    expect([well.code, well.stdout]).toEqual([0, 'Weir is well.\n'])
+    const json = JSON.parse((await weir(folder, 'doctor --json')).stdout) as Record<string, unknown>
+    expect(json).toMatchObject({ well: true, troubles: [], running: { url: served.url, ready: true } })
+    expect(await stopServed(served)).toBe(0)
+    expect((await weir(folder, 'doctor')).stdout).toStartWith('✗ not_running: No gateway runs on ')
+    expect((await weir(folder, 'doctor now')).code).toBe(2)
+  })
+
+  test('which version it is, and help on one command', async () => {
+    const folder = freshFolder()
+    const version = await weir(folder, 'version --json')
+    expect(JSON.parse(version.stdout)).toEqual({
+      weir: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+      bun: process.versions.bun,
+      schema: expect.any(Number),
+    })
+    expect((await weir(folder, '--version')).stdout).toContain('weir ')
+    expect((await weir(folder, 'help backup')).stdout).toStartWith('weir backup <folder>')
+    expect((await weir(folder, 'help keys')).stdout).toContain('weir keys create')
+    expect((await weir(folder, 'help nothing')).code).toBe(2)
+  })
+
+  test('long work says how far it is, on stderr, to whoever wants to know', async () => {
+    const folder = freshFolder()
+    await weir(folder, 'keys create --credit 1')
+    const copy = `${folder}-copy`
+    const backup = await weir(folder, `backup ${copy} --progress`)
+    expect([backup.code, backup.stderr]).toEqual([0, expect.stringMatching(/^copying and auditing …  0 s/)])
+    const audit = await weir(folder, 'audit --progress --json')
+    expect([audit.code, audit.stderr]).toEqual([0, expect.stringContaining('reading the books …')])
+    expect(JSON.parse(audit.stdout)).toMatchObject({ books: 'agree' })
+    const restored = await weir(folder, `restore ${copy} --progress`)
+    expect(restored.stderr.split('\n').map(line => line.split(' …')[0])).toEqual([
+      'auditing the backup',
+      'putting it in place',
+      'auditing what was restored',
+      '',
+    ])
+    expect((await weir(folder, 'audit')).stderr).toBe('')
+    rmSync(copy, { recursive: true })
+  })
+})
+
+test('every row has a test of its own name', async () => {
+  const text = await Bun.file(import.meta.path).text()
+  for (const { id } of doctorRows) expect(text).toMatch(new RegExp(`\\b${id}\\b`))
+})

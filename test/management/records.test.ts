@@ -1,0 +1,197 @@
+// Records over the web: who may see which, found by whatever they have, one of them whole, exported, and deleted.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { textId } from '../../src/base/ids.ts'
+import { auditWhole } from '../../src/store/auditing.ts'
+import { until } from '../support/gateway.ts'
+import type { DeskApp, Reply } from './desk-app.ts'
+import { member, openDeskApp, owner } from './desk-app.ts'
+
+let app: DeskApp
+let mine: { accountId: number; keyId: number }
+let others: { accountId: number; keyId: number }
+const ids: Record<'plain' | 'formula' | 'failed' | 'other' | 'old', number> = {} as never
+
+const DAY_MS = 86_400_000
+const [viewer, manager, stranger] = [member(7), member(8), member(9)]
+const support = { personId: 3, role: 'support' } as const
+
+beforeAll(async () => {
+  app = await openDeskApp()
+  mine = await app.account({ 7: 1, 8: 3 })
+  others = await app.account({ 9: 3 })
+  ids.plain = await app.call({ ...mine, cost: '1500', endUser: 'ann', lines: '[["input",10,"0.15"]]' })
+  ids.formula = await app.call({ ...mine, cost: '2500', endUser: '=1+2', tags: 'a,"b"\nc', streamed: true })
+  const failed = { status: 502, outcome: 'upstream_failed', error: 'upstream_unusable', why: '{"chose":"p#1"}' }
+  ids.failed = await app.call({ ...mine, ...failed, model: 'x', channel: 'p#2' })
+  ids.other = await app.call({ ...others, cost: '9000' })
+  ids.old = await app.call({ ...mine, agoMs: 40 * DAY_MS, endUser: 'ann', cost: '700' })
+})
+afterAll(() => app.stop())
+
+const idsOf = ({ body }: Reply): string[] => (body.data as { id: string }[]).map(({ id }) => id)
+const req = (...names: (keyof typeof ids)[]): string[] => names.map(name => textId('req', ids[name]))
+const accountText = (): string => textId('acc', mine.accountId)
+
+describe('a search', () => {
+  test('finds by what is asked', async () => {
+    const found: readonly (readonly [string, readonly (keyof typeof ids)[]])[] = [
+      ['', ['other', 'failed', 'formula', 'plain', 'old']],
+      ['sort=time', ['old', 'plain', 'formula', 'failed', 'other']],
+      [`account=${accountText()}`, ['failed', 'formula', 'plain', 'old']],
+      [`key=${textId('key', others.keyId)}`, ['other']],
+      ['model=p/x', ['failed']],
+      ['channel=p%232', ['failed']],
+      ['provider=p&error=upstream_unusable', ['failed']],
+      ['status=502', ['failed']],
+      ['outcome=upstream_failed', ['failed']],
+      ['costMin=0.0000025', ['other', 'formula']],
+      ['costMin=0.0000015&costMax=0.0000025', ['formula', 'plain']],
+      ['endUser=ann', ['plain', 'old']],
+      ['endUser=%3D1%2B2', ['formula']],
+      ['endUser=%25', []],
+      ["endUser=' OR 1=1 --", []],
+      ['endUser=%00', []],
+      ['streamed=true', ['formula']],
+      [`id=${req('old')[0]}`, ['old']],
+      [`from=${new Date(Date.now() - DAY_MS).toISOString()}`, ['other', 'failed', 'formula', 'plain']],
+    ]
+    for (const [query, names] of found) {
+      expect([query, idsOf(await app.ask(owner, `GET records?${query}`))]).toEqual([query, req(...names)])
+    }
+  })
+
+  test('goes on where its page ended, and says that a page is smaller than was asked for', async () => {
+    const first = await app.ask(owner, 'GET records?limit=2')
+    const second = await app.ask(owner, `GET records?limit=2&after=${String(first.body.next)}`)
+    expect([...idsOf(first), ...idsOf(second)]).toEqual(req('other', 'failed', 'formula', 'plain'))
+    expect((await app.ask(owner, 'GET records?limit=1000000')).body).toMatchObject({ limit: 200, endedEarly: false })
+  })
+
+  const wrong = [
+    ['from=2026-01-01T00:00:00Z&before=2026-06-01T00:00:00Z', 'field_invalid'],
+    ['colour=red', 'field_unknown'],
+    ['after=xyz', 'field_invalid'],
+    ['account=acc_x', 'field_invalid'],
+    ['costMin=-1', 'field_invalid'],
+    ['status=7', 'field_invalid'],
+    [`endUser=${'x'.repeat(1_001)}`, 'field_invalid'],
+  ] as const
+  test.each(wrong)('for %s is refused', async (query, code) => {
+    expect((await app.ask(owner, `GET records?${query}`)).code).toBe(code)
+  })
+})
+
+describe('of another account', () => {
+  test('nothing is found, shown, exported or deleted', async () => {
+    expect(idsOf(await app.ask(viewer, 'GET records'))).toEqual(req('failed', 'formula', 'plain', 'old'))
+    expect(idsOf(await app.ask(stranger, 'GET records'))).toEqual(req('other'))
+    expect(idsOf(await app.ask(member(55), 'GET records'))).toEqual([])
+    expect(idsOf(await app.ask(stranger, `GET records?account=${accountText()}`))).toEqual([])
+    expect((await app.ask(stranger, `GET records/${req('plain')[0]}`)).code).toBe('resource_unknown')
+    expect((await app.ask(stranger, `GET records/${req('plain')[0]}/bodies`)).code).toBe('resource_unknown')
+    const exported = await (await app.ask(stranger, 'GET records/export')).response!.text()
+    expect(exported.trim().split('\n').map(line => (JSON.parse(line) as { id: string }).id)).toEqual(req('other'))
+    const order = { account: accountText(), endUser: 'ann' }
+    expect((await app.ask(stranger, 'POST records/deletions', order)).code).toBe('resource_unknown')
+    expect((await app.ask(viewer, 'POST records/deletions', order)).code).toBe('resource_unknown')
+    expect((await app.ask(manager, 'POST records/deletions', { endUser: 'ann' })).code).toBe('field_missing')
+    const key = { account: accountText(), key: textId('key', others.keyId) }
+    expect((await app.ask(manager, 'POST records/deletions', key)).code).toBe('resource_unknown')
+  })
+
+  test('and channels are for those who run the site', async () => {
+    const whole = await app.ask(viewer, `GET records/${req('failed')[0]}`)
+    expect(whole.body).toMatchObject({ channel: null, attempts: null, why: null })
+    expect((await app.ask(viewer, 'GET records?channel=p%232')).code).toBe('role_too_low')
+    const text = await (await app.ask(viewer, 'GET records/export?format=csv')).response!.text()
+    expect(text).not.toContain('p#2')
+  })
+})
+
+test('one record is shown whole', async () => {
+  const { body } = await app.ask(owner, `GET records/${req('plain')[0]}`)
+  expect(body).toMatchObject({
+    ...{ id: req('plain')[0], account: accountText(), model: 'p/m', channel: 'p#1', cost: '0.0000015', endUser: 'ann' },
+    ...{ lines: [['input', 10, '0.15']], attempts: [['p#1', 'answered', 5]], rule: 'completed' },
+    transfers: [{ kind: 'charge', amount: '0.0000015' }],
+  })
+})
+
+describe('bodies', () => {
+  test('are for managers and admins, and that they were seen is written down', async () => {
+    const bytes = (text: string) => ({ bytes: Buffer.from(text), truncated: false })
+    app.store.bodies.keep(ids.plain, { request: bytes('asked'), answer: bytes('told') })
+    const path = `GET records/${req('plain')[0]}/bodies`
+    expect((await app.ask(viewer, path)).code).toBe('resource_unknown')
+    expect((await app.ask(support, path)).code).toBe('role_too_low')
+    for (const who of [manager, owner]) {
+      expect((await app.ask(who, path)).body).toMatchObject({ request: { text: 'asked' }, answer: { text: 'told' } })
+    }
+    expect((await app.ask(owner, `GET records/${req('formula')[0]}/bodies`)).code).toBe('resource_unknown')
+    const { body } = await app.ask(owner, 'GET audit-log?action=noteBodiesSeen')
+    expect((body.data as unknown[]).length).toBe(2)
+    expect((body.data as unknown[])[0]).toMatchObject({ target: req('plain')[0], account: accountText() })
+  })
+})
+
+describe('an export', () => {
+  test('as CSV makes formulas harmless', async () => {
+    const text = await (await app.ask(owner, 'GET records/export?format=csv&endUser=%3D1%2B2')).response!.text()
+    const [head, line] = text.split('\r\n')
+    expect(head).toStartWith('id,time,account,key,model,channel,')
+    expect(line).toContain(`,'=1+2,"a,""b""\nc",`)
+  })
+
+  test('is packed where that is asked for', async () => {
+    const plain = await (await app.ask(owner, 'GET records/export')).response!.text()
+    const { response } = await app.ask(owner, 'GET records/export', undefined, { 'accept-encoding': 'br, gzip' })
+    expect(response!.headers.get('content-encoding')).toBe('gzip')
+    const packed = await response!.arrayBuffer()
+    expect(Buffer.from(Bun.gunzipSync(new Uint8Array(packed))).toString()).toBe(plain)
+  })
+
+  test('of which nobody takes more than its place, and whose reader leaves, is over', async () => {
+    const open = await Promise.all(Array.from({ length: 4 }, () => app.ask(owner, 'GET records/export')))
+    expect((await app.ask(owner, 'GET records/export')).code).toBe('overloaded')
+    for (const { response } of open) await response!.body!.cancel()
+    expect(await (await app.ask(owner, 'GET records/export')).response!.text()).not.toBe('')
+  })
+})
+
+describe('a deletion', () => {
+  test('of an end user takes records, bodies and the name; the money and the sums stay', async () => {
+    const sums = async () => (await app.ask(owner, `GET statistics/summary?account=${accountText()}`)).body
+    const topNames = async () => (await app.ask(owner, `GET statistics/end-users?account=${accountText()}`)).body.data
+    await sums()
+    await until(() => (app.store.management.rolling.rolled.seq ?? 0) >= 5, 'all is summed up')
+    const [before, names] = [await sums(), await topNames()]
+    expect(before).toMatchObject({ calls: 3, cost: '0.000004' })
+    expect(JSON.stringify(names)).toContain('ann')
+    const ordered = await app.ask(manager, 'POST records/deletions', { account: accountText(), endUser: 'ann' })
+    const author = textId('usr', 8)
+    expect(ordered.body).toMatchObject({ account: accountText(), ofEndUser: true, from: null, author })
+    await app.store.management.deleting.sweep()
+    const shown = (await app.ask(manager, `GET records/deletions/${String(ordered.body.id)}`)).body
+    expect([shown.deleted, shown.done === null]).toEqual([2, false])
+    expect(idsOf(await app.ask(owner, 'GET records'))).toEqual(req('other', 'failed', 'formula'))
+    expect(await app.store.bodies.read(ids.plain)).toBeUndefined()
+    expect(await sums()).toEqual(before)
+    expect(JSON.stringify(await topNames())).not.toContain('ann')
+    const log = JSON.stringify((await app.ask(owner, 'GET audit-log?action=orderDeletion')).body)
+    expect(log).toContain('"ofEndUser":true')
+    expect(log).not.toContain('ann')
+    const { findings } = await auditWhole(app.store.folder.database)
+    expect(findings).toEqual([])
+  })
+
+  test('by the days that records are kept', async () => {
+    const old = await app.call({ ...others, agoMs: 31 * DAY_MS, cost: '400' })
+    const young = await app.call({ ...others, agoMs: 29 * DAY_MS, cost: '500' })
+    await app.store.writer.run('setSetting', { name: 'records_days', value: '30' })
+    await app.store.management.deleting.sweep()
+    const there = idsOf(await app.ask(owner, 'GET records'))
+    expect([there.includes(textId('req', old)), there.includes(textId('req', young))]).toEqual([false, true])
+    expect((await auditWhole(app.store.folder.database)).findings).toEqual([])
+  })
+})

@@ -1,0 +1,95 @@
+// Killed while secrets are replaced: whatever was on the disk by then starts again, nothing is lost, and what was begun
+// is brought to its end.
+
+import { afterAll, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { idAtMs } from '../../src/base/ids.ts'
+import { Seal } from '../../src/base/seal.ts'
+import { ringOf } from '../../src/base/secret-ring.ts'
+import { until } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
+import type { Served } from '../front/weir-process.ts'
+import { cleanUp, freshFolder, serve, stopServed, weirSays } from '../front/weir-process.ts'
+import { files, kinds, marksIn, sealedWith, secretsIn } from './ground.ts'
+
+afterAll(cleanUp)
+
+const ROWS = 2_000
+const quiet = { WEIR_BALLAST_MB: '0' }
+const wordsOf = (callId: number): string => `{"status":200,"contentType":"text/plain"}\nwords of ${callId}`
+const placeOf = (callId: number) => ({ table: 'kept_answer', row: callId, column: 'sealed' })
+
+/** Answers that are kept, sealed with the key in use; gives their calls. */
+function keepMany(folder: string): readonly number[] {
+  const seal = new Seal(ringOf(...secretsIn(folder, 'encryption')))
+  const first = idAtMs(Date.now())
+  const db = new Database(join(folder, 'weir.db'))
+  const insert = db.query('INSERT INTO kept_answer VALUES (?1, ?2)')
+  const ids = Array.from({ length: ROWS }, (_, index) => first + index)
+  db.transaction(() => ids.forEach(id => insert.run(id, seal.close(placeOf(id), Buffer.from(wordsOf(id))))))()
+  db.close()
+  return ids
+}
+
+/** How many of them open with the secrets that lie there. */
+function openable(folder: string, ids: readonly number[]): number {
+  const seal = new Seal(ringOf(...secretsIn(folder, 'encryption')))
+  const db = new Database(join(folder, 'weir.db'), { readonly: true })
+  const find = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1')
+  const sealedOf = (id: number): Uint8Array => (find.get(id) as { sealed: Uint8Array }).sealed
+  const opened = ids.filter(id => seal.open(placeOf(id), sealedOf(id)).toString() === wordsOf(id)).length
+  db.close()
+  return opened
+}
+
+const call = async (served: Served, key: string): Promise<number> =>
+  (await rawRequest(served.url, ask('POST', CHAT, bearer(key), goodBody({ model: 'demo/echo' })))).status
+
+test('killed in the middle of sealing anew', async () => {
+  const folder = freshFolder()
+  const key = await weirSays(folder, 'keys create --credit 5', quiet)
+  const ids = keepMany(folder)
+  const [old] = marksIn(folder, 'encryption') as [string]
+  await weirSays(folder, 'rotate encryption', quiet)
+  const [fresh] = marksIn(folder, 'encryption') as [string]
+  let cut = 0
+  for (let kill = 0; kill < 3; kill++) {
+    const served = await serve(folder, quiet)
+    const before = sealedWith(folder)[old] ?? 0
+    await until(() => (sealedWith(folder)[old] ?? 0) < before || before === 0, 'it goes on')
+    served.kill('SIGKILL')
+    await served.exited
+    const left = sealedWith(folder)[old] ?? 0
+    if (left > 0 && left < ROWS) cut++
+    expect(openable(folder, ids)).toBe(ROWS)
+  }
+  expect(cut).toBeGreaterThan(0)
+  const served = await serve(folder, quiet)
+  await until(() => sealedWith(folder)[fresh] === ROWS, 'all is sealed anew', 20_000)
+  expect([openable(folder, ids), await call(served, key)]).toEqual([ROWS, 200])
+  expect(await stopServed(served)).toBe(0)
+})
+
+test('killed after the file was written, before anybody else has heard of it', async () => {
+  const folder = freshFolder()
+  const key = await weirSays(folder, 'keys create --credit 5', quiet)
+  const ids = keepMany(folder)
+  const before = Object.fromEntries(kinds.map(kind => [kind, marksIn(folder, kind)[0]]))
+  for (const kind of kinds) {
+    writeFileSync(join(folder, files[kind]), `${'n'.repeat(39)}${kind[0]}\n${secretsIn(folder, kind).join('\n')}\n`)
+    writeFileSync(join(folder, `${files[kind]}.part`), 'half')
+  }
+  const served = await serve(folder, quiet)
+  expect(await call(served, key)).toBe(200)
+  const [fresh] = marksIn(folder, 'encryption') as [string]
+  await until(() => sealedWith(folder)[fresh] === ROWS, 'all is sealed anew', 20_000)
+  expect(openable(folder, ids)).toBe(ROWS)
+  for (const kind of kinds) {
+    const { secrets } = JSON.parse(await weirSays(folder, `rotate ${kind} --status --json`))
+    expect(secrets).toMatchObject([{ state: 'newest' }, { mark: before[kind], state: 'older', rests: {} }])
+  }
+  expect(await stopServed(served)).toBe(0)
+})

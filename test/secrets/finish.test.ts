@@ -1,0 +1,205 @@
+// Old secrets are let go when nothing rests on them any more, and only by force before that.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemClock } from '../../src/base/clock.ts'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness, until } from '../support/gateway.ts'
+import { keysWith, marksIn, read, sealedWith, write } from './ground.ts'
+
+const SOON_MS = bounds.secretReplacedMsMin
+const DAY_MS = 86_400_000
+
+let folder: string
+let harness: Harness
+let laterMs: number
+
+const world = { clock: { ...systemClock, dateMs: () => systemClock.dateMs() + laterMs } }
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-finish-'))
+  laterMs = 0
+  harness = await startHarness({ folder, world })
+})
+afterEach(async () => {
+  await harness.stop()
+  rmSync(folder, { recursive: true })
+})
+
+const rotate = (kind: string, flags: object = {}) => harness.gateway.operator.rotate!({ kind, ...flags })
+const finish = (kind: string, force = false) =>
+  rotate(kind, { finish: true, force }).catch((fault: Error) => fault.message)
+const statusOf = async (kind: string) => (await rotate(kind, { status: true })).secrets as Record<string, unknown>[]
+const call = async (key: string): Promise<number> =>
+  (await chat(harness, key, { model: 'demo/echo', messages: hello })).status
+
+async function restart(): Promise<void> {
+  await harness.stop()
+  harness = await startHarness({ folder, world })
+}
+
+describe('a pepper', () => {
+  test('goes when every key has called since', async () => {
+    const [one, other, revoked] = [await harness.key(), await harness.key(), await harness.key()]
+    await harness.gateway.operator['keys-revoke']!({ key: revoked })
+    const [old] = marksIn(folder, 'pepper') as [string]
+    await rotate('pepper')
+    const [fresh] = marksIn(folder, 'pepper') as [string]
+    expect(keysWith(folder)).toEqual({ [old]: 2 })
+    expect(await call(one)).toBe(200)
+    await until(() => keysWith(folder)[fresh] === 1, 'it is digested anew')
+    expect(await statusOf('pepper')).toMatchObject([
+      { mark: fresh, state: 'newest', rests: { keys: 1 }, replaced: '-' },
+      { mark: old, state: 'older', rests: { keys: 1 }, replaced: expect.stringMatching(/^20/) },
+    ])
+    laterMs = SOON_MS + 1_000
+    expect(await finish('pepper')).toStartWith(`Nothing was let go. ${old}: keys 1 still rest on it`)
+    const waiting = (await rotate('pepper', { status: true })).keys as { key: string; mark: string; ends: string }[]
+    expect(waiting).toMatchObject([{ mark: old, ends: `…${other.slice(-4)}` }])
+    expect(await call(other)).toBe(200)
+    await until(() => keysWith(folder)[fresh] === 2, 'so is the other')
+    expect(await finish('pepper')).toEqual({ dropped: old })
+    expect(marksIn(folder, 'pepper')).toEqual([fresh])
+    expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
+    await restart()
+    expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
+    expect(await finish('pepper')).toBe('There is no old secret to let go.')
+  })
+
+  test('takes by force the keys with it that rest on it, and no others; and codes', async () => {
+    const dying = await harness.key()
+    const codes = (await harness.gateway.operator['codes-create']!({ count: '2', amount: '1' })).codes as string[]
+    const [old] = marksIn(folder, 'pepper') as [string]
+    await rotate('pepper')
+    const living = await harness.key()
+    laterMs = SOON_MS + 1_000
+    expect(await finish('pepper', true)).toEqual({ dropped: old, lost: 'keys 1, codes 2' })
+    expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
+    const redeemed = harness.gateway.operator['codes-redeem']!({ code: codes[0], account: living })
+    expect(await redeemed.catch((fault: Error) => fault.message)).toBe('There is no such code.')
+    await restart()
+    expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
+  })
+
+  test('does not go while something may still come that was made with it, not even by force', async () => {
+    await rotate('pepper')
+    laterMs = SOON_MS - 10_000
+    expect(await finish('pepper')).toContain('it can go from 20')
+    expect(await finish('pepper', true)).toContain('it can go from 20')
+    expect(marksIn(folder, 'pepper')).toHaveLength(2)
+  })
+
+  test('of a key from before peppers were noted is the first', async () => {
+    const key = await harness.key()
+    write(folder, 'UPDATE api_key SET pepper = NULL')
+    const [old] = marksIn(folder, 'pepper') as [string]
+    await rotate('pepper')
+    expect(await statusOf('pepper')).toMatchObject([{ rests: {} }, { mark: old, rests: { keys: 1 } }])
+    laterMs = SOON_MS + 1_000
+    expect(await finish('pepper')).toContain('keys 1 still rest on it')
+    expect(await call(key)).toBe(200)
+    await until(() => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined, 'digested anew')
+    expect(await finish('pepper')).toEqual({ dropped: old })
+    expect(await call(key)).toBe(200)
+  })
+})
+
+describe('a secret of tokens', () => {
+  test('goes when the longest token has ended', async () => {
+    const [old] = marksIn(folder, 'jwt') as [string]
+    await rotate('jwt')
+    expect(await finish('jwt')).toContain('What was made with it may still come')
+    laterMs = SOON_MS + 1_000
+    expect(await finish('jwt')).toEqual({ dropped: old })
+  })
+})
+
+describe('an encryption key', () => {
+  const idempotent = async (key: string, name: string) => {
+    const headers = { 'idempotency-key': name }
+    const answer = await chat(harness, key, { model: 'demo/echo', messages: hello }, headers)
+    await answer.text()
+    return [answer.status, answer.headers.has('x-weir-replayed')]
+  }
+
+  test('goes when all is sealed anew, and callers can carry nothing of it any more', async () => {
+    const key = await harness.key()
+    for (const name of ['a', 'b', 'c']) expect(await idempotent(key, name)).toEqual([200, false])
+    const [old] = marksIn(folder, 'encryption') as [string]
+    await rotate('encryption')
+    const [fresh] = marksIn(folder, 'encryption') as [string]
+    await until(() => sealedWith(folder)[fresh] === 3, 'all is sealed anew')
+    laterMs = SOON_MS + 1_000
+    expect(await finish('encryption')).toContain('compacted with it: it can go from 20')
+    laterMs = 30 * DAY_MS + 1_000
+    expect(await finish('encryption')).toEqual({ dropped: old })
+    expect(marksIn(folder, 'encryption')).toEqual([fresh])
+    laterMs = 0
+    expect(await idempotent(key, 'b')).toEqual([200, true])
+    await restart()
+    expect(await idempotent(key, 'c')).toEqual([200, true])
+  })
+
+  test('of what does not open is let go by force alone', async () => {
+    const key = await harness.key()
+    await idempotent(key, 'a')
+    write(folder, "UPDATE kept_answer SET sealed = CAST(substr(sealed, 1, 40) || x'00' AS BLOB)")
+    const [old] = marksIn(folder, 'encryption') as [string]
+    await rotate('encryption')
+    laterMs = 30 * DAY_MS + 1_000
+    expect(await finish('encryption')).toContain('kept_answer 1 still rest on it')
+    expect(await finish('encryption', true)).toEqual({ dropped: old, lost: 'kept_answer 1' })
+    await restart()
+    expect(marksIn(folder, 'encryption')).toHaveLength(1)
+  })
+})
+
+describe('a rotation', () => {
+  test('is refused when there are as many as may be', async () => {
+    for (let count = 1; count < bounds.secretsMax; count++) await rotate('jwt')
+    const refused = await rotate('jwt').catch((fault: Error) => fault.message)
+    expect(refused).toContain('Let the old ones go first: weir rotate jwt --finish')
+    await restart()
+    expect(marksIn(folder, 'jwt')).toHaveLength(bounds.secretsMax)
+  })
+
+  test('that cannot be written changes nothing', async () => {
+    const marks = marksIn(folder, 'pepper')
+    const key = await harness.key()
+    mkdirSync(join(folder, 'pepper.part', 'in-the-way'), { recursive: true })
+    const refused = await rotate('pepper').catch((fault: Error) => fault.message)
+    expect(refused).toContain(`The secrets cannot be written to ${join(folder, 'pepper')}`)
+    expect(marksIn(folder, 'pepper')).toEqual(marks)
+    expect(await statusOf('pepper')).toMatchObject([{ mark: marks[0], state: 'newest', rests: { keys: 1 } }])
+    expect(await call(key)).toBe(200)
+  })
+
+  test('leaves a row in the audit log, and so does its end', async () => {
+    const [old] = marksIn(folder, 'jwt')
+    await rotate('jwt')
+    const [fresh] = marksIn(folder, 'jwt')
+    laterMs = SOON_MS + 1_000
+    await finish('jwt')
+    const rows = read<Record<string, string>>(
+      folder,
+      "SELECT actor, action, target, changes FROM audit WHERE target = 'secret jwt'",
+    )
+    expect(rows).toEqual([
+      {
+        actor: 'cli',
+        action: 'noteSecrets',
+        target: 'secret jwt',
+        changes: JSON.stringify({ newest: fresh, older: [old] }),
+      },
+      { actor: 'cli', action: 'dropSecrets', target: 'secret jwt', changes: JSON.stringify({ dropped: [old] }) },
+    ])
+  })
+
+  test('says what it wants', async () => {
+    const says = (kind: string, flags: object) => rotate(kind, flags).catch((fault: Error) => fault.message)
+    expect(await says('salt', {})).toBe('Say which secret: pepper, jwt, encryption.')
+    expect(await says('jwt', { force: true })).toBe('--force goes with --finish.')
+  })
+})
