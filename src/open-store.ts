@@ -114,15 +114,7 @@ export async function openStore(
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
-  const bodies = new Bodies({
-    ...{ path: folder.bodies, encryption: folder.secrets.encryption, days: config.bodiesDays, dateMs },
-    onTrouble: detail => log.warn('bodies dropped', { detail }),
-  })
-  const seal = new Seal(folder.secrets.encryption)
-  const vault = openVault({
-    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
-    onTrouble: detail => log.warn('not kept', { detail }),
-  })
+  const { bodies, seal, vault } = openKept(config, { folder, writer, reader, log, dateMs })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
@@ -198,6 +190,26 @@ interface Opening {
   readonly log: Log
   readonly givesUp: boolean
   onLost(detail: string): void
+}
+
+interface Keeping extends Pick<Store, 'folder' | 'writer' | 'reader'> {
+  readonly log: Log
+  dateMs(): number
+}
+
+/** What is kept of callers' words, all of it sealed. */
+function openKept(config: Config, { folder, writer, reader, log, dateMs }: Keeping) {
+  const { encryption } = folder.secrets
+  const bodies = new Bodies({
+    ...{ path: folder.bodies, encryption, days: config.bodiesDays, dateMs },
+    onTrouble: detail => log.warn('bodies dropped', { detail }),
+  })
+  const seal = new Seal(encryption)
+  const vault = openVault({
+    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
+    onTrouble: detail => log.warn('not kept', { detail }),
+  })
+  return { bodies, seal, vault }
 }
 
 interface WebhookWorld {

@@ -85,9 +85,9 @@ function backtest({ filter, tier, proposal, msMax }: BacktestAsk, from: BilledCa
   const [whole, byModel, byDay] = [{ calls: 0, was: 0n, wouldBe: 0n }, new Sums(), new Sums()]
   const leftOut: Partial<Record<Unknown, number>> = {}
   const endMs = nowMs() + msMax
-  let before = filter.before
+  let after: number | undefined
   for (let more = true; more; ) {
-    const { rows, next } = from.page({ ...filter, before })
+    const { rows, next } = from.page(filter, after)
     for (const row of rows) {
       if (tier !== undefined && row.tier !== tier) continue
       const price = row.priceVersion === null ? undefined : prices(row.priceVersion)
@@ -102,10 +102,10 @@ function backtest({ filter, tier, proposal, msMax }: BacktestAsk, from: BilledCa
       byModel.add(row.model, row.amount, wouldBe)
       byDay.add(dayOf(row), row.amount, wouldBe)
     }
-    before = next
-    more = next !== undefined && nowMs() < endMs
+    after = next ?? undefined
+    more = next !== null && nowMs() < endMs
   }
-  return { ...tellSum(whole), byModel: byModel.tell(), byDay: byDay.tell(), leftOut, reached: before ?? null }
+  return { ...tellSum(whole), byModel: byModel.tell(), byDay: byDay.tell(), leftOut, reached: after ?? null }
 }
 
 const dayOf = ({ callId }: BilledRow): string => new Date(msOfId(callId)).toISOString().slice(0, 10)

@@ -26,7 +26,12 @@ function list(price: ModelPrice | ((hour: number) => ModelPrice)): SourceCheckPa
   return { calcPrice } as unknown as NonNullable<SourceCheckParts['data']>
 }
 
-function check(price: unknown, data: SourceCheckParts['data']): { readonly code: number; readonly lines: readonly string[] } {
+interface Checked {
+  readonly code: number
+  readonly lines: readonly string[]
+}
+
+function check(price: unknown, data: SourceCheckParts['data']): Checked {
   const lines: string[] = []
   const code = pricesCheck({ providers: [river(price)], data, nowMs: NOON_MS }, line => void lines.push(line))
   return { code, lines }

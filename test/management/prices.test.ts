@@ -107,7 +107,8 @@ describe('a change that is tried', () => {
     for (const model of [MODEL, OTHER, MODEL]) costs.push(await call(key, model))
   })
 
-  const sum = (some: readonly (bigint | undefined)[]): bigint => some.reduce<bigint>((all, one) => all + BigInt(one!), 0n)
+  const sum = (some: readonly (bigint | undefined)[]): bigint =>
+    some.reduce<bigint>((all, one) => all + BigInt(one!), 0n)
 
   test('to what holds already comes to what was settled, to the last digit', async () => {
     const shown = await ask('GET', `web/prices/${MODEL}`)
