@@ -129,15 +129,9 @@ export async function openStore(
     ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    keyEnds: {
-      end: id => told.keyEnds.end(id),
-      expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
-      renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
-    },
-    onPriceAdded: row => told.price(row),
+    ...telling(told),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
-    ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
-    state: () => told.state(),
+    ...{ rules, rotation, catalogue, inTurn: buildTurns(), readProviderFile },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
@@ -161,6 +155,18 @@ export async function openStore(
     follow: listeners => void Object.assign(told, listeners),
   }
 }
+
+/** Whoever is told by then: it is not known yet. */
+const telling = (told: Told) => ({
+  keyEnds: {
+    end: (id: number) => told.keyEnds.end(id),
+    expires: (id: number, expiresMs: number) => told.keyEnds.expires(id, expiresMs),
+    renewed: (id: number, untilMs: number) => told.keyEnds.renewed(id, untilMs),
+  },
+  onPriceAdded: (row: PriceRow) => told.price(row),
+  running: () => told.running,
+  state: () => told.state(),
+})
 
 const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
 
