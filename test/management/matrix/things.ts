@@ -57,7 +57,10 @@ export function buildThings(all: Everybody): Things {
       made('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, told =>
         encodeURIComponent((told.data as { id: string }[])[0]!.id),
       ),
-    model: async () => MODEL,
+    async model() {
+      await by('PUT', `web/prices/${MODEL}`, { price: { input: '0.15', output: '0.6' } })
+      return MODEL
+    },
     span: async () => 'day',
     async name() {
       const name = `route-${++count}`
