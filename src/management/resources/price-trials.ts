@@ -14,6 +14,7 @@ import { usdText } from '../statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, moment, time } from './endpoint.ts'
 import { money } from './money-input.ts'
+import { writtenPrice } from './price-schema.ts'
 import { priceIn } from './prices.ts'
 
 const Sums = z.object({ calls: z.number(), was: money, wouldBe: money, difference: money })
@@ -33,7 +34,7 @@ const body = z
     from: moment,
     before: moment.optional(),
     model: z.string().max(300).refine(isModelName, 'as callers name it: <provider>/<model>').optional(),
-    price: z.record(z.string(), z.unknown()).optional(),
+    price: writtenPrice.optional(),
     tier: z.string().max(32).optional(),
     pricePerMille: z.number().int().min(0).max(1_000_000).optional(),
     account: idOf('acc').optional(),

@@ -7,6 +7,7 @@ import type { ManagementParts } from '../management-parts.ts'
 import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { writtenPrice } from './price-schema.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const priceText = z.record(z.string(), z.unknown()).meta({ description: 'As a provider file has it: docs/prices.md' })
@@ -130,7 +131,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       about: 'Put a price of your own before the one that is shipped, from the next call on.',
       params,
-      body: z.strictObject({ price: priceText }),
+      body: z.strictObject({ price: writtenPrice }),
       answer: ModelPrice,
       async run({ params: { model }, body, by }) {
         done(await setPrice(parts, { model, author: by.actor, price: priceIn(body) }, by), {})
