@@ -60,7 +60,10 @@ export function buildThings(all: Everybody): Things {
       made('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, told =>
         encodeURIComponent((told.data as { id: string }[])[0]!.id),
       ),
-    model: async () => MODEL,
+    async model() {
+      await by('PUT', `web/prices/${MODEL}`, { price: { input: '0.15', output: '0.6' } })
+      return MODEL
+    },
     async span() {
       await by('PUT', `web/accounts/${account}/budgets/day`, { cap: '5' })
       if (known.has('key')) await by('PUT', `web/keys/${known.get('key')!}/budgets/day`, { cap: '5' })
