@@ -8,8 +8,8 @@ import { chargeText, outcomes, rules, whenText } from '../src/billing/who-pays.t
 import { errorDialects } from '../src/protocols/list.ts'
 import packageJson from '../package.json'
 import { buildDocument } from '../src/management/openapi/document.ts'
-import type { ManagementParts } from '../src/management/management-parts.ts'
-import { buildWebEndpoints } from '../src/management/resources/table.ts'
+import { writeRoleMatrix } from '../test/management/matrix/verdicts.ts'
+import { describedEndpoints } from '../src/management/openapi/described-endpoints.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeMatrix } from './write-matrix.ts'
 
@@ -18,6 +18,7 @@ export const errorsPath = join(docs, 'errors.md')
 export const whoPaysPath = join(docs, 'who-pays.md')
 export const matrixPath = join(docs, 'protocol-matrix.md')
 export const openApiPath = join(docs, 'openapi.json')
+export const roleMatrixPath = join(docs, '..', 'test', 'management', 'matrix.json')
 export const failuresPath = join(docs, 'failures.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
@@ -78,9 +79,6 @@ ${endings.join('\n')}
 `
 }
 
-/** What the rows are made with is used only by whoever answers. */
-export const describedEndpoints = buildWebEndpoints({} as ManagementParts)
-
 /** GET /openapi.json, with line breaks. */
 export async function writeOpenApi(): Promise<string> {
   const pause = (): Promise<void> => Promise.resolve()
@@ -94,4 +92,5 @@ if (import.meta.main) {
   writeFileSync(matrixPath, writeMatrix())
   writeFileSync(failuresPath, writeFailures())
   writeFileSync(openApiPath, await writeOpenApi())
+  writeFileSync(roleMatrixPath, writeRoleMatrix())
 }

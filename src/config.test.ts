@@ -20,6 +20,7 @@ const settings = {
   WEIR_SILENCE_SECONDS: ['8', { silenceMs: 8_000 }],
   WEIR_DEMO: ['off', { demo: false }],
   WEIR_SITE_NAME: ['Rapids', { siteName: 'Rapids' }],
+  WEIR_SECURE_COOKIES: ['on', { secureCookies: true }],
   WEIR_BODIES_DAYS: ['0', { bodiesDays: 0 }],
   WEIR_RESPONSES_DAYS: ['7', { responsesDays: 7 }],
   WEIR_CHECKPOINT_SECONDS: ['9', { checkpointMs: 9_000 }],

@@ -42,6 +42,8 @@ export interface Config {
   /** How long calls under way of a key that is revoked may still last. */
   readonly revokedMs: number
   readonly siteName: string
+  /** Browsers send back what keeps people signed in only over https, also where Weir cannot see that it is. */
+  readonly secureCookies: boolean
   /** Kept free on the disk for settling what is under way when it is full. */
   readonly ballastBytes: number
   /** How large the database may grow; undefined: as the disk allows. */
@@ -103,6 +105,7 @@ export function readConfig(env: Environment): Config {
     attempts: integer(env, 'WEIR_ATTEMPTS', { otherwise: 3, min: 1, max: bounds.attemptsPerCallMax }),
     revokedMs: integer(env, 'WEIR_REVOKED_SECONDS', { otherwise: 0, max: 3_600 }) * 1_000,
     siteName: text('WEIR_SITE_NAME', 'Weir'),
+    secureCookies: text('WEIR_SECURE_COOKIES', 'auto') === 'on',
     env,
   })
 }

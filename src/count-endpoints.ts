@@ -5,7 +5,7 @@ import type { CountCall } from './pipeline/counts/counting.ts'
 import { countDialects } from './protocols/count-list.ts'
 import type { CountDialect } from './protocols/counting.ts'
 
-const post = { method: 'POST', auth: 'key' } as const
+const post = { method: 'POST', auth: 'key', kind: 'count_tokens' } as const
 
 export function countEndpoints(countCall: CountCall): readonly Endpoint[] {
   const counts = (dialect: CountDialect): Answer => ({ caller, ...ask }) =>

@@ -1,6 +1,7 @@
 // What one URL is that we answer: how it is asked, who may, and who answers.
 
 import type { BodyType } from './http/body.ts'
+import type { EndpointName } from './identity/key-rights.ts'
 import type { Actor } from './management/actor.ts'
 import type { StateAsk } from './pipeline/responses/asking.ts'
 import type { Protocol } from './protocols/protocol.ts'
@@ -8,7 +9,13 @@ import type { Protocol } from './protocols/protocol.ts'
 /** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
 export type Auth = 'key' | 'token' | 'nobody'
 
-export interface Endpoint {
+/** `own`: what every key may ask, about itself. */
+export type EndpointKind = EndpointName | 'own'
+
+export type Endpoint = EndpointRow &
+  ({ readonly auth: 'key'; readonly kind: EndpointKind } | { readonly auth: 'token' | 'nobody'; readonly kind?: never })
+
+interface EndpointRow {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Whole, or ending in `/*` for everything below. */
   readonly path: string
@@ -16,7 +23,6 @@ export interface Endpoint {
   readonly ending?: string
   /** Below it stands one name, without a slash. */
   readonly named?: boolean
-  readonly auth: Auth
   /** It is one of its key's calls a minute. A call looks after that itself. */
   readonly counted?: boolean
   /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */

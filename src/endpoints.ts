@@ -67,11 +67,11 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   const data = (body: () => string): Answer => () => ({ body: body() })
   const key: Answer = ({ caller }) => found(caller && reportKey(caller))
   return [
-    { method: 'POST', path: '/v1/chat/completions', auth: 'key', call: protocols['openai-chat'] },
-    { method: 'POST', path: '/v1/messages', auth: 'key', call: protocols['anthropic-messages'] },
-    { method: 'POST', path: '/v1/responses', auth: 'key', call: protocols['openai-responses'] },
-    { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', call: protocols.ark },
-    { method: 'POST', path: '/api/v3/responses', auth: 'key', call: protocols['ark-responses'] },
+    { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
+    { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
+    { method: 'POST', path: '/v1/responses', auth: 'key', kind: 'responses', call: protocols['openai-responses'] },
+    { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', kind: 'ark', call: protocols.ark },
+    { method: 'POST', path: '/api/v3/responses', auth: 'key', kind: 'ark', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
     ...sideEndpoints,
     ...countEndpoints(countCall),
@@ -79,7 +79,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 
     ...ownedEndpoints(parts),
 
-    { method: 'GET', path: '/v1/key', auth: 'key', answer: key },
+    { method: 'GET', path: '/v1/key', auth: 'key', kind: 'own', answer: key },
     ...modelEndpoints(publicData),
     ...pageEndpoints(publicData, parts.pages),
 
@@ -104,20 +104,21 @@ function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
 /** What lies at an upstream and is one account's. */
 function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
   const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
-  const counted = { auth: 'key', counted: true } as const
+  const ofTasks = { auth: 'key', kind: 'tasks' } as const
+  const ofFiles = { auth: 'key', kind: 'files', counted: true } as const
   return [
-    { method: 'POST', path: task, auth: 'key', answer: ask => tasks.create(ask) },
-    { ...counted, method: 'GET', path: task, answer: ask => tasks.list(ask) },
-    { ...counted, method: 'GET', path: `${task}/*`, answer: ask => tasks.get(ask) },
-    { ...counted, method: 'DELETE', path: `${task}/*`, answer: ask => tasks.delete(ask) },
-    { ...counted, method: 'POST', path: file, answer: ask => files.upload(ask) },
-    { ...counted, method: 'GET', path: file, answer: ask => files.list(ask) },
-    { ...counted, method: 'GET', path: `${file}/*`, answer: ask => files.get(ask) },
-    { ...counted, method: 'DELETE', path: `${file}/*`, answer: ask => files.delete(ask) },
+    { ...ofTasks, method: 'POST', path: task, answer: ask => tasks.create(ask) },
+    { ...ofTasks, counted: true, method: 'GET', path: task, answer: ask => tasks.list(ask) },
+    { ...ofTasks, counted: true, method: 'GET', path: `${task}/*`, answer: ask => tasks.get(ask) },
+    { ...ofTasks, counted: true, method: 'DELETE', path: `${task}/*`, answer: ask => tasks.delete(ask) },
+    { ...ofFiles, method: 'POST', path: file, answer: ask => files.upload(ask) },
+    { ...ofFiles, method: 'GET', path: file, answer: ask => files.list(ask) },
+    { ...ofFiles, method: 'GET', path: `${file}/*`, answer: ask => files.get(ask) },
+    { ...ofFiles, method: 'DELETE', path: `${file}/*`, answer: ask => files.delete(ask) },
   ]
 }
 
-const geminiCall = { method: 'POST', auth: 'key', call: protocols.gemini } as const
+const geminiCall = { method: 'POST', auth: 'key', kind: 'gemini', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
 const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
@@ -126,10 +127,12 @@ const found = (body: string | undefined): Reply | undefined => (body === undefin
 function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
   const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
   return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
-    const one = { path: `${root}/*`, named: true, auth: 'key', counted: true } as const
+    const kind = protocol === protocols['openai-responses'] ? 'responses' : 'ark'
+    const counted = { auth: 'key', kind, counted: true } as const
+    const one = { ...counted, path: `${root}/*`, named: true } as const
     const asks = (name: keyof ResponsesAsking): Answer => ask => asking[name](ask, protocol)
     return [
-      { method: 'POST', path: `${root}/compact`, auth: 'key', counted: true, answer: asks('compact') },
+      { ...counted, method: 'POST', path: `${root}/compact`, answer: asks('compact') },
       { ...one, method: 'GET', ending: '/input_items', answer: asks('inputItems') },
       { ...one, method: 'POST', ending: '/cancel', answer: asks('cancel') },
       { ...one, method: 'GET', answer: asks('retrieve') },

@@ -11,7 +11,7 @@ import type { Log } from './base/log.ts'
 import { describeFault } from './base/log.ts'
 import { textId } from './base/ids.ts'
 import type { Drain } from './drain.ts'
-import type { Answered, Ask, Endpoint } from './endpoint.ts'
+import type { Answered, Ask, Endpoint, EndpointKind } from './endpoint.ts'
 import type { Family } from './endpoints.ts'
 import { dialectOf, familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
@@ -19,6 +19,7 @@ import { callerAddress } from './http/address.ts'
 import type { BodyBounds, BodyType } from './http/body.ts'
 import { readBody } from './http/body.ts'
 import type { Arrival } from './http/server.ts'
+import type { EndpointName } from './identity/key-rights.ts'
 import type { Gate } from './limits/gate.ts'
 import type { Actor } from './management/actor.ts'
 import { addQuotas, errorHeaders } from './pipeline/answer-headers.ts'
@@ -37,7 +38,7 @@ export interface FrontDoorParts {
   readonly runCall: RunCall
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
-  verifyToken(token: string): Promise<Actor | undefined>
+  checkSession(token: string): Promise<Actor | undefined>
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
@@ -77,6 +78,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
     const call = endpoint?.call
+    visit.kind = (endpoint ?? candidates[0])?.kind
     if (call !== undefined) {
       const knocking = { dialect: family.dialect, requestId: visit.requestId, tellsStages: !call.quiet }
       const refused = turnAwayEarly(new Arriving(arrival, parts, visit), knocking)
@@ -87,9 +89,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       }
     }
     const unfit = unfitness(arrival, call !== undefined && parts.drain.isClosed)
-    if (call !== undefined && unfit === undefined) {
-      return await parts.runCall(new Arriving(arrival, parts, visit), call)
-    }
+    if (call !== undefined && unfit === undefined) return await parts.runCall(new Arriving(arrival, parts, visit), call)
     const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
       parts,
       visit,
@@ -187,6 +187,8 @@ interface Visit {
   readonly requestId: string
   /** On every answer; what admission has to say is added. */
   readonly headers: Record<string, string>
+  /** Of what is asked for, once that is known. */
+  kind?: EndpointKind | undefined
 }
 
 interface Admission {
@@ -219,7 +221,7 @@ async function admit(
 
 async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Actor> {
   const [scheme, token] = (arrival.headers.authorization ?? '').split(' ')
-  const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.verifyToken(token) : undefined
+  const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.checkSession(token) : undefined
   if (holder === undefined) throw new Refusal('token_invalid', arrival.path)
   return holder
 }
@@ -228,12 +230,14 @@ async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Act
 class Arriving implements Ingress {
   readonly callId: number
   readonly requestId: string
+  readonly endpoint: EndpointName | undefined
   readonly #arrival: Arrival
   readonly #parts: FrontDoorParts
 
-  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId }: Visit) {
+  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId, kind }: Visit) {
     this.callId = callId
     this.requestId = requestId
+    this.endpoint = kind === 'own' ? undefined : kind
     this.#arrival = arrival
     this.#parts = parts
   }

@@ -2,7 +2,6 @@
 
 import packageJson from '../package.json'
 import { Deadlines } from './base/deadlines.ts'
-import { Refusal } from './base/errors.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
@@ -25,7 +24,6 @@ import { listenControl } from './http/control-socket.ts'
 import type { Client } from './http/outgoing.ts'
 import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
-import { verifyToken } from './identity/token.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
 import { buildKeyReport } from './management/key-report.ts'
@@ -34,6 +32,7 @@ import type { PublicData, PublicParts } from './management/public-data.ts'
 import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import { checkRules } from './management/rule-check.ts'
+import { buildSessionCheck } from './management/session-check.ts'
 import type { AnswerWeb } from './management/web-app.ts'
 import { openMetrics } from './open-metrics.ts'
 import type { Store } from './open-store.ts'
@@ -41,7 +40,7 @@ import { openStore } from './open-store.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
 import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
-import type { StopReason } from './pipeline/exchange.ts'
+import { KeyEnds } from './pipeline/key-ends.ts'
 import { UnderWay } from './pipeline/under-way.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
@@ -63,6 +62,8 @@ export interface Gateway {
   readonly underWay: number
   /** No start before this one has made the first key. */
   readonly firstStart: boolean
+  /** Somebody has set it up. */
+  readonly hasOwner: boolean
   /** After the delay takes no more calls, lets all end, ends the rest after its window, closes. Again: hurries. */
   drain(delayMs?: number): Promise<void>
 }
@@ -110,8 +111,6 @@ function keepHouse({ writer, bodies, deleting }: Store, { logLevel }: Config, { 
   return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
 }
 
-const revoked: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'revoked meanwhile') }
-
 interface Closable {
   close(): Promise<void> | void
 }
@@ -135,7 +134,12 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const log = buildLog(config.logLevel, world.writeLog)
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
-  const underWay = new UnderWay(world.clock.nowMs, buildCheckpoint({ ledger, log, everyMs }))
+  const checkpoint = buildCheckpoint({ ledger, log, everyMs })
+  const underWay: UnderWay = new UnderWay(world.clock.nowMs, (exchange, nowMs) => {
+    checkpoint(exchange, nowMs)
+    keyEnds.look(exchange)
+  })
+  const keyEnds = new KeyEnds({ underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
@@ -147,22 +151,19 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
-  const publicData = openPublicData(config, { store, catalogue, prices, standing: calls.standing })
+  const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
       ledgerState: () => store.auditor.state,
-      ...{ answerWeb: openWebApp(store.management), pages: openPages(store.management) },
+      ...{ answerWeb: openWebApp(store.management), pages: openPages() },
       overloadLevel: () => gate.level,
     }),
     ...calls,
     ...{ gate, drain, onRefused },
-    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper }),
-    verifyToken: async token => {
-      const holder = await verifyToken(store.folder.secrets.jwt, token, world.clock.dateMs())
-      return holder && { personId: 0, role: 'owner', sessionId: 0 }
-    },
+    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
+    checkSession: buildSessionCheck(store.management),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
@@ -171,11 +172,9 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const metricsUrl = tellMetrics(config, watch, { log, opened })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({
-    revoked: keyId => setTimeout(() => underWay.endKey(keyId, revoked), config.revokedMs),
-    state: () => watch.state({ url, metricsUrl }),
-  })
+  store.follow({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
+  store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
@@ -192,6 +191,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     url,
     operator: store.operator,
     firstStart: store.reader.setting('first_key') === undefined,
+    hasOwner: store.reader.people.hasOwner,
     get underWay() {
       return underWay.size
     },
@@ -209,19 +209,20 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
 }
 
 /** The same of those who read what there is about the gateway. */
-function openPages(parts: ManagementParts): () => Promise<Pages> {
+function openPages(): () => Promise<Pages> {
   let pages: Promise<Pages> | undefined
-  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(parts, version)))
+  return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(version)))
 }
 
 type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick<PublicParts, 'standing'>
 
-const openPublicData = ({ siteName }: Config, { store, ...parts }: PublicSources): PublicData =>
+const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
-    ...parts,
-    rules: store.rules,
-    site: () => ({ name: siteName, notice: null, registration: false, version }),
-    tiers: () => store.reader.tiers(),
+    ...{ ...parts, rules: store.rules, tiers: () => store.reader.tiers() },
+    site() {
+      const { siteName, notice, registration } = store.management.site.current
+      return { name: siteName, notice: notice || null, registration: registration === 'open', version }
+    },
   })
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {

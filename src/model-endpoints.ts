@@ -28,8 +28,8 @@ export function modelEndpoints(data: PublicData): readonly Endpoint[] {
     { ...get, path: '/v1/models/*', auth: 'nobody', answer: negotiated(one, openaiOne) },
     { ...get, path: '/v1beta/openai/models', auth: 'nobody', answer: openaiList },
     { ...get, path: '/v1beta/openai/models/*', auth: 'nobody', answer: openaiOne },
-    { ...get, path: '/v1beta/models', auth: 'key', answer: list(listShapes.gemini) },
-    { ...get, path: '/v1beta/models/*', auth: 'key', answer: one(listShapes.gemini) },
-    { ...get, path: '/api/v3/models', auth: 'key', answer: list(listShapes.ark) },
+    { ...get, path: '/v1beta/models', auth: 'key', kind: 'models', answer: list(listShapes.gemini) },
+    { ...get, path: '/v1beta/models/*', auth: 'key', kind: 'models', answer: one(listShapes.gemini) },
+    { ...get, path: '/api/v3/models', auth: 'key', kind: 'models', answer: list(listShapes.ark) },
   ]
 }

@@ -10,15 +10,20 @@ import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { openGuardedPost } from './http/guarded-post.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
+import { PasswordDesk } from './identity/password-desk.ts'
 import { buildBooksWatch } from './management/books-watch.ts'
-import type { Commands } from './management/command.ts'
+import type { Commands, KeyEnding } from './management/command.ts'
 import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
+import type { Webhooks } from './management/webhooks/webhooks.ts'
+import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
 import type { Running } from './management/running.ts'
+import { SiteBook } from './management/site-book.ts'
 import { buildTurns } from './management/turns.ts'
 import { Bodies } from './store/bodies.ts'
 import { Seal } from './base/seal.ts'
@@ -26,6 +31,7 @@ import { BooksReader } from './store/books-reader.ts'
 import { Desk } from './store/desk.ts'
 import type { DataFolder } from './store/folder.ts'
 import { openFolder } from './store/folder.ts'
+import { hashingAt } from './store/hash-password.ts'
 import { lockFolder } from './store/lock.ts'
 import { readCatalogue, readProviderFile } from './read-catalogue.ts'
 import { Reader } from './store/reader.ts'
@@ -64,6 +70,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: Bodies
   readonly vault: Vault
+  readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   readonly rotation: Rotation
@@ -116,24 +123,26 @@ export async function openStore(
     onTrouble: detail => log.warn('not kept', { detail }),
   })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, revoked: () => {}, running: undefined, state: () => undefined }
+  const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
+  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting },
-    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt },
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks },
+    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
+    ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
+    passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    onKeyRevoked: id => told.revoked(id),
-    onPriceAdded: row => told.price(row),
-    ...{ audit: watch.audit, backUp: watch.backUp },
-    ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
-    state: () => told.state(),
+    ...telling(told),
+    ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
+    ...{ rules, rotation, catalogue, inTurn: buildTurns(), readProviderFile },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
     await records.close()
+    await webhooks.deliverer.close()
     rotation.close()
     await finder.close()
     await vault.close()
@@ -146,10 +155,24 @@ export async function openStore(
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management, deleting },
+    ...{ rules, rotation, useCatalogue, management, deleting, webhooks },
     follow: listeners => void Object.assign(told, listeners),
   }
 }
+
+/** Whoever is told by then: it is not known yet. */
+const telling = (told: Told) => ({
+  keyEnds: {
+    end: (id: number) => told.keyEnds.end(id),
+    expires: (id: number, expiresMs: number) => told.keyEnds.expires(id, expiresMs),
+    renewed: (id: number, untilMs: number) => told.keyEnds.renewed(id, untilMs),
+  },
+  onPriceAdded: (row: PriceRow) => told.price(row),
+  running: () => told.running,
+  state: () => told.state(),
+})
+
+const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
 
 interface RecordParts extends Omit<DeletingParts, 'rolling'> {
   readonly folder: DataFolder
@@ -177,6 +200,22 @@ interface Opening {
   readonly log: Log
   readonly givesUp: boolean
   onLost(detail: string): void
+}
+
+interface WebhookWorld {
+  readonly reader: Reader
+  readonly writer: Writer
+  readonly seal: Seal
+  readonly world: World
+  readonly log: Log
+}
+
+function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookWorld): Webhooks {
+  const outside = openGuardedPost({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
+  return buildWebhooks({
+    ...{ reader: reader.webhooks, writer, seal, outside, log, everyMs: world.webhooksEveryMs },
+    ...{ dateMs: world.clock.dateMs, chance: world.chance },
+  })
 }
 
 /** The ledger, if the secrets are those that its data was made with. */
@@ -233,8 +272,8 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
 interface Told {
   /** A price that an operator adds. */
   price(row: PriceRow): void
-  /** A key that is revoked. */
-  revoked(keyId: number): void
+  /** What becomes of the calls of a key that ends. */
+  keyEnds: KeyEnding
   /** How the gateway is. */
   state(): GatewayState | undefined
   /** What only a running gateway knows and can do. */

@@ -3,10 +3,9 @@
 
 import type { Refusal } from './base/errors.ts'
 import { speakRefusal } from './base/errors.ts'
-import type { Carriers } from './identity/key-carriers.ts'
 import type { Gate } from './limits/gate.ts'
 import { errorHeaders } from './pipeline/answer-headers.ts'
-import type { Recognise } from './pipeline/10-authenticate.ts'
+import type { Bearer, Recognise } from './pipeline/10-authenticate.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { errorDialects } from './protocols/list.ts'
 
@@ -22,7 +21,7 @@ export interface Knocking {
   readonly tellsStages: boolean
 }
 
-export type TurnAway = (carriers: Carriers, knocking: Knocking) => Response | undefined
+export type TurnAway = (bearer: Bearer, knocking: Knocking) => Response | undefined
 
 /** A refusal in one dialect, but for the request's id. */
 interface Words {
@@ -49,10 +48,10 @@ export function buildTurnAway({ gate, recognise }: TurningAwayParts): TurnAway {
     return words
   }
 
-  return function turnAway(carriers, { dialect, requestId, tellsStages }) {
+  return function turnAway(bearer, { dialect, requestId, tellsStages }) {
     if (!gate.isPicky) return undefined
     // When all are refused, nobody is asked who they are.
-    const visitor = gate.isShut ? undefined : recognise(carriers)
+    const visitor = gate.isShut ? undefined : recognise(bearer)
     const refusal = gate.isShut ? gate.refuse('shut') : visitor && gate.turnsAway(visitor)
     if (refusal === undefined) return undefined
     const { status, before, after, headers: own } = wordsOf(refusal, dialect)

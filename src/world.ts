@@ -8,9 +8,12 @@ import { systemClock } from './base/clock.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
+import type { GuardedPostOptions } from './http/guarded-post.ts'
 import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
+import type { PasswordCost } from './store/hash-password.ts'
+import { passwordCost } from './store/hash-password.ts'
 
 export interface World {
   readonly clock: Clock
@@ -20,11 +23,17 @@ export interface World {
   readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How what callers name by an address is fetched. */
   readonly media?: GuardedFetchOptions
+  /** How webhooks are found and trusted; what the settings say stands. */
+  readonly webhooks?: Pick<GuardedPostOptions, 'resolve' | 'ca' | 'msMax'>
+  /** How often it is looked for what they are to be told. */
+  readonly webhooksEveryMs: number
   /** Else as the settings say. */
   readonly silence?: Silence
   /** How often it is looked for tasks that are due. */
   readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
+  /** What it costs to try a password. */
+  readonly passwordCost: PasswordCost
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
   /** How late the event loop is with what was due then. */
@@ -43,7 +52,9 @@ export interface World {
 export const realWorld: World = {
   clock: systemClock,
   tasksEveryMs: 1_000,
+  webhooksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
+  passwordCost,
   answeredSeconds: 30,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
   memoryBytes: () => process.memoryUsage.rss(),

@@ -65,6 +65,13 @@ export const bounds = {
   settleMsMax: 5_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
+  /** Also those that are revoked; only for those who manage their own. */
+  keysOfAccountMax: 10_000,
+  /** Ranges of addresses of one key. */
+  keyAddressesMax: 100,
+  keyNameCharsMax: 100,
+  /** How long the old text of a key may work beside the new one. */
+  keyOverlapMsMax: 30 * 24 * 3_600_000,
   keysCachedMax: 10_000,
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
@@ -125,6 +132,9 @@ export const bounds = {
   /** Of the request that would be sent. */
   explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
+  /** That one person, or one address, may try to redeem and are none; and of how many of them that is remembered. */
+  codeTriesPerMinuteMax: 10,
+  triersMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
   keptAnswerBytesMax: 4 * 1024 * 1024,
@@ -232,6 +242,52 @@ export const bounds = {
   exportsMax: 4,
   exportRowsMax: 500,
   managementBodyBytesMax: 1024 * 1024,
+  /** Of a management token; ours have some 300. */
+  tokenCharsMax: 2_000,
+  tokenSecondsMax: 600,
+  /** A session that is not renewed for a week is over, and each one is after a month. */
+  sessionIdleMsMax: 7 * 24 * 3_600_000,
+  sessionMsMax: 30 * 24 * 3_600_000,
+  /** Of one person; beyond that the oldest end. */
+  sessionsOfPersonMax: 50,
+  /** Sessions that are over stay for a while: who signed in from where. */
+  sessionKeptMsMax: 90 * 24 * 3_600_000,
+  /** How long a token that renews a session may come again, from another window of the same browser. */
+  refreshGraceMsMax: 10_000,
+  /** Of one session, those that were used: one that comes again ends the session. */
+  refreshesKeptMax: 64,
+  setUpMsMax: 3_600_000,
+  invitationMsMax: 30 * 24 * 3_600_000,
+  invitationsOpenMax: 1_000,
+  emailCharsMax: 254,
+  personNameCharsMax: 100,
+  passwordCharsMin: 10,
+  passwordCharsMax: 200,
+  /** Passwords that are hashed at once, and that wait for it: each costs some 50 ms and 19 MiB. */
+  passwordHashesMax: 2,
+  passwordsWaitingMax: 16,
+  /** Names and addresses whose attempts to sign in are remembered. */
+  signInTriesMax: 10_000,
+  recoveryCodesMax: 10,
+  /** Of one account, and of the site. */
+  webhooksOfAccountMax: 10,
+  webhooksOfSiteMax: 50,
+  webhookUrlCharsMax: 2_000,
+  /** For one that is told something, from the look at its name to the head of its answer. */
+  webhookMsMax: 10_000,
+  /** Told something at once, each of them one thing at a time. */
+  webhooksToldMax: 16,
+  /** How often, and for how long, something is tried before it is given up. */
+  webhookAttemptsMax: 40,
+  webhookTriedMsMax: 24 * 3_600_000,
+  webhookPauseMsMax: 3_600_000,
+  /** Looked at in one look for what is due. */
+  webhookDueMax: 2_000,
+  /** Of one webhook: what is kept of what is over. */
+  webhookKeptMax: 100,
+  webhookTestsPerMinuteMax: 10,
+  /** Of a list that is told as a file, in one piece. */
+  exportPageRowsMax: 1_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')

@@ -107,11 +107,6 @@ export class Metrics {
     this.#add({ name, help, type: 'gauge', lines: () => readLines(name, read) })
   }
 
-  /** What each name is, for whoever wants to know it without its numbers. */
-  describe(): readonly { readonly name: string; readonly help: string; readonly type: MetricType }[] {
-    return [...this.#families.values()].map(({ name, help, type }) => ({ name, help, type }))
-  }
-
   write(format: MetricsFormat = 'prometheus'): string {
     const families = Array.from(this.#families.values(), family => writeFamily(family, format))
     return families.join('') + (format === 'openmetrics' ? '# EOF\n' : '')

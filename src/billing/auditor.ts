@@ -11,6 +11,8 @@ export interface AuditorParts {
   /** One look at what is new. */
   pass(): Promise<AuditReport>
   freeze(accountId: number): Promise<void>
+  /** Told once of each thing that does not agree. */
+  tell?(finding: Finding): Promise<void>
   /** Zero: only when asked. */
   readonly everyMs: number
   readonly log: Log
@@ -25,6 +27,8 @@ export interface LedgerState {
 
 export interface Auditor {
   readonly state: LedgerState
+  /** What does not agree, as far as it was looked for. */
+  readonly findings: readonly Finding[]
   /** Looks again and again from now on. */
   start(): void
   /** Takes the report of an audit of everything, which somebody asked for. */
@@ -32,24 +36,29 @@ export interface Auditor {
   close(): void
 }
 
-export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Auditor {
+export function buildAuditor({ pass, freeze, tell, everyMs, log }: AuditorParts): Auditor {
   /** What was acted upon. An account that is unfrozen by hand stays so until something else is found. */
   const known = new Set<string>()
   /** What the last look found, and what the last audit of everything found: each knows what the other may not. */
-  const current = { look: [] as readonly string[], whole: [] as readonly string[] }
+  const current = { look: [] as readonly Finding[], whole: [] as readonly Finding[] }
+  const found = (): readonly Finding[] => [
+    ...new Map([...current.look, ...current.whole].map(finding => [finding.key, finding])).values(),
+  ]
   let auditedMs: number | null = null
 
-  async function act({ accountId, key, check, text }: Finding): Promise<void> {
+  async function act(finding: Finding): Promise<void> {
+    const { accountId, key, check, text } = finding
     if (known.has(key)) return
     const account = accountId === null ? null : textId('acc', accountId)
     log.error('the books do not agree', { check, account, finding: text })
     // The operator's own accounts serve no calls, so there is nothing to freeze.
     if (accountId !== null && accountId > OPERATOR_ID_MAX) await freeze(accountId)
+    await tell?.(finding)
     known.add(key)
   }
 
   async function judge(kind: keyof typeof current, { findings, atMs }: AuditReport): Promise<void> {
-    current[kind] = findings.map(({ key }) => key)
+    current[kind] = findings
     auditedMs = atMs
     for (const finding of findings) {
       await act(finding).catch(fault => log.error('cannot freeze', { fault: describeFault(fault) }))
@@ -69,7 +78,10 @@ export function buildAuditor({ pass, freeze, everyMs, log }: AuditorParts): Audi
   let timer: ReturnType<typeof setTimeout> | undefined
   return {
     get state() {
-      return { drift: new Set([...current.look, ...current.whole]).size, auditedMs }
+      return { drift: found().length, auditedMs }
+    },
+    get findings() {
+      return found()
     },
     start() {
       if (everyMs > 0) timer = setTimeout(look, everyMs)

@@ -40,3 +40,9 @@ export function tableLines(rows: readonly Fields[]): readonly string[] {
   })
   return (columns[0] ?? []).map((_, at) => columns.map(column => column[at]!).join('  ').trimEnd())
 }
+
+/** Rows, or a word where there are none, and how to go on where there are more. */
+export function listLines(rows: unknown, none: string, next: unknown = null): readonly string[] {
+  if ((rows as Fields[]).length === 0) return [none]
+  return [...tableLines(rows as Fields[]), ...(next === null ? [] : ['', `more with --after ${String(next)}`])]
+}

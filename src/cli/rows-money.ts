@@ -1,9 +1,11 @@
 // Commands that move money or say what it may be spent on.
 
 import type { Fields } from './asking.ts'
-import { tableLines } from './printing.ts'
+import { listLines, tableLines } from './printing.ts'
 import type { Row } from './row.ts'
 import { asking } from './row.ts'
+
+const accountSettings = ['credit-limit', 'bodies', 'tier', 'allow', 'deny']
 
 export const moneyRows: Readonly<Record<string, Row>> = {
   'balance': asking({
@@ -12,6 +14,20 @@ export const moneyRows: Readonly<Record<string, Row>> = {
     command: 'balance',
     places: ['key'],
   }),
+  'accounts list': asking({
+    usage: 'accounts list [--name begins] [--limit n] [--after cursor]',
+    about: 'list accounts, newest first',
+    command: 'accounts-list',
+    options: ['name', 'limit', 'after'],
+    print: ({ accounts, next }) => listLines(accounts, 'no accounts', next),
+  }),
+  'accounts create': asking({
+    usage: 'accounts create --name text [--personal] [what accounts set takes]',
+    about: 'make an account, for a team unless it is personal, without keys and money',
+    command: 'accounts-create',
+    options: ['name', ...accountSettings],
+    flags: ['personal', 'prepaid', 'postpaid'],
+  }),
   'accounts show': asking({
     usage: 'accounts show <account or key>',
     about: 'show an account with its keys and budgets',
@@ -19,11 +35,15 @@ export const moneyRows: Readonly<Record<string, Row>> = {
     places: ['account'],
   }),
   'accounts set': asking({
-    usage: 'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off]',
-    about: 'how far the account may go below zero: to its credit limit, or postpaid, as far as its calls take it',
+    usage:
+      'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off] [--name text] ' +
+      "[--tier name|none] [--allow 'a/*,b/*'] [--deny 'a/b*']",
+    about:
+      'how far the account may go below zero: to its credit limit, or postpaid, as far as its calls take it; ' +
+      'the tier of its new keys; which models all of its keys may use',
     command: 'accounts-set',
     places: ['account'],
-    options: ['credit-limit', 'bodies'],
+    options: ['name', ...accountSettings],
     flags: ['prepaid', 'postpaid'],
   }),
   'accounts freeze': asking({

@@ -1,7 +1,7 @@
 // Commands that lay down rules about calls: limits, names for models, channels.
 
 import type { Fields } from './asking.ts'
-import { tableLines } from './printing.ts'
+import { listLines } from './printing.ts'
 import type { Row } from './row.ts'
 import { asking } from './row.ts'
 
@@ -135,8 +135,4 @@ export const ruleRows: Readonly<Record<string, Row>> = {
     command: 'channels-reset',
     places: ['channel'],
   }),
-}
-
-function listLines(rows: unknown, none: string): readonly string[] {
-  return (rows as Fields[]).length === 0 ? [none] : tableLines(rows as Fields[])
 }

@@ -36,26 +36,44 @@ export async function serve(config: Config, say: (line: string) => void): Promis
   })
   gateway = await startGateway(config)
   if (isAsked) return stop(0)
-  if (gateway.firstStart) await greet(gateway, say)
-  else say(`Weir is listening on ${gateway.url}`)
+  await greet(gateway, say)
 }
 
-/** Secrets are said once, ever: the key is made and marked as made in one commit. */
+/**
+ * Secrets are said once: the key ever, as it is made and marked as made in one commit; the set-up token at each start
+ * until there is an owner, another one each time.
+ */
 async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
-  const { setupToken } = await gateway.operator.setup!({})
-  const created = { name: 'first key', tier: 'standard', credit: FIRST_CREDIT_USD, setting: 'first_key' }
-  const { key } = await gateway.operator['keys-create']!(created)
-  say(`
-Weir is listening on ${gateway.url}
-
-  Set-up token (once, for one hour)   ${String(setupToken)}
-  API key (once, with $${FIRST_CREDIT_USD} of credit)  ${String(key)}
-
-Try it:
-
-  curl -i ${gateway.url}/v1/chat/completions \\
-    -H 'Authorization: Bearer ${String(key)}' \\
-    -H 'Content-Type: application/json' \\
-    -d '{"model":"demo/echo","messages":[{"role":"user","content":"Hello, river"}]}'
-`)
+  const { url } = gateway
+  const lines = [`Weir is listening on ${url}`]
+  if (!gateway.hasOwner) lines.push('', ...(await setUpLines(gateway)))
+  if (gateway.firstStart) {
+    const created = { name: 'first key', tier: 'standard', credit: FIRST_CREDIT_USD, setting: 'first_key' }
+    const { key } = await gateway.operator['keys-create']!(created)
+    lines.push('', ...keyLines(url, String(key)))
+  }
+  say(lines.length === 1 ? lines[0]! : `\n${lines.join('\n')}\n`)
 }
+
+async function setUpLines({ url, operator }: Gateway): Promise<readonly string[]> {
+  const { setupToken } = await operator.setup!({})
+  return [
+    `  Set-up token (once, for one hour)   ${String(setupToken)}`,
+    '',
+    'Become its owner, with this or with "weir setup":',
+    '',
+    `  curl ${url}/api/auth/setup -H 'Content-Type: application/json' \\`,
+    `    -d '{"token":"${String(setupToken)}","name":"…","email":"…","password":"…"}'`,
+  ]
+}
+
+const keyLines = (url: string, key: string): readonly string[] => [
+  `  API key (once, with $${FIRST_CREDIT_USD} of credit)  ${key}`,
+  '',
+  'Try it:',
+  '',
+  `  curl -i ${url}/v1/chat/completions \\`,
+  `    -H 'Authorization: Bearer ${key}' \\`,
+  "    -H 'Content-Type: application/json' \\",
+  `    -d '{"model":"demo/echo","messages":[{"role":"user","content":"Hello, river"}]}'`,
+]

@@ -6,15 +6,16 @@ import { UsageProblem } from './asking.ts'
 import { fakeUpstream, usage as fakeUpstreamUsage } from './fake-upstream.ts'
 import { harmlessLines } from './printing.ts'
 import type { Row } from './row.ts'
-import { alone, asking, say } from './row.ts'
+import { alone, say } from './row.ts'
 import { bookRows } from './rows-books.ts'
+import { keyRows } from './rows-keys.ts'
 import { moneyRows } from './rows-money.ts'
+import { peopleRows } from './rows-people.ts'
+import { remoteRows } from './rows-remote.ts'
 import { ruleRows } from './rows-rules.ts'
 import { secretRows } from './rows-secrets.ts'
 import { systemRows } from './rows-system.ts'
 import { serve } from './serve.ts'
-
-const rights = ['allow', 'deny', 'require', 'explain']
 
 const rows: Readonly<Record<string, Row>> = {
   'serve': {
@@ -22,53 +23,14 @@ const rows: Readonly<Record<string, Row>> = {
     about: 'start the gateway',
     run: alone('serve', () => serve(readConfig(process.env), say)),
   },
-  'keys create': asking({
-    usage: 'keys create [--tier standard] [--credit 5] [--qpm n] [--name text] [--account acc_…] [rights, as keys set]',
-    about: 'make an API key, with an account of its own or of one that is there; prints the key, once',
-    command: 'keys-create',
-    options: ['tier', 'credit', 'qpm', 'name', 'account', ...rights],
-    print: ({ key }) => [key as string],
-  }),
-  'keys show': asking({
-    usage: 'keys show <key or key id>',
-    about: 'show what a key is set to, and what it may use',
-    command: 'keys-show',
-    places: ['key'],
-  }),
-  'keys set': asking({
-    usage:
-      "keys set <key or key id> [--clamp|--bodies|--strict|--explain on|off] [--allow 'a/*,b/*'] [--deny 'a/b*'] " +
-      '[--require tag,…]',
-    about:
-      'cut calls to what funds cover, keep bodies, refuse calls that would lose something in translation, ' +
-      'tell of channels; which models it may use, and what a channel must be tagged with',
-    command: 'keys-set',
-    places: ['key'],
-    options: ['clamp', 'bodies', 'strict', ...rights],
-  }),
-  'keys revoke': asking({
-    usage: 'keys revoke <key or key id>',
-    about: 'refuse the key from now on',
-    command: 'keys-revoke',
-    places: ['key'],
-  }),
+  ...keyRows,
   ...moneyRows,
   ...bookRows,
   ...ruleRows,
   ...secretRows,
   ...systemRows,
-  'token': asking({
-    usage: 'token',
-    about: 'make a short-lived management token (JWT) for /api/web/*',
-    command: 'token',
-    print: ({ token }) => [token as string],
-  }),
-  'setup': asking({
-    usage: 'setup',
-    about: 'make a fresh one-time set-up token',
-    command: 'setup',
-    print: ({ setupToken }) => [setupToken as string],
-  }),
+  ...peopleRows,
+  ...remoteRows,
   'fake-upstream': {
     usage: fakeUpstreamUsage,
     about: 'a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { callerAddress, parseTrustedProxies } from './address.ts'
+import { callerAddress, networkOf, parseTrustedProxies } from './address.ts'
 
 const proxies = (text: string) => {
   const list = parseTrustedProxies(text)
@@ -79,4 +79,18 @@ describe('parseTrustedProxies', () => {
   ])('refuses %j', text => {
     expect(parseTrustedProxies(text)).toBeUndefined()
   })
+})
+
+test('an address stands for itself, one of IPv6 for its network', () => {
+  const pairs = [
+    ['203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:0002::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['', ''],
+  ] as const
+  for (const [address, network] of pairs) expect(networkOf(address)).toBe(network)
 })

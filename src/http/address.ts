@@ -39,3 +39,21 @@ export function callerAddress(socket: string, forwardedFor: string | undefined, 
   }
   return socket
 }
+
+const IPV6_GROUPS = 8
+/** Of IPv6, a household has at least this much. */
+const NETWORK_GROUPS = 4
+
+/** Whom an address stands for: itself, or, of IPv6, its network, because whoever has one address there has them all. */
+export function networkOf(address: string): string {
+  const inside = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (inside !== undefined) return inside
+  if (isIP(address) !== 6) return address
+  const [before = '', after] = address.toLowerCase().replace(/%.*$/, '').split('::')
+  const [left, right] = [groupsOf(before), groupsOf(after ?? '')]
+  const zeros = after === undefined ? 0 : Math.max(0, IPV6_GROUPS - left.length - right.length)
+  const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right].slice(0, NETWORK_GROUPS)
+  return `${groups.map(group => group.replace(/^0+(?=.)/, '')).join(':')}::/64`
+}
+
+const groupsOf = (text: string): readonly string[] => (text === '' ? [] : text.split(':'))

@@ -63,7 +63,7 @@ function wrapped4(groups: readonly number[]): readonly string[] {
 }
 
 /** The eight numbers of an IPv6 address; undefined where parsers do not agree on what they are. */
-function groupsOf(address: string): readonly number[] | undefined {
+export function groupsOf(address: string): readonly number[] | undefined {
   const url = URL.parse(`http://[${address}]`)
   if (url === null) return undefined
   const [head = '', tail] = url.hostname.slice(1, -1).split('::')

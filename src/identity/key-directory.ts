@@ -4,8 +4,15 @@
 // A change is seen at once: whoever changes a key calls forget() after the change is durable. A look-up that was
 // already under way then may have read the old row, so its result is used once and not kept.
 
+import { AddressRanges } from '../http/address-ranges.ts'
 import type { KeyRow } from '../store/reader.ts'
 import type { KeyText } from './key-format.ts'
+
+/** A key as calls are judged by it. */
+export interface KnownKey extends KeyRow {
+  /** Of its addresses, where it is not free to come from anywhere. */
+  readonly ranges?: AddressRanges
+}
 
 export interface KeyDirectoryParts {
   /** Reads one key by its digest with the newest pepper; by the key itself where it may have another. */
@@ -19,7 +26,7 @@ export interface KeyDirectoryParts {
 
 export class KeyDirectory {
   readonly #parts: KeyDirectoryParts
-  readonly #known = new Map<string, KeyRow>()
+  readonly #known = new Map<string, KnownKey>()
   readonly #unknown = new Map<string, number>()
   #changes = 0
 
@@ -32,7 +39,7 @@ export class KeyDirectory {
   }
 
   /** The key if memory can tell: a row, 'unknown', or undefined when the store must be asked. */
-  recall(digest: Buffer): KeyRow | 'unknown' | undefined {
+  recall(digest: Buffer): KnownKey | 'unknown' | undefined {
     const name = digest.toString('latin1')
     const row = this.#known.get(name)
     if (row !== undefined) return row
@@ -40,9 +47,9 @@ export class KeyDirectory {
     return until !== undefined && until > this.#parts.nowMs() ? 'unknown' : undefined
   }
 
-  async lookUp(digest: Buffer, key: KeyText): Promise<KeyRow | undefined> {
+  async lookUp(digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
     const changesBefore = this.#changes
-    const row = await this.#parts.find(digest, key)
+    const row = known(await this.#parts.find(digest, key))
     if (changesBefore !== this.#changes) return row
     const name = digest.toString('latin1')
     if (row === undefined) {
@@ -63,6 +70,10 @@ export class KeyDirectory {
     this.#unknown.clear()
   }
 }
+
+/** What no call should have to read. */
+const known = (row: KeyRow | undefined): KnownKey | undefined =>
+  row === undefined || row.addresses === null ? row : { ...row, ranges: new AddressRanges(row.addresses) }
 
 /** Drops the oldest. The next call of a dropped key reads it again: a few microseconds, not a mistake. */
 function trim(map: Map<string, unknown>, max: number): void {

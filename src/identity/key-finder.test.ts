@@ -88,6 +88,14 @@ test('one that another has just digested anew is found all the same', async () =
   expect(ops).toEqual(['redigestKeys 1'])
 })
 
+test('a digest that is another by now stays', async () => {
+  const key = await made(11)
+  const [from, to] = ['ab'.repeat(32), 'cd'.repeat(32)]
+  const stale = { id: 11, from, to, pepper: 'aabbccdd' }
+  expect(await writer.run('redigestKeys', { keys: [stale] })).toEqual({ done: 'redigested', count: 0 })
+  expect(find(key)).toBe(11)
+})
+
 test('many at once are written some at a time', async () => {
   const keys = await Promise.all(Array.from({ length: 150 }, (_, at) => made(at + 1)))
   rotate()

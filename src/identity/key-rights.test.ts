@@ -5,7 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { KeyRights } from './key-rights.ts'
 import { checkModel, mayUseChannel } from './key-rights.ts'
 
-const all: KeyRights = { allows: null, denies: null, requires: null }
+const all: KeyRights = { allows: null, accountAllows: null, denies: null, requires: null }
 
 function may(rights: Partial<KeyRights>, model: string, asked = model): boolean {
   try {

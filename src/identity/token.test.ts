@@ -11,14 +11,15 @@ const ring = ringOf('s'.repeat(43))
 const secret = ring.newest
 const nowMs = Date.UTC(2026, 5, 1)
 const nowSeconds = nowMs / 1_000
-const holder = { subject: 'operator', role: 'owner' }
+const holder = { subject: 'usr_00000000001', session: 'ses_00000000002', version: 3 }
 
 const mint = (lifeSeconds = 600, atMs = nowMs): Promise<string> =>
   mintToken(ring, { ...holder, nowMs: atMs, lifeSeconds })
 
 const good: JWTPayload = {
-  sub: 'operator',
-  role: 'owner',
+  sub: holder.subject,
+  sid: holder.session,
+  ver: holder.version,
   iss: 'weir',
   aud: 'weir:management',
   iat: nowSeconds,
@@ -102,12 +103,15 @@ describe('is refused', () => {
     ['no audience', { claims: { aud: undefined } }],
     ['a token of another type', { header: { typ: 'JWT' } }],
     ['expired', { claims: { exp: nowSeconds - 31 } }],
+    ['an expiry in a year', { claims: { exp: nowSeconds + 31_536_000 } }],
     ['no expiry', { claims: { exp: undefined } }],
     ['no start', { claims: { nbf: undefined } }],
     ['no time of issue', { claims: { iat: undefined } }],
     ['no subject', { claims: { sub: undefined } }],
-    ['no role', { claims: { role: undefined } }],
-    ['a role that is no text', { claims: { role: { admin: true } } }],
+    ['no session', { claims: { sid: undefined } }],
+    ['a session that is no text', { claims: { sid: { admin: true } } }],
+    ['no version', { claims: { ver: undefined } }],
+    ['a version that is no number', { claims: { ver: '3' } }],
     ['a longer hash with our own secret', { header: { alg: 'HS512' } }],
     ['HS384', { header: { alg: 'HS384' } }],
   ]

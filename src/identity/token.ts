@@ -3,6 +3,7 @@
 //
 // jose is loaded by the first token: a gateway that only serves calls does without its 3 MB.
 
+import { bounds } from '../base/bounds.ts'
 import type { Secret } from '../base/secret.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
 
@@ -12,9 +13,14 @@ const AUDIENCE = 'weir:management'
 const TYPE = 'weir+jwt'
 const LEEWAY_SECONDS = 30
 
+/** What a token says of its holder. What they may do is not in it: that is looked up each time. */
 export interface TokenHolder {
+  /** Whose it is. */
   readonly subject: string
-  readonly role: string
+  /** The session that it is of. */
+  readonly session: string
+  /** Of whoever it is: a token of an older one is void. */
+  readonly version: number
 }
 
 export interface TokenMint extends TokenHolder {
@@ -33,7 +39,7 @@ function signerOf(ring: SecretRing, mark: string | undefined): Uint8Array {
 export async function mintToken(ring: SecretRing, mint: TokenMint): Promise<string> {
   const { SignJWT } = await import('jose')
   const nowSeconds = Math.floor(mint.nowMs / 1000)
-  return await new SignJWT({ role: mint.role })
+  return await new SignJWT({ sid: mint.session, ver: mint.version })
     .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid: ring.newestMark })
     .setSubject(mint.subject)
     .setIssuer(ISSUER)
@@ -46,6 +52,7 @@ export async function mintToken(ring: SecretRing, mint: TokenMint): Promise<stri
 
 /** Whose token it is, or undefined for anything but a token that we signed and that is in its time. */
 export async function verifyToken(ring: SecretRing, token: string, nowMs: number): Promise<TokenHolder | undefined> {
+  if (token.length > bounds.tokenCharsMax) return undefined
   const { jwtVerify } = await import('jose')
   try {
     const { payload } = await jwtVerify(token, ({ kid }) => signerOf(ring, kid), {
@@ -53,12 +60,14 @@ export async function verifyToken(ring: SecretRing, token: string, nowMs: number
       issuer: ISSUER,
       audience: AUDIENCE,
       typ: TYPE,
-      requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'role'],
+      requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'sid', 'ver'],
       clockTolerance: LEEWAY_SECONDS,
       currentDate: new Date(nowMs),
     })
-    if (typeof payload.role !== 'string' || typeof payload.sub !== 'string') return undefined
-    return { subject: payload.sub, role: payload.role }
+    const { sub: subject, sid: session, ver: version, iat = 0, exp = 0 } = payload
+    if (exp - iat > bounds.tokenSecondsMax) return undefined // none of ours lives that long
+    if (typeof subject !== 'string' || typeof session !== 'string' || typeof version !== 'number') return undefined
+    return { subject, session, version }
   } catch {
     return undefined
   }

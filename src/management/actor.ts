@@ -1,6 +1,7 @@
 // Who asks for something at the desk, and how far that reaches.
 
 import { Refusal } from '../base/errors.ts'
+import { textId } from '../base/ids.ts'
 import type { Scope } from '../store/reads/paging.ts'
 
 /** Of the whole site, each with all that the ones before it may. Support looks and changes nothing. */
@@ -15,10 +16,14 @@ export type AccountRole = (typeof accountRoles)[number]
 export const rankOf = (role: AccountRole): number => accountRoles.indexOf(role) + 1
 
 export interface Actor {
+  /** 0: the operator, who has the command line and is no person. */
   readonly personId: number
   readonly role: SiteRole
   readonly sessionId: number
 }
+
+/** As tokens and the audit log name them. */
+export const subjectOf = (personId: number): string => (personId === 0 ? 'cli' : textId('usr', personId))
 
 /**
  * Who may ask. `site`: this role of the site, or a higher one. `account`: this role in the account that it is about, or

@@ -53,7 +53,8 @@ export function channelView(parts: OperatorParts, id: string): ChannelView | und
   const catalogue = parts.catalogue()
   const channel = catalogue.all().find(one => one.id === id)
   const stored = parts.rules.current.stored.find(row => row.id === id)
-  const row = channel === undefined ? parts.rules.current.channels.find(one => one.channel === id) : catalogue.ruleOf(id)
+  const said = parts.rules.current.channels.find(one => one.channel === id)
+  const row = channel === undefined ? said : catalogue.ruleOf(id)
   return row && viewOf(parts, row, { channel, stored })
 }
 

@@ -89,6 +89,31 @@ export function wholeNumberOf(given: unknown, name: string, range: { otherwise?:
   throw new OperatorError(`${name} must be a whole number from 1 to ${range.max}.`)
 }
 
+const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+
+/** `90s`, `30m`, `24h`, `7d`; 0 needs no unit. */
+export function durationOf(given: unknown, name: string, maxMs: number): number {
+  const [, count, unit = 's'] = /^(0|\d{1,9}(?=[smhd]))([smhd])?$/.exec(String(given)) ?? []
+  const ms = count === undefined ? Number.NaN : Number(count) * UNITS_MS[unit]!
+  if (ms <= maxMs) return ms
+  const most = maxMs / UNITS_MS.d!
+  throw new OperatorError(`${name} must be a time such as 90s, 30m, 24h or 7d, and at most ${most} days.`)
+}
+
+const TIME_MS_MAX = Date.UTC(2100, 0)
+
+/** A day, a time, or so long from now; null for none, undefined where nothing was given. */
+export function momentOf(given: unknown, name: string, nowMs: number): number | null | undefined {
+  if (given === undefined || given === 'none') return given === undefined ? undefined : null
+  const text = String(given)
+  const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
+  const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
+  const ms = days !== undefined ? nowMs + Number(days) * UNITS_MS.d! : isDate ? Date.parse(text) : Number.NaN
+  if (ms > nowMs && ms < TIME_MS_MAX) return ms
+  const ways = 'a day such as 2027-01-31 (UTC), a time such as 2027-01-31T12:00Z, a number of days as 90d, or none'
+  throw new OperatorError(`${name} must lie ahead: ${ways}.`)
+}
+
 export const rowsOf = (given: unknown): number =>
   wholeNumberOf(given, '--limit', { otherwise: ROWS_DEFAULT, max: ROWS_MAX })
 

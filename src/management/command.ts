@@ -1,7 +1,9 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
+import type { Seal } from '../base/seal.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
+import type { PasswordDesk } from '../identity/password-desk.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
 import type { By } from '../store/audited.ts'
 import type { BackupReport } from '../store/backup.ts'
@@ -17,22 +19,36 @@ import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { GatewayState } from './gateway-state.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
+
+/** What becomes of the calls under way of a key. */
+export interface KeyEnding {
+  /** It was revoked or disabled. */
+  end(keyId: number): void
+  expires(keyId: number, expiresMs: number | null): void
+  /** Its text was renewed; the old one works until then. */
+  renewed(keyId: number, untilMs: number): void
+}
 
 export interface OperatorParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny'>
+  readonly reader: Pick<Reader, 'balance' | 'findKeyOfAny' | 'people' | 'setting'>
   readonly books: BooksReader
   readonly desk: Pick<Desk, 'ask'>
   readonly deleting: Pick<RecordDeleting, 'sweep'>
   readonly bodies: Pick<Bodies, 'read'>
+  readonly seal: Pick<Seal, 'close'>
+  /** Who is told what happens. */
+  readonly webhooks: Webhooks
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing
+  readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>
   mintId(): number
   dateMs(): number
   /** Told after a key or its account has changed, durably. */
   onKeyChanged(): void
-  /** Told after a key was revoked, durably, and nobody can call with it any more. */
-  onKeyRevoked(id: number): void
+  /** Told after onKeyChanged: nobody can begin a call with it any more. */
+  readonly keyEnds: KeyEnding
   /** Told of each price that has been written, durably. */
   onPriceAdded(row: PriceVersion): void
   /** Looks at everything; what does not agree has been acted upon when it resolves. */

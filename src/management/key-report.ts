@@ -5,6 +5,7 @@ import { formatUsd, nanos } from '../base/money.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import type { Limits, Quota } from '../limits/limits.ts'
 import type { AccountReader, AccountRow, BudgetRow } from '../store/account-reader.ts'
+import { endOf } from './period.ts'
 
 export interface ReportedKey extends KeyRights {
   readonly keyId: number
@@ -12,6 +13,9 @@ export interface ReportedKey extends KeyRights {
   readonly tier: string
   readonly qpm: number
   readonly clamps: boolean
+  readonly expiresMs: number | null
+  /** Of the text that was used. */
+  readonly untilMs: number | null
 }
 
 export interface KeyReportParts {
@@ -35,7 +39,8 @@ const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
 function keyReport(key: ReportedKey, row: AccountRow, { atMs, quotas }: Now): object {
-  const { keyId, tier, clamps, allows, denies, requires } = key
+  const { keyId, tier, clamps, allows, accountAllows, denies, requires } = key
+  const endMs = Math.min(key.expiresMs ?? Infinity, key.untilMs ?? Infinity)
   const { balance, held, creditLimit, kind } = row
   return {
     object: 'key',
@@ -43,7 +48,8 @@ function keyReport(key: ReportedKey, row: AccountRow, { atMs, quotas }: Now): ob
     name: row.keyName,
     tier,
     limits: limitsReport(quotas),
-    models: { allowed: allows, denied: denies, required_tags: requires },
+    expires_at: endMs === Infinity ? null : new Date(endMs).toISOString(),
+    models: { allowed: allows, allowed_to_account: accountAllows, denied: denies, required_tags: requires },
     clamps,
     keeps_bodies: row.keepsBodies,
     account: {
@@ -74,13 +80,7 @@ function limitsReport([own, ...others]: readonly Quota[]): object {
 
 function budgetReport({ scope, span, cap, spent, held }: BudgetRow, nowMs: number): object {
   const left = usd(notBelowZero(cap - spent - held))
-  return { scope, span, cap: usd(cap), spent: usd(spent), held: usd(held), left, ends_at: endOf(span, nowMs) }
-}
-
-/** When the period that is now under way is over; never, for a total. */
-function endOf(span: BudgetRow['span'], nowMs: number): string | null {
-  if (span === 'total') return null
-  const now = new Date(nowMs)
-  const [year, month, day] = [now.getUTCFullYear(), now.getUTCMonth(), now.getUTCDate()]
-  return new Date(span === 'day' ? Date.UTC(year, month, day + 1) : Date.UTC(year, month + 1)).toISOString()
+  const endMs = endOf(span, nowMs)
+  const endsAt = endMs === null ? null : new Date(endMs).toISOString()
+  return { scope, span, cap: usd(cap), spent: usd(spent), held: usd(held), left, ends_at: endsAt }
 }

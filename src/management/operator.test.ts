@@ -2,12 +2,14 @@
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
-import type { OperatorParts } from './command.ts'
+import type { ManagementParts } from './management-parts.ts'
 import { OperatorError } from './command.ts'
 import { buildOperator } from './operator.ts'
 
-const failing = (fault: Error): OperatorParts =>
-  ({ writer: { run: () => Promise.reject(fault) }, dateMs: () => 0 }) as unknown as OperatorParts
+const failing = (fault: Error): ManagementParts => {
+  const reader = { people: { hasOwner: false } }
+  return { writer: { run: () => Promise.reject(fault) }, reader, dateMs: () => 0 } as unknown as ManagementParts
+}
 
 test('a ledger that is away is told in words, and that what was asked may have been done', async () => {
   const asked = buildOperator(failing(new Refusal('storage_away', 'the ledger took too long'))).setup!({})

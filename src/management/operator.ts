@@ -1,13 +1,14 @@
 // What an operator can do from the command line, on a running gateway or on its data folder alone.
 
 import { errorRows, Refusal } from '../base/errors.ts'
-import type { Command, Commands, OperatorParts } from './command.ts'
+import type { Command, Commands } from './command.ts'
 import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelAskCommands, channelCommands } from './commands/channels.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
+import { peopleCommands } from './commands/people.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
@@ -15,10 +16,12 @@ import { recordFileCommands } from './commands/record-files.ts'
 import { recordCommands } from './commands/records.ts'
 import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
+import type { ManagementParts } from './management-parts.ts'
 
-export function buildOperator(parts: OperatorParts): Commands {
+export function buildOperator(parts: ManagementParts): Commands {
   const commands = {
     ...keyCommands(parts),
+    ...peopleCommands(parts),
     ...accountCommands(parts),
     ...postingCommands(parts),
     ...recordCommands(parts),
@@ -48,7 +51,7 @@ const inWords =
   }
 
 /** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
-function inTurn({ inTurn: turn }: OperatorParts, commands: Commands): Commands {
+function inTurn({ inTurn: turn }: ManagementParts, commands: Commands): Commands {
   const after = (run: Command): Command => async input => await turn(() => run(input))
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))
 }

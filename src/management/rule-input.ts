@@ -57,7 +57,7 @@ export function tagsOf(given: unknown, name: string): readonly string[] | undefi
   )
 }
 
-function listOf(given: unknown): readonly string[] {
+export function listOf(given: unknown): readonly string[] {
   return String(given)
     .split(',')
     .map(word => word.trim())

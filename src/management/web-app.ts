@@ -4,12 +4,12 @@
 import type * as z from 'zod'
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
-import { textId } from '../base/ids.ts'
 import type { Actor } from './actor.ts'
-import { isAtLeast, scopeOf } from './actor.ts'
+import { isAtLeast, scopeOf, subjectOf } from './actor.ts'
 import type { ManagementParts } from './management-parts.ts'
 import type { Method, WebEndpoint, EndpointAnswer } from './resources/endpoint.ts'
 import { buildWebEndpoints } from './resources/table.ts'
+import { refuseOtherSites } from './same-site.ts'
 
 export interface WebAsk {
   readonly method: string
@@ -37,12 +37,16 @@ interface Way {
   readonly segments: readonly string[]
 }
 
+const AUTH = '/api/auth/'
+const SETUP = '/api/auth/setup'
+
 const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
 export function buildWebApp(parts: ManagementParts): AnswerWeb {
   const table = buildWebEndpoints(parts)
   const ways: readonly Way[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
   return async function answerWeb(ask) {
+    if (ask.path.startsWith(AUTH)) admitStranger(ask, parts.reader.people.hasOwner)
     const segments = ask.path.split('/')
     const there = ways.filter(way => fits(way.segments, segments)).sort(bySharpness)
     const way = there.find(({ endpoint }) => endpoint.method === methodOf(ask))
@@ -59,7 +63,7 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
       ...{ actor, scope, requestId: ask.requestId, address: ask.address },
       ...{ params: params as never, query: query as never, body: body as never },
       by: {
-        actor: actor === nobody ? 'nobody' : textId('usr', actor.personId),
+        actor: actor === nobody ? 'nobody' : subjectOf(actor.personId),
         ...{ address: ask.address, request: ask.requestId },
         ...(expects !== undefined && { expects }),
       },
@@ -69,7 +73,14 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
   }
 }
 
-const nobody: Actor = { personId: 0, role: 'member', sessionId: 0 }
+/** Until there is an owner nothing can be asked but to become one. */
+function admitStranger(ask: WebAsk, isSetUp: boolean): void {
+  if (!isSetUp && ask.path !== SETUP) throw new Refusal('setup_needed', ask.path)
+  if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))
+}
+
+/** No person has this number, and 0 is the operator. */
+const nobody: Actor = { personId: -1, role: 'member', sessionId: -1 }
 
 const methodOf = ({ method }: WebAsk): Method => (method === 'HEAD' ? 'GET' : (method as Method))
 

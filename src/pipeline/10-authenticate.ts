@@ -1,4 +1,5 @@
-// Key → Caller. A malformed key is refused in memory; one that nobody has is looked up once in a while.
+// Key → Caller: a key that is there, in its time, from where and for what it may be used. A malformed key is refused
+// in memory; one that nobody has is looked up once in a while.
 
 import { Refusal } from '../base/errors.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
@@ -6,32 +7,39 @@ import type { Carriers } from '../identity/key-carriers.ts'
 import { carriesSomething, findKey } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'
 import { digestKey, parseKey } from '../identity/key-format.ts'
+import type { KeyUse } from '../identity/key-rights.ts'
+import { keyProblem } from '../identity/key-rights.ts'
 import type { Visitor } from '../limits/gate.ts'
 import type { Caller } from './exchange.ts'
 
 export interface AuthenticateParts {
   readonly keys: KeyDirectory
   readonly pepper: SecretRing
+  dateMs(): number
 }
 
-export type Authenticate = (carriers: Carriers) => Promise<Caller>
+/** Whoever comes with a key, or without. */
+export type Bearer = Carriers & KeyUse
+
+export type Authenticate = (bearer: Bearer) => Promise<Caller>
 
 /** Whose key it is, as far as memory can tell; it proves nothing. */
-export type Recognise = (carriers: Carriers) => Visitor | undefined
+export type Recognise = (bearer: Bearer) => Visitor | undefined
 
-export function buildRecognise({ keys, pepper }: AuthenticateParts): Recognise {
-  return function recognise(carriers) {
-    const key = parseKey(findKey(carriers) ?? '')
+export function buildRecognise({ keys, pepper, dateMs }: AuthenticateParts): Recognise {
+  return function recognise(bearer) {
+    const key = parseKey(findKey(bearer) ?? '')
     const row = key && keys.recall(digestKey(key, pepper.newest))
-    return row === undefined || row === 'unknown' || row.revoked ? undefined : row
+    if (row === undefined || row === 'unknown') return undefined
+    return keyProblem(row, bearer, dateMs()) === undefined ? row : undefined
   }
 }
 
 export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
-  return async function authenticate(carriers) {
-    const sent = findKey(carriers)
+  return async function authenticate(bearer) {
+    const sent = findKey(bearer)
     if (sent === undefined) {
-      throw new Refusal(carriesSomething(carriers) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
+      throw new Refusal(carriesSomething(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
     }
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
@@ -39,7 +47,8 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
     const recalled = parts.keys.recall(digest)
     const row = recalled === undefined ? await parts.keys.lookUp(digest, key) : recalled
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
-    if (row.revoked) throw new Refusal('key_invalid', `key ${row.id} is revoked`)
+    const problem = keyProblem(row, bearer, parts.dateMs())
+    if (problem !== undefined) throw new Refusal(problem, `key ${row.id}`)
     return {
       keyId: row.id,
       accountId: row.accountId,
@@ -50,7 +59,10 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
       strict: row.strict,
       keepsBodies: row.keepsBodies,
       explains: row.explains,
+      expiresMs: row.expiresMs,
+      untilMs: row.untilMs,
       allows: row.allows,
+      accountAllows: row.accountAllows,
       denies: row.denies,
       requires: row.requires,
     } as Caller

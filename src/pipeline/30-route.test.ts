@@ -31,7 +31,7 @@ const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: un
 const shipped = catalogue.prices()
 const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
 const prices = buildPriceBook(shipped, rows)
-const rights = { allows: null, denies: null, requires: null }
+const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const permit = { caller: { perMille: 1_200n, ...rights } } as Permit
 const lanes = new Lanes({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
 const route = buildRoute({ lanes, prices, dateMs: () => 5_000 })

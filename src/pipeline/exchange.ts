@@ -34,6 +34,13 @@ import type { Timings } from './timings.ts'
 import type { Translation } from './translation.ts'
 import type { VectorTranslation } from './vectors.ts'
 
+/** Until when a key may be used. */
+export interface KeyDates {
+  readonly expiresMs: number | null
+  /** Of a text that was renewed: how long it still works. */
+  readonly untilMs: number | null
+}
+
 /** Proves who calls. Made in 10-authenticate. */
 export type Caller = Brand<
   {
@@ -51,7 +58,8 @@ export type Caller = Brand<
     readonly keepsBodies: boolean
     /** It may be told of channels and of what goes upstream. */
     readonly explains: boolean
-  } & KeyRights,
+  } & KeyRights &
+    KeyDates,
   'Caller'
 >
 
@@ -188,6 +196,9 @@ export interface Exchange {
   chosen?: Chosen
   /** Its place among the calls under way; given back when it is closed. */
   lease?: GateLease
+  caller?: Caller
+  /** What has become of its key's dates since it came. */
+  keyDates?: KeyDates
   permit?: Permit
   route?: Route
   hold?: Hold

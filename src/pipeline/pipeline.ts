@@ -6,11 +6,10 @@ import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/body.ts'
 import type { Gate } from '../limits/gate.ts'
 import { GateLease } from '../limits/gate.ts'
-import type { Carriers } from '../identity/key-carriers.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { tagText } from '../protocols/tags.ts'
-import type { Authenticate } from './10-authenticate.ts'
+import type { Authenticate, Bearer } from './10-authenticate.ts'
 import type { LimitRate, RefuseUnread } from './20-limit-rate.ts'
 import { aboutCall, limitReason } from './20-limit-rate.ts'
 import type { RouteCall } from './30-route.ts'
@@ -60,12 +59,10 @@ export interface Stages {
 }
 
 /** A call as it comes in from the socket. */
-export interface Ingress extends Carriers {
+export interface Ingress extends Bearer {
   readonly path: string
   readonly callId: number
   readonly requestId: string
-  /** Where the caller is, for the log. */
-  address(): string
   /** Calls when the caller's socket closes, or at once if it is closed. */
   onLeft(listener: () => void): void
   /** The answer is in the runtime's hands: its connection is like any other again. */
@@ -101,6 +98,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
     try {
       timings.enter('Auth')
       const caller = await stages.authenticate(ingress)
+      exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
       exchange.lease = enter(gate, caller, timings)
       ingress.onLeft(() => leaving.left(exchange))

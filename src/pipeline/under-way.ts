@@ -49,9 +49,9 @@ export class UnderWay {
     for (const exchange of this.#exchanges) exchange.stop.stop(reason)
   }
 
-  /** The same of one key's alone. */
-  endKey(keyId: number, reason: StopReason): void {
-    for (const { permit, stop } of this.#exchanges) if (permit?.caller.keyId === keyId) stop.stop(reason)
+  /** The calls of one key, also those whose bodies are still on their way. */
+  ofKey(keyId: number): readonly Exchange[] {
+    return [...this.#exchanges].filter(({ caller }) => caller?.keyId === keyId)
   }
 
   /** Also called by a clock of its own. */

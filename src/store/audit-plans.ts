@@ -2,6 +2,7 @@
 // at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
 
 import { textId } from '../base/ids.ts'
+import { peoplePlans } from './audit-people.ts'
 import type { Input, OperationName, Result } from './operations.ts'
 
 type Key = string | number
@@ -22,10 +23,10 @@ export interface AuditPlan<Name extends OperationName> {
 const plan = <Name extends OperationName>(_name: Name, told: AuditPlan<Name>): AuditPlan<Name> => told
 
 const KEY = `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies,
-  requires, revoked_ms, version FROM api_key WHERE id = ?1`
-const ACCOUNT = `SELECT id AS account_id, name, kind, credit_limit, keeps_bodies, frozen_ms, version FROM account
-  WHERE id = ?1`
-const BUDGET = `SELECT cap, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
+  requires, endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms, version FROM api_key WHERE id = ?1`
+const ACCOUNT = `SELECT id AS account_id, name, type, kind, tier, credit_limit, keeps_bodies, frozen_ms, allows, denies,
+  version FROM account WHERE id = ?1`
+const BUDGET = `SELECT cap, version, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
   SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`
 const LIMIT = `SELECT id, resource, span, amount, key_id, account_id, tier, model, per, version FROM limit_rule
   WHERE id = ?1`
@@ -51,7 +52,17 @@ const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =
 const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
+/** What stands behind the origin may be a secret of whoever is told. */
+const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
+const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
+const webhookRow = {
+  row: WEBHOOK,
+  key: ({ id }: { readonly id: number }) => id,
+  target: ({ id }: { readonly id: number }) => textId('hook', id),
+}
+
 export const auditPlans = {
+  ...peoplePlans,
   createKey: plan('createKey', {
     done: ['created'],
     row: KEY,
@@ -60,11 +71,23 @@ export const auditPlans = {
     tells: ({ credit }) => (credit === '0' ? {} : { credit }),
   }),
   setKey: plan('setKey', { done: ['set'], row: KEY, key: ({ id }) => id, target: ({ id }) => textId('key', id) }),
+  rotateKey: plan('rotateKey', {
+    done: ['rotated'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+  }),
   revokeKey: plan('revokeKey', {
     done: ['revoked'],
     row: KEY,
     key: ({ id }) => id,
     target: ({ id }) => textId('key', id),
+  }),
+  createAccount: plan('createAccount', {
+    done: ['created'],
+    row: ACCOUNT,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('acc', id),
   }),
   setAccount: plan('setAccount', {
     done: ['set'],
@@ -95,6 +118,28 @@ export const auditPlans = {
     account: ({ accountId }) => accountId,
     tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
   }),
+  createWebhook: plan('createWebhook', { done: ['created'], ...webhookRow }),
+  setWebhook: plan('setWebhook', {
+    done: ['set'],
+    ...webhookRow,
+    tells: ({ url, secret }) => ({
+      ...(url !== undefined && { url: 'new' }),
+      ...(secret !== undefined && { secret: 'new' }),
+    }),
+  }),
+  removeWebhook: plan('removeWebhook', { done: ['removed'], ...webhookRow }),
+  testWebhook: plan('testWebhook', { done: ['made'], target: ({ id }) => textId('hook', id) }),
+  setAlert: plan('setAlert', {
+    done: ['set', 'removed'],
+    row: ALERT,
+    key: ({ accountId }) => accountId,
+    target: ({ accountId }) => textId('acc', accountId),
+  }),
+  voidCodes: plan('voidCodes', {
+    done: ['voided'],
+    target: input => ('batch' in input ? input.batch : textId('code', input.id)),
+    tells: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
+  }),
   addPrices: plan('addPrices', {
     done: ['added'],
     target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
@@ -106,6 +151,12 @@ export const auditPlans = {
     row: LIMIT,
     key: (_, result) => (result !== undefined && 'id' in result ? result.id : 0),
     target: (_, result) => ('id' in result ? `limit ${result.id}` : ''),
+  }),
+  changeLimit: plan('changeLimit', {
+    done: ['changed'],
+    row: LIMIT,
+    key: ({ id }) => id,
+    target: ({ id }) => `limit ${id}`,
   }),
   removeLimit: plan('removeLimit', {
     done: ['removed'],

@@ -2,14 +2,19 @@
 // it is first used; every query answers from an index, and long lists come page by page.
 
 import type { Database } from 'bun:sqlite'
-import { msOfId } from '../base/ids.ts'
 import { openReader } from './database.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
+import type { StatementAsk, StatementLine, StatementPage } from './statement.ts'
+import { lineOf, statementPage } from './statement.ts'
 
 export interface AccountView {
   readonly id: bigint
   readonly name: string
+  readonly type: string
   readonly kind: string
+  readonly tier: string | null
+  readonly allows: string | null
+  readonly denies: string | null
   readonly balance: bigint
   readonly held: bigint
   readonly credit_limit: bigint
@@ -32,6 +37,11 @@ export interface KeyView {
   readonly allows: string | null
   readonly denies: string | null
   readonly requires: string | null
+  readonly endpoints: string | null
+  readonly addresses: string | null
+  readonly expires_ms: bigint | null
+  readonly disabled_ms: bigint | null
+  readonly old_until_ms: bigint | null
   readonly revoked_ms: bigint | null
 }
 
@@ -42,23 +52,6 @@ export interface BudgetView {
   readonly spent: bigint
   readonly held: bigint
   readonly period: bigint
-}
-
-/** One line of a statement. A charge is dated by its call's beginning, the rest by when they were made. */
-export interface StatementLine {
-  readonly kind: string
-  readonly ref: bigint
-  readonly debit: bigint
-  readonly credit: bigint
-  readonly amount: bigint
-  readonly atMs: number
-  readonly reference: string | null
-  readonly author: string | null
-}
-
-export interface StatementCursor {
-  readonly beforeSeq: number
-  readonly beforeCall: number
 }
 
 export interface PriceView {
@@ -80,12 +73,8 @@ export interface LedgerTotals {
   readonly tasks: number
 }
 
-/** Calls that are looked at for one page of a statement. */
-export const ROWS_A_PAGE = 5_000
 const KEYS_SHOWN_MAX = 100
 const PRICES_SHOWN_MAX = 1_000
-
-const fromTheStart: StatementCursor = { beforeSeq: Number.MAX_SAFE_INTEGER, beforeCall: Number.MAX_SAFE_INTEGER }
 
 type Raw = Record<string, bigint | string | null>
 
@@ -104,8 +93,8 @@ export class BooksReader {
 
   account(id: number): AccountView | undefined {
     return this.#one<AccountView>(
-      `SELECT id, name, kind, balance, held, credit_limit, keeps_bodies, frozen_ms, created_ms
-       FROM account WHERE id = ?1`,
+      `SELECT id, name, type, kind, tier, allows, denies, balance, held, credit_limit, keeps_bodies, frozen_ms,
+         created_ms FROM account WHERE id = ?1`,
       [id],
     )
   }
@@ -113,7 +102,7 @@ export class BooksReader {
   key(id: number): KeyView | undefined {
     return this.#one<KeyView>(
       `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
-         revoked_ms FROM api_key WHERE id = ?1`,
+         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms FROM api_key WHERE id = ?1`,
       [id],
     )
   }
@@ -121,7 +110,8 @@ export class BooksReader {
   keysOf(accountId: number): readonly KeyView[] {
     return this.#all<KeyView>(
       `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
-         revoked_ms FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
+         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms
+       FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
       [accountId, KEYS_SHOWN_MAX],
     )
   }
@@ -143,51 +133,9 @@ export class BooksReader {
     return rows.map(row => lineOf(row, Number(row.made_ms)))
   }
 
-  /**
-   * Newest first, and where the next page begins. Charges are found by the records of their calls, the few others by
-   * their own indexes. Many free calls in a row may make a page short.
-   */
-  statement(accountId: number, limit: number, cursor = fromTheStart): [readonly StatementLine[], StatementCursor?] {
-    const others = this.#all<Raw>(BooksReader.othersSql, [accountId, cursor.beforeSeq, limit])
-    const walked = [accountId, cursor.beforeCall, ROWS_A_PAGE]
-    const charges = this.#all<Raw>(BooksReader.chargesSql, [...walked, limit])
-    const end = charges.length === limit ? undefined : this.#one<Raw>(BooksReader.walkedSql, walked)
-    const endMs = end === undefined ? 0 : msOfId(Number(end.call_id))
-    const lines: StatementLine[] = []
-    let { beforeSeq, beforeCall } = cursor
-    let [other, charge] = [others[0], charges[0]]
-    for (let [at, atCharge] = [0, 0]; lines.length < limit; ) {
-      const callMs = charge === undefined ? endMs : msOfId(Number(charge.ref))
-      if (other !== undefined && Number(other.made_ms) >= callMs) {
-        lines.push(lineOf(other, Number(other.made_ms)))
-        beforeSeq = Number(other.seq)
-        other = others[++at]
-      } else if (charge !== undefined) {
-        lines.push(lineOf(charge, callMs))
-        beforeCall = Number(charge.ref)
-        charge = charges[++atCharge]
-      } else if (end === undefined) return [lines]
-      else return [lines, { beforeSeq, beforeCall: Number(end.call_id) }]
-    }
-    return [lines, { beforeSeq, beforeCall }]
+  statement(ask: StatementAsk): StatementPage {
+    return statementPage(this.#db, ask)
   }
-
-  static readonly othersSql = `
-    SELECT seq, kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer
-      WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2
-    UNION ALL
-    SELECT seq, kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer
-      WHERE debit = ?1 AND kind <> 'charge' AND seq < ?2
-    ORDER BY seq DESC LIMIT ?3`
-
-  static readonly chargesSql = `
-    SELECT t.kind, t.ref, t.debit, t.credit, t.amount, t.made_ms, t.reference, t.author
-    FROM (SELECT call_id FROM record WHERE account_id = ?1 AND call_id < ?2 ORDER BY call_id DESC LIMIT ?3) r
-      JOIN transfer t ON t.ref = r.call_id AND t.kind = 'charge'
-    ORDER BY r.call_id DESC LIMIT ?4`
-
-  static readonly walkedSql =
-    'SELECT call_id FROM record WHERE account_id = ?1 AND call_id < ?2 ORDER BY call_id DESC LIMIT 1 OFFSET ?3 - 1'
 
   /** Every version of one model's price, or the last of each model. */
   prices(model: string | undefined): readonly PriceView[] {
@@ -227,18 +175,5 @@ export class BooksReader {
 
   #all<Row>(sql: string, values: (string | number | null)[]): readonly Row[] {
     return this.#db.query<Row, (string | number | null)[]>(sql).all(...values)
-  }
-}
-
-function lineOf(row: Raw, atMs: number): StatementLine {
-  return {
-    kind: row.kind as string,
-    ref: row.ref as bigint,
-    debit: row.debit as bigint,
-    credit: row.credit as bigint,
-    amount: row.amount as bigint,
-    atMs,
-    reference: row.reference as string | null,
-    author: row.author as string | null,
   }
 }

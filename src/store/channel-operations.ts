@@ -165,11 +165,11 @@ function ofProviders({ db, nowMs }: Books): Pick<ChannelRun, 'setProvider' | 're
   const remove = db.query('DELETE FROM provider WHERE id = ?1')
   const findUser = db.query('SELECT 1 FROM channel WHERE provider = ?1')
   const clear = db.query(
-    `UPDATE channel SET credential = NULL, fingerprint = NULL, origin = NULL
+    `UPDATE channel SET credential = NULL, fingerprint = NULL, origin = NULL, changed_ms = ?3
      WHERE provider = ?1 AND base_url IS NULL AND credential IS NOT NULL AND origin IS NOT ?2 RETURNING id`,
   )
   const cleared = (id: string, origin: string | null): string[] =>
-    (clear.all(id, origin) as { id: string }[]).map(row => row.id)
+    (clear.all(id, origin, nowMs()) as { id: string }[]).map(row => row.id)
   return {
     setProvider({ id, definition, isNew, origin, author }) {
       const isThere = find.get(id) !== null

@@ -118,7 +118,8 @@ describe('a reader', () => {
       const about = { pepper: 'aabbccdd', suffix: 'x', name: 'mine', tier: 'free', existing: false }
       run.createKey({ id: 13, accountId: 14, creditRef: 14, digest, ...about, qpm: null, credit: '9007199254740993' })
       const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
-      const rights = { allows: null, denies: null, requires: null }
+      const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
+      const rights = { allows: null, accountAllows: null, denies: null, requires: null, ...bounded }
       const found = { id: 13, accountId: 14, tier: 'free', qpm: 20, pricePerMille: 1_000, ...flags, ...rights }
       expect(reader.findKey(bytes)).toEqual(found)
       const balance = { accountId: 14, name: 'mine', tier: 'free', held: 0n, revoked: false }

@@ -161,17 +161,20 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
   const readAccount = accountReader(db)
   const add = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
   const insertTransfer = transferInserter(db)
-  const findOne = db.query('SELECT amount, debit FROM transfer WHERE ref = ?1 AND kind = ?2')
-  const findReference = db.query('SELECT 1 FROM transfer WHERE kind = ?1 AND reference = ?2')
+  const findOne = db.query('SELECT ref, amount, debit, credit, reference FROM transfer WHERE ref = ?1 AND kind = ?2')
+  const findReference = db.query(
+    'SELECT ref, amount, debit, credit, reference FROM transfer WHERE kind = ?1 AND reference = ?2',
+  )
 
   return function postByHand({ kind, ref, accountId, amount: text, reference, author }) {
     const charge = kind === 'refund' ? (findOne.get(ref, 'charge') as Charge | null) : null
     const amount = text === 'all' ? (charge?.amount ?? 0n) : readMoney(text)
     assert(kind === 'adjustment' ? amount !== 0n : amount > 0n || text === 'all', 'a posting moves money')
-    if (findOne.get(ref, kind) !== null) return { done: 'exists' }
-    if (reference !== null && findReference.get(kind, reference) !== null) return { done: 'exists' }
     const account = readAccount(accountId)
     if (account === undefined || account.kind === 'operator') return { done: 'account_unknown' }
+    const named = (): unknown => (reference === null ? null : findReference.get(kind, reference))
+    const before = (findOne.get(ref, kind) ?? named()) as Posted | null
+    if (before !== null) return postedBefore(before, { accountId, amount, reference, balance: account.balance })
     if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
     const other = counterparts[kind]
     const [own, others] = [account.balance + amount, readAccount(other)!.balance - amount]
@@ -187,13 +190,34 @@ function buildPost({ db, operators, nowMs }: Books): Run['post'] {
     else insertTransfer({ ...made, debit: accountId, credit: other, amount: -amount })
     add.run(accountId, amount)
     operators.move(other, -amount)
-    return { done: 'posted', balance: `${account.balance + amount}` }
+    return { done: 'posted', amount: `${amount}`, balance: `${account.balance + amount}` }
   }
 }
 
 interface Charge {
   readonly amount: bigint
   readonly debit: bigint
+}
+
+interface Posted extends Charge {
+  readonly ref: bigint
+  readonly credit: bigint
+  readonly reference: string | null
+}
+
+interface Repeated {
+  readonly accountId: number
+  readonly amount: bigint
+  readonly reference: string | null
+  readonly balance: bigint
+}
+
+function postedBefore(before: Posted, { accountId, amount, reference, balance }: Repeated): ReturnType<Run['post']> {
+  const receives = Number(before.credit) === accountId
+  const moved = receives ? before.amount : -before.amount
+  const isOwn = receives || Number(before.debit) === accountId
+  const same = isOwn && moved === amount && before.reference === reference
+  return { done: 'exists', same, ref: Number(before.ref), amount: `${moved}`, balance: `${balance}` }
 }
 
 export interface TransferRow {

@@ -9,12 +9,17 @@
 import { assert } from '../base/assert.ts'
 import type { Nanos } from '../base/money.ts'
 import { nanos } from '../base/money.ts'
+import type { CodeOperations } from './code-operations.ts'
+import type { FundingOperations } from './funding-operations.ts'
 import type { KeptOperations } from './kept.ts'
+import type { KeyOperations } from './key-operations.ts'
 import type { LimitDebt } from './limit-debts.ts'
+import type { PeopleOperations } from './people.ts'
 import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
 import type { SecretOperations } from './secret-operations.ts'
 import type { TierOperations } from './tier-operations.ts'
+import type { WebhookOperations } from './webhook-operations.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -27,23 +32,6 @@ export function amountOf(text: MoneyText): bigint {
   const amount = readMoney(text)
   assert(amount >= 0n, 'an amount of money is not negative')
   return amount
-}
-
-/** What is not given stays as it is. */
-export interface KeySwitches {
-  readonly clamps?: boolean
-  readonly keepsBodies?: boolean
-  readonly strict?: boolean
-  readonly explains?: boolean
-}
-
-/** Lists with commas between; null: whichever. What is not given stays as it is. */
-export interface KeyLists {
-  /** Patterns of names of models. */
-  readonly allows?: string | null | undefined
-  readonly denies?: string | null | undefined
-  /** Tags that a channel must have. */
-  readonly requires?: string | null | undefined
 }
 
 /** What is known of a call when it is held. */
@@ -125,25 +113,6 @@ export type BudgetSpan = 'total' | 'day' | 'month'
 
 export type PostedKind = 'top_up' | 'gift' | 'adjustment' | 'refund'
 
-export interface KeyInsert extends KeyLists {
-  readonly id: number
-  readonly accountId: number
-  /** The account exists; else one is made. */
-  readonly existing: boolean
-  /** Hex. */
-  readonly digest: string
-  /** The mark of the pepper in it. */
-  readonly pepper: string
-  readonly suffix: string
-  readonly name: string
-  readonly tier: string
-  readonly qpm: number | null
-  readonly credit: MoneyText
-  /** Of the credit's transfer. */
-  readonly creditRef: number
-  readonly explains?: boolean
-}
-
 export interface PriceInsert {
   /** `<provider>/<model>`, as callers name it. */
   readonly model: string
@@ -154,11 +123,16 @@ export interface PriceInsert {
 }
 
 export interface Operations
-  extends KeptOperations,
+  extends CodeOperations,
+    FundingOperations,
+    KeptOperations,
+    KeyOperations,
+    PeopleOperations,
     RecordOperations,
     RuleOperations,
     SecretOperations,
-    TierOperations {
+    TierOperations,
+    WebhookOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {
@@ -189,50 +163,13 @@ export interface Operations
       readonly author: string
     }
     result:
-      | { done: 'posted'; balance: MoneyText }
-      | { done: 'exists' | 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
+      | { done: 'posted'; amount: MoneyText; balance: MoneyText }
+      /** It has been posted before; `same` to the account and with all else, so that it need not be again. */
+      | { done: 'exists'; same: boolean; ref: number; amount: MoneyText; balance: MoneyText }
+      | { done: 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
       | { done: 'call_not_charged' | 'more_than_charged' }
   }
-  setBudget: {
-    input: { readonly scopeId: number; readonly span: BudgetSpan; readonly cap: MoneyText | null }
-    result: { done: 'set' | 'removed' | 'scope_unknown' }
-  }
-  setAccount: {
-    input: {
-      readonly id: number
-      readonly kind?: 'prepaid' | 'postpaid'
-      readonly creditLimit?: MoneyText
-      readonly keepsBodies?: boolean
-      readonly frozen?: boolean
-    }
-    result: { done: 'set' | 'account_unknown' | 'balance_too_low' }
-  }
-  createCodes: {
-    input: {
-      readonly codes: readonly { readonly id: number; readonly digest: string }[]
-      /** The mark of the pepper in their digests. */
-      readonly pepper: string
-      readonly batch: string
-      readonly amount: MoneyText
-      readonly author: string
-      readonly expiresMs: number | null
-    }
-    result: { done: 'created' }
-  }
-  redeemCode: {
-    /** Its digest with each pepper that may be in it: hex. */
-    input: { readonly digests: readonly string[]; readonly accountId: number }
-    result:
-      | { done: 'redeemed'; amount: MoneyText }
-      | { done: 'code_unknown' | 'code_used' | 'code_expired' | 'account_unknown' }
-  }
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
-  createKey: { input: KeyInsert; result: { done: 'created' | 'tier_unknown' | 'account_unknown' } }
-  setKey: {
-    input: KeySwitches & KeyLists & { readonly id: number }
-    result: { done: 'set' | 'unknown' }
-  }
-  revokeKey: { input: { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
   setSetting: { input: { readonly name: string; readonly value: string }; result: { done: 'set' } }
   /** What day limits have given. */
   noteDebts: { input: { readonly debts: readonly LimitDebt[] }; result: { done: 'noted' } }

@@ -6,8 +6,10 @@ import { AccountReader } from './account-reader.ts'
 import { openReader } from './database.ts'
 import { KeptReader } from './kept-reader.ts'
 import type { PriceInsert } from './operations.ts'
+import { PeopleReader } from './people-reader.ts'
 import type { DeletionRule } from './record-deletion.ts'
 import { RulesReader } from './rules-reader.ts'
+import { WebhookReader } from './webhook-reader.ts'
 import type { SecretKind } from './secret-files.ts'
 import type { SecretMark } from './secret-marks.ts'
 import { readMarks } from './secret-marks.ts'
@@ -20,12 +22,23 @@ export interface KeyRow {
   readonly qpm: number
   readonly pricePerMille: number
   readonly revoked: boolean
+  readonly disabled: boolean
+  readonly expiresMs: number | null
+  /** Of a text that was renewed: how long it still works. */
+  readonly untilMs: number | null
+  /** Kinds of endpoints; null: whichever. */
+  readonly endpoints: readonly string[] | null
+  /** Ranges of addresses from which it may be used; null: whichever. */
+  readonly addresses: readonly string[] | null
   /** A call that its funds do not cover is cut to what they cover. */
   readonly clamps: boolean
   readonly strict: boolean
   readonly keepsBodies: boolean
   /** Patterns of names of models; null: whichever. */
   readonly allows: readonly string[] | null
+  /** The same of its account: a model must be on both lists. */
+  readonly accountAllows: readonly string[] | null
+  /** Its own and its account's. */
   readonly denies: readonly string[] | null
   /** Tags that a channel must have; null: none. */
   readonly requires: readonly string[] | null
@@ -70,18 +83,27 @@ type RawBytes = Record<string, Uint8Array>
 const listOf = (text: Raw[string] | undefined): readonly string[] | null =>
   typeof text === 'string' ? text.split(',') : null
 
+const numberOf = (value: Raw[string] | undefined): number | null =>
+  typeof value === 'bigint' ? Number(value) : null
+
 export class Reader {
   /** The one query that a call may wait for. */
   static readonly findKeySql = `
     SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms,
-      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.allows, k.denies, k.requires, k.explains
-    FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id WHERE k.digest = ?1`
+      k.disabled_ms, k.expires_ms, iif(k.digest = ?1, NULL, k.old_until_ms) AS until_ms, k.endpoints, k.addresses,
+      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.requires, k.explains,
+      k.allows, a.allows AS account_allows, nullif(concat_ws(',', k.denies, a.denies), '') AS denies
+    FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id
+    WHERE k.id =
+      (SELECT id FROM api_key WHERE digest = ?1 UNION ALL SELECT id FROM api_key WHERE old_digest = ?1 LIMIT 1)`
 
   readonly #db: Database
   readonly accounts: AccountReader
   /** What is kept between calls. */
   readonly kept: KeptReader
   readonly rules: RulesReader
+  readonly webhooks: WebhookReader
+  #people: PeopleReader | undefined
   readonly #findKey
   readonly #findBalance
   readonly #findSetting
@@ -94,6 +116,7 @@ export class Reader {
     this.accounts = new AccountReader(this.#db)
     this.kept = new KeptReader(this.#db)
     this.rules = new RulesReader(this.#db)
+    this.webhooks = new WebhookReader(this.#db)
     this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
@@ -107,6 +130,11 @@ export class Reader {
     this.#findKept = this.#db.query<RawBytes, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
   }
 
+  /** Made by the first who signs in: calls do without it. */
+  get people(): PeopleReader {
+    return (this.#people ??= new PeopleReader(this.#db))
+  }
+
   findKey(digest: Uint8Array): KeyRow | undefined {
     const row = this.#findKey.get(digest)
     if (row === null) return undefined
@@ -117,10 +145,16 @@ export class Reader {
       qpm: Number(row.qpm),
       pricePerMille: Number(row.price_per_mille),
       revoked: row.revoked_ms !== null,
+      disabled: row.disabled_ms !== null,
+      expiresMs: numberOf(row.expires_ms),
+      untilMs: numberOf(row.until_ms),
+      endpoints: listOf(row.endpoints),
+      addresses: listOf(row.addresses),
       clamps: row.clamps === 1n,
       strict: row.strict === 1n,
       keepsBodies: row.keeps_bodies === 1n,
       allows: listOf(row.allows),
+      accountAllows: listOf(row.account_allows),
       denies: listOf(row.denies),
       requires: listOf(row.requires),
       explains: row.explains === 1n,

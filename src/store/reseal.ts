@@ -17,7 +17,9 @@ export interface ResealParts {
   pause(ms: number): Promise<void>
 }
 
-const REST_MS = 10
+/** After each write, and so many times as long as it took: calls have the ledger for most of the time. */
+const REST_MS_MIN = 10
+const RESTS = 4
 /** For a ledger that has no place for it now. */
 const BACK_OFF_MS = 1_000
 
@@ -62,14 +64,16 @@ export class Reseal {
     let cursor: ResealCursor | undefined = fromTheStart
     while (cursor !== undefined && !isOver()) {
       const { rows, next }: ResealedSome = await scan.ask('reseal', { secrets, cursor })
+      const begunMs = performance.now()
       try {
         if (rows.length > 0) await writer.run('reseal', { rows })
         cursor = next
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault
         await pause(BACK_OFF_MS)
+        continue
       }
-      await pause(REST_MS)
+      await pause(Math.max(REST_MS_MIN, RESTS * (performance.now() - begunMs)))
     }
     if (!isOver()) await bodies.reseal()
   }

@@ -6,7 +6,7 @@ import type { Books } from './books.ts'
 import { channelOperations } from './channel-operations.ts'
 import { accountReader } from './ledger-operations.ts'
 import type { Run } from './operations.ts'
-import type { RuleOperations } from './rules.ts'
+import type { LimitRow, RuleOperations } from './rules.ts'
 
 type RuleRun = Pick<Run, keyof RuleOperations>
 type Raw = Record<string, bigint | string | Uint8Array | null>
@@ -17,9 +17,9 @@ const gone = ({ changes }: { readonly changes: number }): { done: 'removed' | 'u
 export const ruleOperations = (books: Books): RuleRun =>
   ({ ...limitOperations(books), ...routeOperations(books), ...channelOperations(books) })
 
-function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'removeLimit'> {
+function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'changeLimit' | 'removeLimit'> {
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
-  const findKey = db.query('SELECT 1 FROM api_key WHERE id = ?1')
+  const findKey = db.query('SELECT account_id, tier FROM api_key WHERE id = ?1')
   const readAccount = accountReader(db)
   const find = db.query(
     `SELECT id FROM limit_rule WHERE resource = ?1 AND span IS ?2 AND key_id IS ?3 AND account_id IS ?4
@@ -33,14 +33,17 @@ function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'remo
   const update = db.query('UPDATE limit_rule SET amount = ?2, author = ?3, changed_ms = ?4 WHERE id = ?1')
   const remove = db.query('DELETE FROM limit_rule WHERE id = ?1')
   return {
-    setLimit({ resource, span, amount, keyId, accountId, tier, model, per, author }) {
-      if (keyId !== null && findKey.get(keyId) === null) return { done: 'key_unknown' }
+    setLimit({ resource, span, amount, keyId, accountId, tier, model, per, author, isNew }) {
+      const key = keyId === null ? undefined : (findKey.get(keyId) as Raw | null)
+      if (key === null) return { done: 'key_unknown' }
       if (accountId !== null && (readAccount(accountId)?.kind ?? 'operator') === 'operator') {
         return { done: 'account_unknown' }
       }
       if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
+      if (key && isOther(key, { accountId, tier })) return { done: 'for_nobody' }
       const what = [resource, span, keyId, accountId, tier, model, per.join()] as const
       const there = find.get(...what) as Raw | null
+      if (there !== null && isNew) return { done: 'exists', id: Number(there.id) }
       if (there !== null) {
         update.run(there.id!, amount, author, nowMs())
         return { done: 'changed', id: Number(there.id) }
@@ -49,9 +52,16 @@ function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'remo
       const { id } = insert.get(...what, amount, author, nowMs()) as Raw
       return { done: 'added', id: Number(id) }
     },
+    changeLimit: ({ id, amount, author }) => ({
+      done: update.run(id, amount, author, nowMs()).changes === 1 ? 'changed' : 'unknown',
+    }),
     removeLimit: ({ id }) => gone(remove.run(id)),
   }
 }
+
+/** Not of that account or tier. */
+const isOther = (key: Raw, { accountId, tier }: Pick<LimitRow, 'accountId' | 'tier'>): boolean =>
+  (accountId !== null && Number(key.account_id) !== accountId) || (tier !== null && key.tier !== tier)
 
 function routeOperations({ db, nowMs }: Books): Pick<RuleRun, 'setRoute' | 'removeRoute'> {
   // A new one has a place only while there is one.

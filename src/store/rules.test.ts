@@ -63,7 +63,7 @@ describe('a limit', () => {
     setLimit({ per: ['key'], tier: 'free' })
     expect(setLimit({ per: ['key'], tier: 'free', amount: 9 })).toEqual({ done: 'changed', id: 1 })
     const others: Partial<LimitRow>[] = [{ per: [] }, { per: ['key', 'account'] }, { span: 'day' }, { tier: null }]
-    others.push({ resource: 'tokens' }, { model: '*' }, { keyId: 1_011 }, { accountId: 11 })
+    others.push({ resource: 'tokens' }, { model: '*' }, { keyId: 1_011, tier: 'pro' }, { accountId: 11 })
     for (const other of others) expect(setLimit({ per: ['key'], tier: 'free', ...other }).done).toBe('added')
     expect(rules().limits.map(({ amount }) => amount)).toEqual([9, ...others.map(() => 5)])
   })
@@ -81,6 +81,7 @@ describe('a limit', () => {
     expect(setLimit({ accountId: 1_011 })).toEqual({ done: 'account_unknown' })
     expect(setLimit({ accountId: 1 })).toEqual({ done: 'account_unknown' }) // revenue
     expect(setLimit({ tier: nasty })).toEqual({ done: 'tier_unknown' })
+    expect(setLimit({ keyId: 1_011, tier: 'free' })).toEqual({ done: 'for_nobody' })
     expect(rules().limits).toEqual([])
   })
 

@@ -158,12 +158,16 @@ type Refused = { done: 'unknown' | 'name_taken' | 'too_many' | 'stale'; channel:
 
 /** What the writer does with rules. Whether a rule makes sense is for whoever asks for it to know. */
 export interface RuleOperations {
-  /** One for the same calls is changed, and keeps its id. */
+  /** One for the same calls is changed, and keeps its id; or is in the way of a new one. */
   setLimit: {
-    input: Omit<LimitRow, 'id'> & Author
+    input: Omit<LimitRow, 'id'> & Author & { readonly isNew?: true }
     result:
-      | { done: 'added' | 'changed'; id: number }
-      | { done: 'too_many' | 'key_unknown' | 'account_unknown' | 'tier_unknown' }
+      | { done: 'added' | 'changed' | 'exists'; id: number }
+      | { done: 'too_many' | 'key_unknown' | 'account_unknown' | 'tier_unknown' | 'for_nobody' }
+  }
+  changeLimit: {
+    input: Author & { readonly id: number; readonly amount: number }
+    result: { done: 'changed' | 'unknown' }
   }
   removeLimit: { input: { readonly id: number }; result: { done: 'removed' | 'unknown' } }
   setRoute: { input: RouteRow & Author; result: { done: 'set' | 'too_many' } }

@@ -15,15 +15,25 @@ export interface SecretMark {
 
 export interface PepperedTable {
   readonly table: string
+  /** The digest, and the mark of the pepper in it. */
+  readonly digest: string
+  readonly pepper: string
   /** What they are, for people. */
   readonly name: string
   /** Those that would be missed. */
   readonly live: string
 }
 
+/** Of a key that was renewed, while it still works. */
+const OLD_TEXT = 'old_digest IS NOT NULL AND old_until_ms > unixepoch() * 1000'
+
+const LIVE_CODE =
+  'redeemed_ms IS NULL AND voided_ms IS NULL AND coalesce(expires_ms > unixepoch() * 1000, 1)'
+
 export const pepperedTables: readonly PepperedTable[] = [
-  { table: 'api_key', name: 'keys', live: 'revoked_ms IS NULL' },
-  { table: 'code', name: 'codes', live: 'redeemed_ms IS NULL' },
+  { table: 'api_key', digest: 'digest', pepper: 'pepper', name: 'keys', live: 'revoked_ms IS NULL' },
+  { table: 'api_key', digest: 'old_digest', pepper: 'old_pepper', name: 'old texts of keys', live: OLD_TEXT },
+  { table: 'code', digest: 'digest', pepper: 'pepper', name: 'codes', live: LIVE_CODE },
 ]
 
 export interface SealedColumn {
@@ -42,8 +52,11 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'kept_response', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'kept_reasoning', column: 'sealed', key: ['seq'], row: ['account_id', 'id'] },
   { table: 'task', column: 'sealed', key: ['call_id'], row: ['call_id'] },
+  { table: 'totp', column: 'sealed', key: ['person_id'], row: ['person_id'] },
+  { table: 'session', column: 'next', key: ['id'], row: ['id'] },
   { table: 'channel', column: 'proxy', key: ['id'], row: ['id'], sealedIn: 'channel_rule' },
   { table: 'channel', column: 'credential', key: ['id'], row: ['id'] },
+  { table: 'webhook', column: 'secret', key: ['id'], row: ['id'] },
 ]
 
 /** Those of the file of bodies. */
@@ -78,9 +91,9 @@ type Counted = { mark: string | null; n: bigint }[]
 
 /** Of what is not marked, `first` is the mark. */
 export function countPeppered(db: Database, first: string): Resting {
-  const sql = 'SELECT pepper AS mark, count(*) AS n FROM {table} WHERE {live} GROUP BY pepper'
-  return gather(pepperedTables.map(({ table, name, live }) => {
-    const counted = db.query(fill(sql, { table, live })).all() as Counted
+  const sql = 'SELECT {pepper} AS mark, count(*) AS n FROM {table} WHERE {live} GROUP BY {pepper}'
+  return gather(pepperedTables.map(({ table, pepper, name, live }) => {
+    const counted = db.query(fill(sql, { table, pepper, live })).all() as Counted
     return [name, counted.map(({ mark, n }) => ({ mark: mark ?? first, n }))]
   }))
 }
@@ -108,9 +121,11 @@ function gather(counts: readonly (readonly [string, Counted])[]): Resting {
 
 /** Stops at the first that it finds. */
 export function isPeppered(db: Database, { mark, isFirst }: SecretMark): boolean {
-  const sql = 'SELECT 1 FROM {table} WHERE {live} AND (pepper = ?1 OR (?2 AND pepper IS NULL)) LIMIT 1'
+  const sql = 'SELECT 1 FROM {table} WHERE {live} AND ({pepper} = ?1 OR (?2 AND {pepper} IS NULL)) LIMIT 1'
   const told = [mark, Number(isFirst)] as const
-  return pepperedTables.some(({ table, live }) => db.query(fill(sql, { table, live })).get(...told) !== null)
+  return pepperedTables.some(
+    ({ table, pepper, live }) => db.query(fill(sql, { table, pepper, live })).get(...told) !== null,
+  )
 }
 
 /** Stops at the first that it finds. */

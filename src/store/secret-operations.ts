@@ -46,6 +46,7 @@ export function secretOperations({ db, nowMs }: Books): Pick<Run, keyof SecretOp
   )
   const dropMark = db.query('DELETE FROM secret_mark WHERE kind = ?1 AND mark = ?2')
   const redigest = db.query('UPDATE api_key SET digest = ?3, pepper = ?4 WHERE id = ?1 AND digest = ?2')
+  const redigestOld = db.query('UPDATE api_key SET old_digest = ?3, old_pepper = ?4 WHERE id = ?1 AND old_digest = ?2')
   const writeResealed = resealedWriter(db, sealedColumns)
   return {
     noteSecrets({ kind, marks }) {
@@ -62,7 +63,7 @@ export function secretOperations({ db, nowMs }: Books): Pick<Run, keyof SecretOp
     redigestKeys({ keys }) {
       const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex')
       const done = keys.filter(({ id, from, to, pepper }) =>
-        redigest.run(id, bytes(from), bytes(to), pepper).changes === 1)
+        [redigest, redigestOld].some(query => query.run(id, bytes(from), bytes(to), pepper).changes > 0))
       return { done: 'redigested', count: done.length }
     },
     reseal: ({ rows }) => ({ done: 'resealed', count: rows.filter(writeResealed).length }),

@@ -23,7 +23,8 @@ export function tierOperations({ db }: Books): Pick<Run, keyof TierOperations> {
     'UPDATE tier SET qpm = coalesce(?2, qpm), price_per_mille = coalesce(?3, price_per_mille) WHERE name = ?1',
   )
   const findUse = db.query(
-    'SELECT 1 FROM api_key WHERE tier = ?1 UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1 LIMIT 1',
+    `SELECT 1 FROM api_key WHERE tier = ?1 UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1
+     UNION ALL SELECT 1 FROM account WHERE tier = ?1 LIMIT 1`,
   )
   const remove = db.query('DELETE FROM tier WHERE name = ?1')
   return {

@@ -29,11 +29,14 @@ const spaces = fc.constantFrom('', ' ', '\n', '\t ', '  ')
 const name = fc.constantFrom('a', 'b', 'c', 'x y', 'é', 'a"b', '{')
 const value = fc.jsonValue({ maxDepth: 2 }).map(json => JSON.stringify(json))
 
+const fieldText = ([key, json, before, after]: readonly [string, string, string, string]): string =>
+  `${before}${JSON.stringify(key)}${after}:${before}${json}${after}`
+
 /** JSON objects with blanks wherever there may be any. */
 const objects = fc
   .array(fc.tuple(name, value, spaces, spaces), { maxLength: 6 })
   .map(rows => rows.filter(([key], at) => rows.findIndex(([other]) => other === key) === at))
-  .map(rows => `{${rows.map(([key, json, before, after]) => `${before}${JSON.stringify(key)}${after}:${before}${json}${after}`).join()}}`)
+  .map(rows => `{${rows.map(fieldText).join()}}`)
 
 describe('whatever the request is', () => {
   test('the fields that are named are as they should be, and the others as they were', () => {
@@ -52,7 +55,8 @@ describe('whatever the request is', () => {
   test('what is set, filled in and left out is, once and for all', () => {
     const changes = { set: { 'a': 1, 'o.s': [2] }, default: { 'b': 3, 'o.d': 4 }, remove: ['c', 'o.r'] }
     const fields = fieldsOf(changes)
-    const inner = fc.record({ s: fc.integer(), d: fc.integer(), r: fc.integer(), k: fc.integer() }, { requiredKeys: [] })
+    const number = fc.integer()
+    const inner = fc.record({ s: number, d: number, r: number, k: number }, { requiredKeys: [] })
     const bodies = fc.record(
       { a: fc.integer(), b: fc.integer(), c: fc.integer(), o: fc.oneof(inner, fc.constant(null)), k: fc.string() },
       { requiredKeys: [] },

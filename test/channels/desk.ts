@@ -1,4 +1,4 @@
-// A gateway whose operators may lead channels to this machine, and a provider of one's own that the fake upstream plays.
+// A gateway whose operators may lead channels to this machine, and providers of their own that the fake upstream plays.
 
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'

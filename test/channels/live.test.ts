@@ -54,7 +54,8 @@ test('a call under way ends on the channel that it has, although that is gone', 
   const { promise, resolve } = Promise.withResolvers<void>()
   desk.harness.upstream.plan(scripted(request => [gate(promise), ...plain('late and well').steps(request)]))
   const call = say(desk, 'river/echo')
-  await until(() => desk.harness.upstream.requests.at(-1)?.headers.get('authorization') === 'Bearer goes', 'it is asked')
+  const asked = () => desk.harness.upstream.requests.at(-1)?.headers.get('authorization')
+  await until(() => asked() === 'Bearer goes', 'it is asked')
   expect((await desk.ask('DELETE', at(id!))).status).toBe(204)
   resolve()
   const response = await call

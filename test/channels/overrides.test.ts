@@ -2,7 +2,8 @@
 // written down, and nothing else of a request changed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { silence } from '../../src/fake-upstream/answers.ts'
+import { frameSteps, framesTo, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import { scripted } from '../../src/fake-upstream/script.ts'
 import { speech } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, spoken } from '../dialects/upstreams.ts'
@@ -157,22 +158,37 @@ test('a field that stands twice is what the channel says, wherever it is read', 
   expect(JSON.parse(bodyOf())).toMatchObject({ temperature: 0 })
 })
 
-test('a channel that may take less time gives up sooner, and the next is tried', async () => {
-  const made = await desk.ask('POST', 'web/channels', {
-    ...{ provider: providerOf('ark'), credentials: ['slow'], name: 'slow', priority: 0 },
-    times: { firstContentSeconds: 1, totalSeconds: 1, connectSeconds: 1 },
+describe('a channel that may take less time', () => {
+  let id: string
+  beforeAll(async () => {
+    const made = await desk.ask('POST', 'web/channels', { provider: providerOf('ark'), credentials: ['slow'] })
+    id = idsOf(made)[0]!
+    await change('ark', { disabled: true })
   })
-  expect(made.status).toBe(201)
-  await change('ark', { disabled: true })
-  for (const stream of [false, true]) {
-    desk.harness.upstream.plan(silence())
+
+  /** Says a little, and then nothing more. */
+  const stalling = scripted(request => [streamHead, ...[...frameSteps(framesTo(request, ['He', 'llo']))].slice(0, 2)])
+
+  test.each([
+    ['firstContentSeconds', silence(), true, 504],
+    ['totalSeconds', silence(), false, 504],
+    ['betweenChunksSeconds', stalling, true, 200],
+    ['totalSeconds', stalling, true, 200],
+  ] as const)('by %s gives up sooner', async (name, script, stream, status) => {
+    expect((await desk.ask('PATCH', at(id), { times: { [name]: 1 } })).status).toBe(200)
+    desk.harness.upstream.plan(script)
     const sinceMs = performance.now()
     const response = await say(desk, `${providerOf('ark')}/echo`, { stream })
-    expect([stream, response.status]).toEqual([stream, 504])
-    expect(performance.now() - sinceMs).toBeLessThan(20_000)
-    await desk.ask('POST', at(idsOf(made)[0]!, '/reset-health'))
-  }
-  for (const times of [{ totalSeconds: 0 }, { connectSeconds: 61 }, { totalSeconds: 1.5 }, { forever: 1 }]) {
-    expect((await desk.ask('PATCH', at(idsOf(made)[0]!), { times })).status).toBe(400)
-  }
+    const body = await response.text()
+    expect([name, response.status, body.includes('upstream_too_slow')]).toEqual([name, status, true])
+    expect(performance.now() - sinceMs).toBeLessThan(15_000)
+    await desk.ask('POST', at(id, '/reset-health'))
+  })
+
+  test.each([{ totalSeconds: 0 }, { connectSeconds: 61 }, { totalSeconds: 1.5 }, { forever: 1 }])(
+    'is not told %j',
+    async times => {
+      expect((await desk.ask('PATCH', at(id), { times })).status).toBe(400)
+    },
+  )
 })

@@ -40,7 +40,10 @@ test('channels and providers are there again, bound to where they were', async (
   expect(second.harness.records().at(-1)!.price_version).toBe(price)
   await second.stop()
 
-  const third = await open({ WEIR_ENCRYPTION_KEY: 'x'.repeat(40) })
+  const damaged = new Database(join(folder, 'weir.db'))
+  damaged.query('UPDATE channel SET credential = ?1').run(Buffer.alloc(60))
+  damaged.close()
+  const third = await open()
   expect((await third.ask('GET', at(id!))).body).toMatchObject({
     state: 'unusable',
     problem: expect.stringContaining('cannot be read any more'),

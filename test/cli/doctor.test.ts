@@ -63,6 +63,12 @@ async function makeWell(): Promise<void> {
 const ask = async (key: string, model = 'openai/gpt-4o-mini'): Promise<void> =>
   void (await (await chat(harness, key, { model, messages: hello })).text())
 
+/** For such a record nobody waits. */
+async function refuse(key: string): Promise<void> {
+  await ask(key, 'openai/nothing-like-it')
+  await until(() => harness.records().some(({ error }) => error === 'model_unknown'), 'it is recorded')
+}
+
 describe('a gateway that runs', () => {
   let key: string
   beforeAll(async () => {
@@ -141,7 +147,7 @@ describe('a gateway that runs', () => {
       mend = () => sql(OWNER)
     },
     errors: async () => {
-      await ask(key, 'openai/nothing-like-it')
+      await refuse(key)
       mend = () => sql('DELETE FROM record')
     },
   }
@@ -215,8 +221,7 @@ describe('channels', () => {
   })
 
   test('price_unknown', async () => {
-    await ask(await harness.key(), 'openai/nothing-like-it')
-    await harness.idle()
+    await refuse(await harness.key())
     sql(`UPDATE record SET error = 'price_unknown', asked = 'openai/new' WHERE error = 'model_unknown'`)
     const ids = await idsTold()
     expect(ids.filter(id => id !== 'channel_closed')).toEqual(['price_unknown', 'errors'])
@@ -277,7 +282,7 @@ describe('a gateway that does not run, or not well', () => {
 describe('at the command line', () => {
   afterAll(cleanUp)
 
-  test('what is wrong, the heaviest first, with the command to run; the exit code says whether anything is', async () => {
+  test('what is wrong, the heaviest first, with the command to run; the exit code says if anything is', async () => {
     const folder = freshFolder()
     const served = await serve(folder, { WEIR_BALLAST_MB: '0', METRICS_PORT: '0' })
     const first = await weir(folder, 'doctor')

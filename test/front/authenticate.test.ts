@@ -11,8 +11,9 @@ import type { KeyRow } from '../../src/store/reader.ts'
 
 const pepper = ringOf('p'.repeat(32))
 const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
-const rights = { allows: null, denies: null, requires: null }
-const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags, ...rights }
+const rights = { allows: null, accountAllows: null, denies: null, requires: null }
+const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
+const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags, ...rights, ...bounded }
 
 function bench() {
   const rows = new Map<string, KeyRow>()
@@ -27,11 +28,11 @@ function bench() {
     unknownMax: 10_000,
     unknownMs: 5_000,
   })
-  const authenticate = buildAuthenticate({ keys, pepper })
+  const authenticate = buildAuthenticate({ keys, pepper, dateMs: () => 0 })
   const tryKey = async (text: string): Promise<string> => {
     const header = (name: string): string | undefined => (name === 'x-api-key' ? text : undefined)
     try {
-      return (await authenticate({ header, query: () => null })).tier
+      return (await authenticate({ header, query: () => null, address: () => '', endpoint: 'chat' })).tier
     } catch (fault) {
       return fault instanceof Refusal ? fault.code : String(fault)
     }

@@ -54,7 +54,7 @@ describe('a data folder, from its first start on', () => {
   })
 
   test('the printed line works as it stands, with all five headers', async () => {
-    const line = /^ *(curl [^]*)$/m.exec(served.said())![1]!
+    const line = /^ *(curl -i [^]*)$/m.exec(served.said())![1]!
     const { code, stdout } = await shell(line, folder)
     expect(code).toBe(0)
     const answer = Buffer.from(stdout, 'utf8').toString('latin1').replaceAll('\r\n', '\n')
@@ -115,7 +115,7 @@ describe('a data folder, from its first start on', () => {
     expect(served.logged()).not.toContain(setupToken)
   })
 
-  test('the second start prints no secret, and everything is still there', async () => {
+  test('the second start prints no key, another set-up token, and everything is still there', async () => {
     const offline = await weirSays(folder, 'keys create --tier pro --credit 1')
     const gone = await weirSays(folder, 'keys create --tier pro --credit 1')
     expect(await weirSays(folder, `keys revoke ${gone}`)).toContain('revoked')
@@ -124,7 +124,9 @@ describe('a data folder, from its first start on', () => {
     expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
 
     served = await serve(folder)
-    expect(served.said()).toBe(`Weir is listening on ${served.url}\n`)
+    expect(served.said()).not.toMatch(KEY)
+    const another = /Set-up token[^\n]*\s([A-Za-z0-9_-]{22})\n/.exec(served.said())![1]!
+    expect([setupToken, fresh]).not.toContain(another)
     expect(served.logged()).not.toMatch(/wk-|token/i)
     expect((await callDemo(served, firstKey)).status).toBe(200)
     expect((await callDemo(served, offline)).status).toBe(200)

@@ -76,7 +76,8 @@ describe('a key is told', () => {
       name: 'mill',
       tier: 'standard',
       limits: { requests_per_minute: 77, remaining: 77, others: [] },
-      models: { allowed: null, denied: null, required_tags: null },
+      expires_at: null,
+      models: { allowed: null, allowed_to_account: null, denied: null, required_tags: null },
       clamps: false,
       keeps_bodies: false,
       account: {
@@ -146,10 +147,12 @@ describe('budgets', () => {
     const limited = { limits: new Limits(), nowMs: () => 0 }
     const reportKey = buildKeyReport({ accounts: reader.accounts, ...limited, dateMs: () => newYearsEve })
     const { keyId } = harness.records().map(row => ({ keyId: row.key_id as number })).at(-1)!
-    const rights = { allows: ['a/*'], denies: null, requires: ['eu'], accountId: 1 }
+    const dates = { expiresMs: null, untilMs: newYearsEve }
+    const rights = { allows: ['a/*'], accountAllows: ['*'], denies: null, requires: ['eu'], accountId: 1, ...dates }
     const told = JSON.parse(reportKey({ keyId, tier: 'pro', qpm: 1, clamps: false, ...rights })!) as Report
     reader.close()
-    expect(told).toMatchObject({ models: { allowed: ['a/*'], denied: null, required_tags: ['eu'] } })
+    const models = { allowed: ['a/*'], allowed_to_account: ['*'], denied: null, required_tags: ['eu'] }
+    expect(told).toMatchObject({ models, expires_at: '2099-12-31T23:59:00.000Z' })
     expect(told.budgets).toMatchObject([
       { span: 'day', spent: '0.00', left: '0.001', ends_at: '2100-01-01T00:00:00.000Z' },
       { span: 'total', spent: '0.0000075', ends_at: null },

@@ -42,8 +42,8 @@ const ABSENT = /^weir: There is no such account\. Name it by its id \(acc_…\)/
 
 /** In the order in which they run. */
 const steps: readonly Step[] = [
-  ['accounts show {account}', 0, /^id +{account}\nname +mine\nkind +prepaid\nstate +active\nbalance +0\.99/],
-  ['accounts show {key}', 0, /keys\nkey .*\nkey_\w{11} +mine +….{4} +pro/, { keyId: /key_\w{11}/ }],
+  ['accounts show {account}', 0, /^id +{account}\nname +mine\ntype +team\nkind +prepaid\n[^]*balance +0\.99/],
+  ['accounts show {key}', 0, /keys\nkey .*\nkey_\w{11} +{account} +mine +….{4} +pro/, { keyId: /key_\w{11}/ }],
   ['accounts show {keyId}', 0, /^id +{account}\n/],
   ['accounts show revenue', 0, /^id +acc_00000000001\nname +revenue\nkind +operator/],
   ['accounts show acc_zzzzzzzzzzz', 1, ABSENT],
@@ -116,7 +116,8 @@ const steps: readonly Step[] = [
   ['keys set {key} --clamp on --bodies off', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +off\n/],
   ['keys set {key} --strict on', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +on\n/],
   ['keys set {key} --strict off', 0, /strict +off\n/],
-  ['keys show {key}', 0, /^key +{keyId}\nname +mine\n[^]*clamp +on\n[^]*strict +off\n[^]*state +active\n$/],
+  ['keys show {key}', 0,
+    /^key +{keyId}\naccount +{account}\nname +mine\n[^]*clamp +on\n[^]*strict +off\n[^]*state +active\n$/],
   ['keys set {key}', 1, /^weir: Say what to set/],
   ['keys set key_zzzzzzzzzzz --clamp on', 1, /^weir: There is no such key/],
   ['keys create --account {account} --name second --json', 0, /"account": "{account}"/],

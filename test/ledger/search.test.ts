@@ -3,9 +3,11 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { BooksReader, ROWS_A_PAGE } from '../../src/store/books-reader.ts'
+import { BooksReader } from '../../src/store/books-reader.ts'
+import { CLEARING, REVENUE } from '../../src/store/operator-accounts.ts'
 import type { RecordFilter } from '../../src/store/record-search.ts'
 import { findRecords, recordColumns, ROWS_LOOKED_AT, walkNames, walkSql } from '../../src/store/record-search.ts'
+import { chargesSql, othersSql, revenueSql, ROWS_A_PAGE, walkedSql } from '../../src/store/statement.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, calls, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
 
@@ -46,9 +48,10 @@ describe('the plan', () => {
   })
 
   const others = [
-    [BooksReader.othersSql, 3, /transfer_to[^]*transfer_from/],
-    [BooksReader.chargesSql, 4, /record_account[^]*transfer_once/],
-    [BooksReader.walkedSql, 3, /record_account/],
+    [othersSql, 7, /transfer_to[^]*transfer_from/],
+    [chargesSql, 6, /record_account[^]*transfer_once/],
+    [walkedSql, 4, /record_account/],
+    [revenueSql, 8, /SEARCH transfer USING INTEGER PRIMARY/],
   ] as const
   test.each(others)('of a statement reads its indexes', (sql, count, indexes) => {
     const plan = planOf(sql, count)
@@ -164,11 +167,11 @@ describe('a statement', () => {
     const reader = new BooksReader(books.path)
     const kinds = (limit: number): string[] => {
       const found: string[] = []
-      let [lines, next] = reader.statement(alice, limit)
+      let { lines, next } = reader.statement({ accountId: alice, limit })
       for (;;) {
         found.push(...lines.map(({ kind, amount }) => `${kind} ${amount}`))
         if (next === undefined) return found
-        ;[lines, next] = reader.statement(alice, limit, next)
+        ;({ lines, next } = reader.statement({ accountId: alice, limit, cursor: next }))
       }
     }
     const posted = ['adjustment 300', 'gift 1000', 'refund 100', 'top_up 5000']
@@ -190,8 +193,8 @@ describe('a statement', () => {
       for (let at = 1; at < ROWS_A_PAGE; at++) run.record({ record: recordOf(last + at, his) })
     })
     const reader = new BooksReader(own.path)
-    const [lines, next] = reader.statement(alice, 50)
-    const found = [...lines, ...reader.statement(alice, 50, next)[0]]
+    const { lines, next } = reader.statement({ accountId: alice, limit: 50 })
+    const found = [...lines, ...reader.statement({ accountId: alice, limit: 50, cursor: next }).lines]
     expect(next?.beforeCall).toBe(last)
     expect(found.filter(({ kind }) => kind === 'charge').map(({ amount }) => amount)).toEqual([77n, 120n, 150n])
     reader.close()
@@ -201,7 +204,10 @@ describe('a statement', () => {
 
   test('of an operator account has what was posted', () => {
     const reader = new BooksReader(books.path)
-    expect(reader.statement(4, 10)[0].map(({ kind }) => kind)).toEqual(['top_up'])
+    const kinds = (accountId: number): string[] =>
+      reader.statement({ accountId, limit: 10 }).lines.map(({ kind }) => kind)
+    expect(kinds(CLEARING)).toEqual(['top_up'])
+    expect(kinds(REVENUE).toSorted()).toEqual(['adjustment', 'charge', 'charge', 'charge', 'refund', 'shortfall'])
     reader.close()
   })
 })

@@ -350,7 +350,7 @@ describe('what a key may use', () => {
     [{ allow: Array.from({ length: 51 }, (_, at) => `m${at}`).join() }, /^--allow may have 50 names at most\.$/],
     [{ require: 'EU' }, /^--require must be words/],
     [{ explain: 'yes' }, /^--explain must be on or off\.$/],
-    [{}, /^Say what to set: --clamp on\|off, .*--explain on\|off, --allow, --deny or --require\.$/],
+    [{}, /^Say what to set: --clamp on\|off, .*--explain on\|off, --allow, --deny, --require, .*--enable\.$/],
   ])('%p is refused', (input, says) => expectRefused('keys-set', { key: key.key, ...input }, says))
 })
 

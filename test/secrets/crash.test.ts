@@ -39,8 +39,8 @@ function openable(folder: string, ids: readonly number[]): number {
   const seal = new Seal(ringOf(...secretsIn(folder, 'encryption')))
   const db = new Database(join(folder, 'weir.db'), { readonly: true })
   const find = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1')
-  const open = (id: number): string => seal.open(placeOf(id), (find.get(id) as { sealed: Uint8Array }).sealed).toString()
-  const opened = ids.filter(id => open(id) === wordsOf(id)).length
+  const sealedOf = (id: number): Uint8Array => (find.get(id) as { sealed: Uint8Array }).sealed
+  const opened = ids.filter(id => seal.open(placeOf(id), sealedOf(id)).toString() === wordsOf(id)).length
   db.close()
   return opened
 }

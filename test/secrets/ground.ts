@@ -23,6 +23,7 @@ export function read<T>(folder: string, sql: string): T[] {
 export function write(folder: string, sql: string, ...values: (string | number | Uint8Array)[]): void {
   const db = new Database(join(folder, 'weir.db'))
   try {
+    db.run('PRAGMA busy_timeout = 5000')
     db.query(sql).run(...values)
   } finally {
     db.close()
@@ -45,6 +46,18 @@ export function sealedWith(folder: string): Record<string, number> {
     for (const { mark, n } of read<{ mark: string; n: number }>(folder, sql)) counted[mark] = (counted[mark] ?? 0) + n
   }
   return counted
+}
+
+/** The keys that bodies are sealed with. */
+export function bodiesWith(folder: string): readonly string[] {
+  const db = new Database(join(folder, 'bodies.db'), { readonly: true })
+  try {
+    const sql = `SELECT lower(hex(substr(request, 2, 4))) FROM body
+      UNION SELECT lower(hex(substr(answer, 2, 4))) FROM body`
+    return db.query(sql).values().flat() as string[]
+  } finally {
+    db.close()
+  }
 }
 
 /** How many live keys are digested with each pepper. */

@@ -147,6 +147,11 @@ describe('a file of secrets', () => {
     rmSync(fileOf('jwt'))
     await start()
     expect(await ask('a')).toEqual([200, true])
+    await stop()
+    rmSync(fileOf('encryption'))
+    expect(await weirSays(folder, 'rotate encryption --finish --force')).toMatch(/\nlost +kept_answer 1$/)
+    await start()
+    expect(await ask('b')).toEqual([200, false])
   })
 
   test('that others could read is closed, and that is said', async () => {

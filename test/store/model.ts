@@ -125,10 +125,11 @@ export class LedgerModel {
     return 'posted'
   }
 
-  setBudget(scope: number, span: BudgetSpan, cap: bigint | null): void {
+  setBudget(scope: number, span: BudgetSpan, cap: bigint | null): string {
     const name = `${scope}/${span}`
-    if (cap === null) this.budgets.delete(name)
-    else this.budgets.set(name, { cap, spent: this.budgets.get(name)?.spent ?? 0n })
+    if (cap === null) return this.budgets.delete(name) ? 'removed' : 'none'
+    this.budgets.set(name, { cap, spent: this.budgets.get(name)?.spent ?? 0n })
+    return 'set'
   }
 
   newDay(): void {

@@ -61,7 +61,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   }
   // The event loop is the tests' as well, and late with what they do.
   const said = { writeLog: (line: string) => void logs.push(line) }
-  const world = { ...said, lateMs: () => 0, pause: shortly, ...options.world }
+  const world = { ...said, lateMs: () => 0, pause: shortly, passwordCost: cheap, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = new Database(join(folder, 'weir.db'), { readonly: true })
@@ -99,6 +99,9 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     },
   }
 }
+
+/** What is tried here nobody tries to break. */
+const cheap = { memoryKib: 8, passes: 1 }
 
 /** What a gateway waits for before it tries again is not what most tests are about. */
 const shortly = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.min(ms, 5)))

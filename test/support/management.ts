@@ -29,12 +29,11 @@ export const askAs =
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    const parsed = (isJson(text) ? JSON.parse(text) : {}) as Record<string, unknown>
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') && text !== ''
+    const parsed = (isJson ? JSON.parse(text) : {}) as Record<string, unknown>
     const error = (parsed.error ?? {}) as Told['error']
     return { status: response.status, headers: response.headers, text, body: parsed, error }
   }
-
-const isJson = (text: string): boolean => text.startsWith('{') || text.startsWith('[')
 
 /** As the one who may do everything. */
 export async function askAsOwner(harness: Harness): Promise<Ask> {

@@ -1,18 +1,26 @@
-// Accounts: show, set, freeze, unfreeze. And their budgets, and those of keys.
+// Accounts: make, list, show, set, freeze, unfreeze. And their budgets, and those of keys.
 
+import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
 import type { AccountView, BudgetView } from '../../store/books-reader.ts'
 import { periodOf } from '../../store/budgets.ts'
-import type { BudgetSpan, Input as StoreInput } from '../../store/operations.ts'
+import type { AccountChange as Change } from '../../store/funding-operations.ts'
+import type { BudgetSpan } from '../../store/operations.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { accountOf, scopeOf, switchOf, usdOf } from '../command-input.ts'
+import { accountOf, rowsOf, scopeOf, switchOf, textOf, usdOf } from '../command-input.ts'
+import { listText } from '../key-writing.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { nameWarning } from '../rule-check.ts'
+import { patternsOf } from '../rule-input.ts'
 import { onOff, showKey } from './keys.ts'
 
-export function accountCommands(parts: OperatorParts): Commands {
+export function accountCommands(parts: ManagementParts): Commands {
   return {
+    'accounts-list': input => listAccounts(parts, input),
+    'accounts-create': input => createAccount(parts, input),
     'accounts-show': async input => showAccount(parts, accountOf(parts, input.account)),
     'accounts-set': input => setAccount(parts, input),
     'accounts-freeze': input => change(parts, input, { frozen: true }),
@@ -33,36 +41,69 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
   return {
     id: textId('acc', id),
     name: account.name,
+    ...(account.kind !== 'operator' && { type: account.type }),
     kind: account.kind,
     state: account.frozen_ms === null ? 'active' : `frozen since ${time(account.frozen_ms)}`,
     balance: usd(account.balance),
     held: usd(account.held),
     ...funding,
     bodies: onOff(account.keeps_bodies),
+    ...(account.kind !== 'operator' && {
+      ...{ tier: account.tier ?? '-', allow: account.allows ?? '-', deny: account.denies ?? '-' },
+    }),
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
-    keys: parts.books.keysOf(id).map(showKey),
+    keys: parts.books.keysOf(id).map(key => showKey(key, parts.dateMs())),
     budgets: budgetsOf(parts, id),
   }
 }
-
-type Change = Omit<StoreInput<'setAccount'>, 'id'>
 
 async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
   if (input.postpaid === true && input.prepaid === true) {
     throw new OperatorError('An account is either --prepaid or --postpaid.')
   }
-  const bodies = switchOf(input.bodies, '--bodies')
+  const wanted = changeOf(input)
+  if (Object.values(wanted).every(value => value === undefined)) {
+    const money = '--credit-limit usd, --prepaid, --postpaid'
+    throw new OperatorError(`Say what to set: ${money}, --bodies on|off, --name, --tier, --allow or --deny.`)
+  }
+  const warning = nameWarning([wanted.allows, wanted.denies].flatMap(list => list?.split(',') ?? []), parts)
+  return { ...(await change(parts, input, wanted)), ...warning }
+}
+
+/** Undefined where nothing was said. */
+function changeOf(input: Input): Change {
   const limit = input['credit-limit'] === undefined ? undefined : usdOf(input['credit-limit'], '--credit-limit')
-  const wanted: Change = {
-    ...(input.postpaid === true && { kind: 'postpaid' }),
-    ...(input.prepaid === true && { kind: 'prepaid' }),
-    ...(limit !== undefined && { creditLimit: moneyText(limit) }),
-    ...(bodies !== undefined && { keepsBodies: bodies }),
+  return {
+    name: textOf(input.name, '--name', bounds.keyNameCharsMax),
+    kind: input.postpaid === true ? 'postpaid' : input.prepaid === true ? 'prepaid' : undefined,
+    creditLimit: limit === undefined ? undefined : moneyText(limit),
+    keepsBodies: switchOf(input.bodies, '--bodies'),
+    tier: input.tier === 'none' ? null : textOf(input.tier, '--tier'),
+    allows: listText(patternsOf(input.allow, '--allow')),
+    denies: listText(patternsOf(input.deny, '--deny')),
   }
-  if (Object.keys(wanted).length === 0) {
-    throw new OperatorError('Say what to set: --credit-limit usd, --prepaid, --postpaid, --bodies on|off.')
-  }
-  return await change(parts, input, wanted)
+}
+
+async function createAccount(parts: ManagementParts, input: Input): Promise<Answer> {
+  const { name, ...wanted } = changeOf(input)
+  if (name === undefined) throw new OperatorError('Say whose it is: --name text.')
+  const id = parts.mintId()
+  const type = input.personal === true ? 'personal' : 'team'
+  const { done } = await parts.writer.run('createAccount', { ...wanted, id, name, type }, by)
+  if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${wanted.tier}".`)
+  return showAccount(parts, parts.books.account(id)!)
+}
+
+async function listAccounts(parts: ManagementParts, input: Input): Promise<Answer> {
+  const { rows, next } = await parts.desk.ask('accounts', {
+    ...{ scope: null, sort: 'created', descending: true, limit: rowsOf(input.limit) },
+    ...{ after: textOf(input.after, '--after'), filters: { name: textOf(input.name, '--name') } },
+  })
+  const accounts = rows.map(({ id, name, type, kind, balance, held, frozenMs }) => ({
+    ...{ id: textId('acc', id), name, type, kind, state: frozenMs === null ? 'active' : 'frozen' },
+    ...{ balance: usd(BigInt(balance)), held: usd(BigInt(held)) },
+  }))
+  return { accounts, next }
 }
 
 async function change(parts: OperatorParts, input: Input, wanted: Change): Promise<Answer> {
@@ -72,7 +113,8 @@ async function change(parts: OperatorParts, input: Input, wanted: Change): Promi
   if (done === 'balance_too_low') {
     throw new OperatorError('What the account owes and holds is more than that: top it up, or leave it more credit.')
   }
-  if (done === 'account_unknown') throw new OperatorError('There is no such account.')
+  if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${wanted.tier}".`)
+  if (done !== 'set') throw new OperatorError('There is no such account.')
   parts.onKeyChanged() // what is remembered of a key has something of its account in it
   return showAccount(parts, parts.books.account(Number(id))!)
 }

@@ -6,6 +6,7 @@ import type { BudgetView } from '../../store/books-reader.ts'
 import { periodOf } from '../../store/budgets.ts'
 import type { RecordFilter } from '../../store/record-search.ts'
 import type { OperatorParts } from '../command.ts'
+import type { ManagementParts } from '../management-parts.ts'
 import { accountCommands } from './accounts.ts'
 import { recordCommands } from './records.ts'
 
@@ -39,7 +40,7 @@ test('a budget whose period is over is shown as unspent', async () => {
     budgets: () => [{ ...row, period: periodOf('day', dayMs) } as BudgetView],
   }
   const shownAt = async (nowMs: number) => {
-    const commands = accountCommands({ books, dateMs: () => nowMs } as unknown as OperatorParts)
+    const commands = accountCommands({ books, dateMs: () => nowMs } as unknown as ManagementParts)
     return (await commands['budgets-show']!({ scope: textId('acc', id) })).budgets
   }
   const shown = { of: textId('acc', id), span: 'day', cap: '9.00', held: '1.00' }

@@ -1,96 +1,159 @@
-// API keys: make, show, set, revoke. And the tokens that are no keys.
+// API keys: make, list, show, set, renew, revoke.
 
-import { createHash, randomBytes } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
-import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
-import { mintToken } from '../../identity/token.ts'
+import { BadRange, rangeText } from '../../http/address-ranges.ts'
+import { endpointNames } from '../../identity/key-rights.ts'
 import type { KeyView } from '../../store/books-reader.ts'
+import type { KeyChange } from '../../store/key-operations.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { accountOf, keyIdOf, switchOf, textOf, usdOf } from '../command-input.ts'
+import { accountOf, durationOf, keyIdOf, momentOf, rowsOf, switchOf, textOf, usdOf } from '../command-input.ts'
+import { keyStates, stateFilters, stateOf } from '../key-state.ts'
+import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
+import type { ManagementParts } from '../management-parts.ts'
 import { nameWarning, tagWarning } from '../rule-check.ts'
-import { patternsOf, tagsOf } from '../rule-input.ts'
+import { listOf, patternsOf, tagsOf } from '../rule-input.ts'
 
-const SETUP_LIFE_MS = 3_600_000
-const TOKEN_LIFE_SECONDS = 600
-
-export function keyCommands(parts: OperatorParts): Commands {
+export function keyCommands(parts: ManagementParts): Commands {
   return {
     'keys-create': input => createKey(parts, input),
-    'keys-show': async input => showKey(parts.books.key(keyIdOf(parts, input.key))!),
+    'keys-list': input => listKeys(parts, input),
+    'keys-show': async input => shownKey(parts, keyIdOf(parts, input.key)),
     'keys-set': input => setKey(parts, input),
-    'keys-revoke': input => revokeKey(parts, input),
+    'keys-rotate': input => rotateKey(parts, input),
+    'keys-revoke': input => revoke(parts, input),
     'balance': input => balance(parts, input),
-    'token': () => token(parts),
-    'setup': () => setup(parts),
   }
 }
 
-async function createKey(parts: OperatorParts, input: Input): Promise<Answer> {
-  const tier = typeof input.tier === 'string' ? input.tier : 'standard'
+const refusals = {
+  unknown: 'There is no such key.',
+  account_unknown: 'A key cannot be of this account.',
+  name_taken: 'The account has another key of this name.',
+  revoked: 'This key is revoked.',
+  too_many: 'The account has too many keys.',
+} as const
+
+async function createKey(parts: ManagementParts, input: Input): Promise<Answer> {
   const credit = usdOf(input.credit ?? '0', '--credit')
-  const qpm = input.qpm === undefined ? null : Number(input.qpm)
-  if (qpm !== null && !(Number.isSafeInteger(qpm) && qpm > 0 && qpm <= bounds.qpmMax)) {
-    throw new OperatorError(`--qpm must be a whole number from 1 to ${bounds.qpmMax}.`)
-  }
-  const name = (textOf(input.name, '--name') ?? 'unnamed').slice(0, 100)
   const shared = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
-  const key = mintKey()
   const [id, accountId] = [parts.mintId(), shared ?? parts.mintId()]
-  const digest = digestKey(key, parts.pepper.newest).toString('hex')
-  const { explains, ...lists } = rightsOf(input)
-  const rights = { ...lists, explains: explains ?? false }
-  const made = { digest, pepper: parts.pepper.newestMark, suffix: keySuffix(key) }
-  const stored = { ...made, name, tier, qpm, credit: moneyText(credit), ...rights }
-  const account = { accountId, existing: shared !== undefined, creditRef: parts.mintId() }
-  const created = parts.writer.run('createKey', { id, ...account, ...stored }, by)
+  const { name, tier = null, qpm = null, ...settings } = settingsOf(parts, input)
+  const funds = { accountId, existing: shared !== undefined, credit: moneyText(credit), creditRef: parts.mintId() }
+  const making = makeKey(parts, { ...settings, ...funds, id, name, tier, qpm }, by)
   if (typeof input.setting === 'string') {
     // Queued in the same turn, so that both are in one commit.
     parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
   }
-  const { done } = await created
-  if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${tier}".`)
-  if (done === 'account_unknown') throw new OperatorError('A key cannot be of this account.')
-  parts.onKeyChanged()
-  const told = { key, id: textId('key', id), account: textId('acc', accountId), tier, credit: formatUsd(credit) }
-  return { ...told, ...warningOf(parts, input) }
+  const { text, result } = await making
+  if (result.done !== 'created') throw refused(result.done, tier)
+  const made = { key: text, id: textId('key', id), account: textId('acc', accountId) }
+  const { tier: given } = parts.books.key(id)!
+  return { ...made, tier: given, credit: formatUsd(credit), ...warningOf(parts, input) }
 }
 
-async function setKey(parts: OperatorParts, input: Input): Promise<Answer> {
+function refused(done: string, tier?: string | null): OperatorError {
+  const why = (refusals as Readonly<Record<string, string>>)[done]
+  return new OperatorError(why ?? `There is no tier "${tier}".`)
+}
+
+async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
-  const wanted = {
+  if (input.disable === true && input.enable === true) throw new OperatorError('Either --disable or --enable.')
+  const isSwitched = input.disable === true || input.enable === true
+  const wanted = { ...settingsOf(parts, input), ...(isSwitched && { disabled: input.disable === true }) }
+  if (Object.values(wanted).every(value => value === undefined)) {
+    const switches = '--clamp on|off, --bodies on|off, --strict on|off, --explain on|off'
+    const lists = '--allow, --deny, --require, --endpoints, --addresses'
+    throw new OperatorError(
+      `Say what to set: ${switches}, ${lists}, --name, --tier, --qpm, --expires, --disable or --enable.`,
+    )
+  }
+  const { done } = await changeKey(parts, { id, scope: null, by }, wanted)
+  if (done !== 'set') throw refused(done, wanted.tier)
+  return { ...shownKey(parts, id), ...warningOf(parts, input) }
+}
+
+async function rotateKey(parts: ManagementParts, input: Input): Promise<Answer> {
+  const id = keyIdOf(parts, input.key)
+  const overlapMs = durationOf(input.overlap ?? '0', '--overlap', bounds.keyOverlapMsMax)
+  const { text, result } = await renewKey(parts, { id, scope: null, by }, overlapMs)
+  if (result.done !== 'rotated') throw refused(result.done)
+  return { key: text, ...shownKey(parts, id), id: textId('key', id) }
+}
+
+async function listKeys(parts: ManagementParts, input: Input): Promise<Answer> {
+  const nowMs = parts.dateMs()
+  const state = keyStates.find(one => one === input.state)
+  if (input.state !== undefined && state === undefined) {
+    throw new OperatorError(`--state must be one of ${keyStates.join(', ')}.`)
+  }
+  const { rows, next } = await parts.desk.ask('keys', {
+    ...{ scope: null, sort: 'created', descending: true, limit: rowsOf(input.limit) },
+    after: textOf(input.after, '--after'),
+    filters: {
+      ...(input.account !== undefined && { account: Number(accountOf(parts, input.account).id) }),
+      ...{ name: textOf(input.name, '--name'), tier: textOf(input.tier, '--tier') },
+      ...{ suffix: textOf(input.ends, '--ends'), ...stateFilters(state, nowMs) },
+    },
+  })
+  const keys = rows.map(({ id, accountId, name, suffix, tier, ...dates }) => ({
+    ...{ key: textId('key', id), account: textId('acc', accountId), name, ends: `…${suffix}`, tier },
+    ...{ state: stateOf(dates, nowMs), created: timeText(dates.createdMs) },
+  }))
+  return { keys, next }
+}
+
+/** What is said of it; undefined where nothing was said, null for whichever. */
+function settingsOf(parts: ManagementParts, input: Input): KeyChange {
+  const name = textOf(input.name, '--name')?.slice(0, bounds.keyNameCharsMax)
+  return {
+    ...(name !== undefined && { name }),
+    tier: textOf(input.tier, '--tier'),
+    qpm: qpmOf(input.qpm),
+    expiresMs: momentOf(input.expires, '--expires', parts.dateMs()),
     clamps: switchOf(input.clamp, '--clamp'),
     keepsBodies: switchOf(input.bodies, '--bodies'),
     strict: switchOf(input.strict, '--strict'),
-    ...rightsOf(input),
-  }
-  const told = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined))
-  if (Object.keys(told).length === 0) {
-    const switches = '--clamp on|off, --bodies on|off, --strict on|off, --explain on|off'
-    throw new OperatorError(`Say what to set: ${switches}, --allow, --deny or --require.`)
-  }
-  await parts.writer.run('setKey', { id, ...told }, by)
-  parts.onKeyChanged()
-  return { ...showKey(parts.books.key(id)!), ...warningOf(parts, input) }
-}
-
-/** What it may use and be told; undefined where nothing was said of it, null for whichever. */
-function rightsOf(input: Input) {
-  return {
+    explains: switchOf(input.explain, '--explain'),
     allows: listText(patternsOf(input.allow, '--allow')),
     denies: listText(patternsOf(input.deny, '--deny')),
     requires: listText(tagsOf(input.require, '--require')),
-    explains: switchOf(input.explain, '--explain'),
+    endpoints: listText(endpointsOf(input.endpoints)),
+    addresses: listText(addressesOf(input.addresses)),
   }
 }
 
-const listText = (list: readonly string[] | null | undefined): string | null | undefined =>
-  list && (list.length === 0 ? null : list.join())
+function qpmOf(given: unknown): number | null | undefined {
+  if (given === undefined || given === 'none') return given === undefined ? undefined : null
+  const qpm = Number(given)
+  if (Number.isSafeInteger(qpm) && qpm > 0 && qpm <= bounds.qpmMax) return qpm
+  throw new OperatorError(`--qpm must be a whole number from 1 to ${bounds.qpmMax}.`)
+}
 
-function warningOf(parts: OperatorParts, input: Input): Answer {
+function endpointsOf(given: unknown): readonly string[] | undefined {
+  if (given === undefined) return undefined
+  const wanted = given === 'none' ? [] : [...new Set(listOf(given))]
+  if (wanted.every(name => (endpointNames as readonly string[]).includes(name))) return wanted
+  throw new OperatorError(`--endpoints must be of ${endpointNames.join(', ')}, with commas between, or none.`)
+}
+
+function addressesOf(given: unknown): readonly string[] | undefined {
+  if (given === undefined) return undefined
+  try {
+    const ranges = given === 'none' ? [] : [...new Set(listOf(given).map(rangeText))]
+    if (ranges.length <= bounds.keyAddressesMax) return ranges
+    throw new BadRange(`There may be ${bounds.keyAddressesMax} at most.`)
+  } catch (fault) {
+    if (!(fault instanceof BadRange)) throw fault
+    throw new OperatorError(`--addresses: ${fault.message}`)
+  }
+}
+
+function warningOf(parts: ManagementParts, input: Input): Answer {
   const lists = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')]
   const strange = [
     nameWarning(lists.flatMap(list => list ?? []), parts),
@@ -100,9 +163,18 @@ function warningOf(parts: OperatorParts, input: Input): Answer {
   return warnings.length === 0 ? {} : { warning: warnings.join(' ') }
 }
 
-export function showKey(key: KeyView): Answer {
+const timeText = (ms: bigint | number): string => new Date(Number(ms)).toISOString()
+const orDash = (ms: bigint | null): string => (ms === null ? '-' : timeText(ms))
+
+const shownKey = (parts: ManagementParts, id: number): Answer => showKey(parts.books.key(id)!, parts.dateMs())
+
+export function showKey(key: KeyView, nowMs: number): Answer {
+  const number = (ms: bigint | null): number | null => (ms === null ? null : Number(ms))
+  const { expires_ms: expires, disabled_ms: disabled, revoked_ms: revoked, old_until_ms: oldUntil } = key
+  const dates = { expiresMs: number(expires), disabledMs: number(disabled), revokedMs: number(revoked) }
   return {
     key: textId('key', Number(key.id)),
+    account: textId('acc', Number(key.account_id)),
     name: key.name,
     ends: `…${key.suffix}`,
     tier: key.tier,
@@ -114,17 +186,19 @@ export function showKey(key: KeyView): Answer {
     allow: key.allows ?? '-',
     deny: key.denies ?? '-',
     require: key.requires ?? '-',
-    state: key.revoked_ms === null ? 'active' : 'revoked',
+    endpoints: key.endpoints ?? '-',
+    addresses: key.addresses ?? '-',
+    expires: orDash(expires),
+    oldTextUntil: oldUntil !== null && Number(oldUntil) > nowMs ? timeText(oldUntil) : '-',
+    state: stateOf(dates, nowMs),
   }
 }
 
 export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')
 
-async function revokeKey(parts: OperatorParts, input: Input): Promise<Answer> {
+async function revoke(parts: ManagementParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
-  await parts.writer.run('revokeKey', { id }, by)
-  parts.onKeyChanged()
-  parts.onKeyRevoked(id)
+  await revokeKey(parts, { id, scope: null, by })
   return { id: textId('key', id), state: 'revoked' }
 }
 
@@ -140,18 +214,4 @@ async function balance(parts: OperatorParts, input: Input): Promise<Answer> {
     balance: formatUsd(nanos(row.balance)),
     held: formatUsd(nanos(row.held)),
   }
-}
-
-async function token(parts: OperatorParts): Promise<Answer> {
-  const mint = { subject: 'operator', role: 'owner', nowMs: parts.dateMs(), lifeSeconds: TOKEN_LIFE_SECONDS }
-  return { token: await mintToken(parts.jwtSecret, mint), expiresInSeconds: TOKEN_LIFE_SECONDS }
-}
-
-/** A fresh one-time set-up token; the one before it is void. Only its digest is kept. */
-async function setup(parts: OperatorParts): Promise<Answer> {
-  const setupToken = randomBytes(16).toString('base64url')
-  const digest = createHash('sha256').update(setupToken).digest('hex')
-  const value = JSON.stringify({ digest, expiresMs: parts.dateMs() + SETUP_LIFE_MS })
-  await parts.writer.run('setSetting', { name: 'setup_token', value })
-  return { setupToken, expiresInSeconds: SETUP_LIFE_MS / 1_000 }
 }

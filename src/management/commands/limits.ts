@@ -19,11 +19,14 @@ export function limitCommands(parts: OperatorParts): Commands {
 
 type Wanted = Omit<LimitRow, 'id'>
 
-const refusals: Readonly<Record<Exclude<RuleOperations['setLimit']['result']['done'], 'added' | 'changed'>, string>> = {
+type Done = RuleOperations['setLimit']['result']['done']
+
+export const limitRefusals: Readonly<Record<Exclude<Done, 'added' | 'changed' | 'exists'>, string>> = {
   too_many: 'There are too many limits. Remove some first, or say what is the same for many keys with --per key.',
   key_unknown: 'There is no such key.',
   account_unknown: 'There is no such account, or it is one of your own.',
   tier_unknown: 'There is no such tier.',
+  for_nobody: 'This key is not of that account or tier, so that the limit would be for no call.',
 }
 
 async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
@@ -35,7 +38,7 @@ async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
     throw new OperatorError((fault as Error).message)
   }
   const result = await parts.writer.run('setLimit', { ...wanted, author }, by)
-  if (!('id' in result)) throw new OperatorError(refusals[result.done])
+  if (!('id' in result)) throw new OperatorError(limitRefusals[result.done])
   parts.rules.renew()
   const warning = nameWarning(wanted.model === null ? [] : [wanted.model], parts)
   return { ...showLimit({ ...wanted, id: result.id }), state: result.done, ...warning }
@@ -45,10 +48,6 @@ function readLimit(parts: OperatorParts, input: Input): Wanted {
   const keyId = input.key === undefined ? null : keyIdOf(parts, input.key)
   const accountId = input.account === undefined ? null : Number(accountOf(parts, input.account).id)
   const tier = textOf(input.tier, '--tier') ?? null
-  const key = keyId === null ? undefined : parts.books.key(keyId)!
-  if (key && ((accountId ?? Number(key.account_id)) !== Number(key.account_id) || (tier ?? key.tier) !== key.tier)) {
-    throw new OperatorError('This key is not of that account or tier, so that the limit would be for no call.')
-  }
   return {
     resource: String(input.resource) as LimitRow['resource'],
     ...amountOf(input.amount),

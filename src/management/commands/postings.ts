@@ -5,17 +5,16 @@ import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import type { Nanos } from '../../base/money.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
-import { digestCode, mintCode, parseCode } from '../../identity/code-format.ts'
+import { digestCode, parseCode } from '../../identity/code-format.ts'
 import type { PostedKind } from '../../store/operations.ts'
 import { moneyText, readMoney } from '../../store/operations.ts'
+import { makeCodes } from '../codes.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, by, OperatorError } from '../command.ts'
 import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf, wholeNumberOf } from '../command-input.ts'
 
 const DAY_MS = 86_400_000
 const DAYS_MAX = 3_650
-/** Written in one transaction, which calls wait for. */
-const CODES_AT_ONCE = 500
 
 export function postingCommands(parts: OperatorParts): Commands {
   return {
@@ -93,14 +92,7 @@ async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> 
   const batch = textOf(input.batch, '--batch') ?? textId('batch', parts.mintId())
   const days = input.expires === undefined ? null : wholeNumberOf(input.expires, '--expires', { max: DAYS_MAX })
   const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
-  const codes = Array.from({ length: count }, () => mintCode())
-  for (let at = 0; at < count; at += CODES_AT_ONCE) {
-    const some = codes.slice(at, at + CODES_AT_ONCE)
-    const { newest, newestMark: pepper } = parts.pepper
-    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
-    const worth = { amount: moneyText(amount), author, expiresMs }
-    await parts.writer.run('createCodes', { codes: rows, pepper, batch, ...worth }, by)
-  }
+  const codes = await makeCodes(parts, { count, amount, batch, isNew: false, expiresMs }, by)
   const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
   return { batch, amount: formatUsd(amount), expires, codes }
 }
@@ -109,6 +101,7 @@ const codeRefusals = {
   code_unknown: 'There is no such code.',
   code_used: 'This code has been redeemed already.',
   code_expired: 'This code has expired.',
+  code_void: 'This code was taken back.',
   account_unknown: 'A code cannot be redeemed to this account.',
 } as const
 

@@ -4,13 +4,14 @@ import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
 import { END_USER_CHARS_MAX } from '../../protocols/tags.ts'
 import type { BodyPart } from '../../store/bodies.ts'
-import type { StatementCursor, StatementLine } from '../../store/books-reader.ts'
+import type { StatementCursor, StatementLine } from '../../store/statement.ts'
 import type { TransferView } from '../../store/reads/records.ts'
 import type { RecordFilter, RecordView } from '../../store/record-search.ts'
 import { showRecord, showWhole } from '../../store/record-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
 import { accountOf, callIdOf, keyIdOf, rowsOf, switchOf, textOf, usdOf, wholeNumberOf } from '../command-input.ts'
+import { refText } from '../statement-lines.ts'
 
 export function recordCommands(parts: OperatorParts): Commands {
   return {
@@ -128,7 +129,7 @@ const bodyText = ({ bytes, truncated }: BodyPart): string =>
 function listStatement(parts: OperatorParts, input: Input): Answer {
   const accountId = Number(accountOf(parts, input.account).id)
   const cursor = input.next === undefined ? undefined : cursorOf(String(input.next))
-  const [lines, next] = parts.books.statement(accountId, rowsOf(input.limit), cursor)
+  const { lines, next } = parts.books.statement({ accountId, limit: rowsOf(input.limit), cursor })
   return {
     transfers: lines.map(line => shortTransfer(line, accountId)),
     next: next === undefined ? null : `${next.beforeSeq}.${textId('req', next.beforeCall)}`,
@@ -142,14 +143,6 @@ function cursorOf(text: string): StatementCursor {
   return { beforeSeq: Number(match![1]), beforeCall }
 }
 
-/** Of a call, of a code or of its own: the id is told in the words of its kind. */
-const refPrefixes: Readonly<Record<string, string>> = {
-  charge: 'req',
-  shortfall: 'req',
-  refund: 'req',
-  redemption: 'code',
-}
-
 function shortTransfer(line: StatementLine, accountId: number): Answer {
   const receives = Number(line.credit) === accountId
   const other = Number(receives ? line.debit : line.credit)
@@ -158,7 +151,7 @@ function shortTransfer(line: StatementLine, accountId: number): Answer {
     kind: line.kind.replace('_', '-'),
     amount: `${receives ? '+' : '-'}${usd(line.amount)}`,
     with: textId('acc', other),
-    ref: textId(refPrefixes[line.kind] ?? 'post', Number(line.ref)),
+    ref: refText(line.kind, Number(line.ref)),
     reference: line.reference ?? '-',
     author: line.author ?? '-',
   }

@@ -11,7 +11,7 @@ import { describeManaged } from './managed.ts'
 import type { Operation } from './operation.ts'
 import { otherOperations } from './other-rows.ts'
 import { publicSchemas } from './public-schemas.ts'
-import { refusals } from './refusals.ts'
+import { refusals, refusalsOfStrangers } from './refusals.ts'
 import { Schemas } from './schemas.ts'
 import type { Tag } from './tags.ts'
 import { tagName, tagsOf } from './tags.ts'
@@ -57,7 +57,7 @@ export async function buildDocument({ managed, version, pause }: DocumentParts):
     managedOperations.push(describeManaged(row, schemas))
     await pause()
   }
-  const managedCodes = new Set<ErrorCode>(Object.values(refusals).flat())
+  const managedCodes = new Set<ErrorCode>([...refusalsOfStrangers, ...Object.values(refusals).flat()])
   const calls = callRows.map(row => describeCall(row, managedCodes))
   const operations = [...calls, ...otherOperations, ...managedOperations]
   const { paths, responses } = sharedAnswers(operations)

@@ -6,7 +6,7 @@ import type { WebEndpoint } from '../resources/endpoint.ts'
 import { anyOther, errorAnswers } from './error-answers.ts'
 import type { Answer, Content, JsonSchema, Operation, Parameter } from './operation.ts'
 import { headerRef, JSON_TYPE } from './operation.ts'
-import { refusals } from './refusals.ts'
+import { refusals, refusalsOfStrangers } from './refusals.ts'
 import { sampleOf } from './samples.ts'
 import type { Schemas } from './schemas.ts'
 
@@ -100,8 +100,18 @@ function answerOf(row: WebEndpoint, schemas: Schemas): Answer {
   return {
     description: row.status === 202 ? 'Begun.' : row.status === 201 ? 'Made.' : 'Done.',
     ...(Object.keys(headers).length > 0 && { headers }),
-    content: { [JSON_TYPE]: { schema } },
+    content: Object.fromEntries(typesOf(row).map(type => [type, type === JSON_TYPE ? { schema } : asText])),
   }
+}
+
+const asText: Content = { schema: { type: 'string' } }
+const formats: Readonly<Record<string, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson', json: JSON_TYPE }
+
+/** Where one may choose, the query says among what. */
+function typesOf({ query }: WebEndpoint): readonly string[] {
+  const { format } = (query?.shape ?? {}) as { format?: { unwrap?(): { options?: readonly string[] } } }
+  const options = format?.unwrap?.().options
+  return options?.map(option => formats[option] ?? 'text/plain') ?? [JSON_TYPE]
 }
 
 /** What follows from the row itself, and what it says beyond that. */
@@ -120,6 +130,7 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   if (params !== undefined) asked.push('resource_unknown')
   if (isEdit(row)) asked.push('version_stale')
   if (method !== 'GET') asked.push('overloaded', 'storage_away', 'storage_full')
+  if (row.path.startsWith('/api/auth/')) asked.push(...refusalsOfStrangers)
   return [...asked, ...(refusals[operationIdOf(row)] ?? [])]
 }
 

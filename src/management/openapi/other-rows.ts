@@ -31,19 +31,19 @@ const pages: readonly Parameter[] = [
 
 const models: readonly OtherRow[] = [
   {
-    ...{ ...listed, path: '/v1/models', id: 'listModels', schema: refTo('ModelList') },
+    ...{ ...listed, path: '/v1/models', id: 'listCallableModels', schema: refTo('ModelList') },
     about: "List the models that can be called; in Anthropic's or Google's form for whoever asks as their clients do.",
   },
   {
-    ...{ ...listed, ...unknown, path: '/v1/models/{model}', id: 'getModel', schema: refTo('ModelCard') },
+    ...{ ...listed, ...unknown, path: '/v1/models/{model}', id: 'getCallableModel', schema: refTo('ModelCard') },
     about: 'Show one model.',
   },
   {
-    ...{ ...listed, path: '/v1beta/openai/models', id: 'listModelsBeta', schema: refTo('ModelList') },
+    ...{ ...listed, path: '/v1beta/openai/models', id: 'listOpenAiModelsBeta', schema: refTo('ModelList') },
     about: 'The same as /v1/models.',
   },
   {
-    ...{ ...listed, ...unknown, path: '/v1beta/openai/models/{model}', id: 'getModelBeta', schema: refTo('ModelCard') },
+    ...{ ...listed, ...unknown, path: '/v1beta/openai/models/{model}', id: 'getOpenAiModelBeta', schema: refTo('ModelCard') },
     about: 'The same as /v1/models/{model}.',
   },
   {
@@ -60,7 +60,7 @@ const models: readonly OtherRow[] = [
     ...{ about: "List the models, in Ark's form.", schema: openObject({ data: { type: 'array', items: {} } }) },
   },
   {
-    ...{ ...listed, path: '/v1/key', id: 'getKey', needsKey: true, schema: refTo('KeyReport') },
+    ...{ ...listed, path: '/v1/key', id: 'getOwnKey', needsKey: true, schema: refTo('KeyReport') },
     about: 'Tell what this key may still use: its balance, limits and budgets.',
   },
 ]

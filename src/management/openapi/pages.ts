@@ -3,8 +3,7 @@
 
 import type { KeptPage } from '../../http/kept-page.ts'
 import { keepPage } from '../../http/kept-page.ts'
-import type { ManagementParts } from '../management-parts.ts'
-import { buildWebEndpoints } from '../resources/table.ts'
+import { describedEndpoints } from './described-endpoints.ts'
 import { buildDocument } from './document.ts'
 import { writeLlmsText } from './llms-text.ts'
 import { writePage } from './page.ts'
@@ -15,8 +14,8 @@ export interface Pages {
   readonly llms: KeptPage
 }
 
-export async function buildPages(parts: ManagementParts, version: string): Promise<Pages> {
-  const document = await buildDocument({ managed: buildWebEndpoints(parts), version, pause })
+export async function buildPages(version: string): Promise<Pages> {
+  const document = await buildDocument({ managed: describedEndpoints, version, pause })
   const { html, policy } = await writePage(document, pause)
   return {
     openapi: keepPage(JSON.stringify(document)),

@@ -3,7 +3,67 @@
 
 import type { ErrorCode } from '../../base/errors.ts'
 
+/** Under /api/auth, where strangers knock. */
+export const refusalsOfStrangers: readonly ErrorCode[] = ['origin_refused', 'setup_needed', 'attempts_too_many']
+
+const ofPassword: readonly ErrorCode[] = ['password_wrong', 'attempts_too_many', 'resource_unknown']
+
+const ofPosting: readonly ErrorCode[] = ['field_missing', 'idempotency_key_invalid', 'posted_before', 'state_unfit']
+
 export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
+  createAuthSetup: ['state_unfit', 'setup_refused', 'name_taken', 'password_weak'],
+  postAuthSignIn: ['sign_in_failed', 'code_needed'],
+  postAuthRefresh: ['session_over'],
+  createAuthInvitation: ['invitation_invalid', 'name_taken', 'password_weak'],
+  postAuthPassword: ['invitation_invalid', 'password_weak'],
+  createAuthRegistration: ['registration_closed', 'name_taken', 'password_weak'],
+
+  updateMe: ['resource_unknown', 'name_taken', ...ofPassword],
+  postMePassword: [...ofPassword, 'password_weak'],
+  createMeSecondFactor: [...ofPassword, 'state_unfit'],
+  postMeSecondFactorConfirm: ['field_invalid', 'resource_unknown', 'state_unfit', 'attempts_too_many'],
+  createMeRecoveryCode: [...ofPassword, 'state_unfit'],
+  postMeSecondFactorRemove: [...ofPassword, 'state_unfit'],
+  updateUser: ['last_owner'],
+  deleteUser: ['last_owner'],
+  createUserPasswordReset: ['state_unfit'],
+  createAccountMember: ['name_taken'],
+  updateAccountMember: ['role_too_low'],
+  deleteAccountMember: ['role_too_low'],
+  createInvitation: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],
+  postInvitationsAccept: ['invitation_invalid'],
+
+  createAccountTopUp: ofPosting,
+  createAccountGift: ofPosting,
+  createAccountAdjustment: ofPosting,
+  createAccountRefund: ofPosting,
+  createAccountRedemption: ['code_unusable', 'state_unfit', 'attempts_too_many'],
+  createCode: ['name_taken'],
+  postCodesVoids: ['state_unfit', 'resource_unknown'],
+
+  listRecords: ['role_too_low'],
+  getRecordsExport: ['role_too_low'],
+  getRecordBodies: ['role_too_low'],
+  postRecordsDeletions: ['resource_unknown', 'role_too_low', 'state_unfit'],
+
+  createKey: ['name_taken', 'resource_unknown', 'state_unfit'],
+  updateKey: ['name_taken', 'state_unfit'],
+  postKeyRotate: ['state_unfit'],
+  updateAccount: ['state_unfit'],
+  createLimit: ['name_taken', 'resource_unknown', 'state_unfit'],
   createTier: ['name_taken'],
   deleteTier: ['state_unfit'],
+  createProvider: ['name_taken', 'state_unfit'],
+  updateProvider: ['state_unfit'],
+  postProviderModels: ['state_unfit', 'version_stale'],
+  deleteProvider: ['state_unfit'],
+  createChannel: ['name_taken', 'state_unfit', 'resource_unknown'],
+  updateChannel: ['name_taken', 'state_unfit'],
+  deleteChannel: ['state_unfit'],
+  postChannelTest: ['state_unfit'],
+  postChannelFetchModels: ['state_unfit', 'upstream_unusable'],
+  postChannelEnable: ['version_stale'],
+  postChannelDisable: ['version_stale'],
+  postChannelsBulk: ['resource_unknown', 'version_stale', 'state_unfit'],
+  setRoute: ['state_unfit'],
 }

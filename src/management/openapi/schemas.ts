@@ -31,13 +31,14 @@ export class Schemas {
 
 type Change = (value: Described) => unknown
 
-/** Changes every object in it, the outer ones first. */
+/** Changes every object in it, the outer ones first; examples are values and no schemas. */
 function mapped(value: unknown, change: Change): unknown {
   if (Array.isArray(value)) return value.map(one => mapped(one, change))
   if (typeof value !== 'object' || value === null) return value
   const changed = change(value as Described)
   if (typeof changed !== 'object' || changed === null) return changed
-  return Object.fromEntries(Object.entries(changed).map(([name, one]) => [name, mapped(one, change)]))
+  const inner = (name: string, one: unknown): unknown => (name === 'examples' ? one : mapped(one, change))
+  return Object.fromEntries(Object.entries(changed).map(([name, one]) => [name, inner(name, one)]))
 }
 
 /** A pattern that says in five hundred signs what its format says in a word is no help, nor is the largest number. */

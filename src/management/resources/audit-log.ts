@@ -5,7 +5,7 @@ import { textId } from '../../base/ids.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { listAnswer, listAsk } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { idOf, listOf, listQuery, endpoint, time } from './endpoint.ts'
+import { idOf, listOf, listQuery, endpoint, moment, time } from './endpoint.ts'
 
 const AuditRow = z
   .object({
@@ -21,8 +21,6 @@ const AuditRow = z
     hash: z.string(),
   })
   .meta({ id: 'AuditRow' })
-
-const moment = z.iso.datetime().transform(text => Date.parse(text))
 
 export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoint[] {
   return [

@@ -59,13 +59,20 @@ const admin = { site: 'admin' } as const
 const support = { site: 'support' } as const
 
 export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const show = buildShow(parts)
-  const change = (by: By, changes: readonly ChangedChannel[]) =>
+  const showing = buildShow(parts)
+  const change: ChangeSome = (by, changes) =>
     refusing(() => parts.inTurn(() => changeChannels(parts, by, changes)))
-  const one = async (id: string) => {
-    const [body] = await show([found(channelView(parts, id))])
-    return { body: body!, version: body!.version }
-  }
+  const ways = { ...showing, change }
+  return [
+    ...shownEndpoints(parts, ways),
+    ...madeEndpoints(parts, ways),
+    ...switchEndpoints(ways),
+    ...askingEndpoints(parts),
+    bulkEndpoint(parts, ways),
+  ]
+}
+
+function shownEndpoints(parts: ManagementParts, { show, one }: Ways): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
@@ -89,6 +96,11 @@ export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[]
       answer: Channel,
       run: ({ params: { channel } }) => one(channel),
     }),
+  ]
+}
+
+function madeEndpoints(parts: ManagementParts, { show, one, change }: Ways): readonly WebEndpoint[] {
+  return [
     endpoint({
       method: 'POST',
       path: '/api/web/channels',
@@ -141,31 +153,37 @@ export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[]
         return {}
       },
     }),
-    ...switchEndpoints(one, change),
-    ...askingEndpoints(parts),
-    endpoint({
-      method: 'POST',
-      path: '/api/web/channels/bulk',
-      who: admin,
-      about: 'Change many channels, by their ids or by a filter: all of them or none.',
-      body: Bulk,
-      answer: Changed,
-      async run({ body, by }) {
-        const chosen = chosenBy(parts, body)
-        const { setting, ...said } = readChange(body.change)
-        const changes = chosen.map(one => ({ ...one, ...said, ...(setting && { setting }) }))
-        const done = await change(by, changes)
-        const ids = chosen.map(({ channel }) => channel)
-        return { body: { data: await show(viewsOf(parts, ids)), warnings: done.warnings } }
-      },
-    }),
   ]
 }
 
-type One = (id: string) => Promise<{ body: z.input<typeof Channel>; version: number }>
-type ChangeSome = (by: By & Partial<Seen>, changes: readonly ChangedChannel[]) => Promise<unknown>
+const bulkEndpoint = (parts: ManagementParts, { show, change }: Ways): WebEndpoint =>
+  endpoint({
+    method: 'POST',
+    path: '/api/web/channels/bulk',
+    who: admin,
+    about: 'Change many channels, by their ids or by a filter: all of them or none.',
+    body: Bulk,
+    answer: Changed,
+    async run({ body, by }) {
+      const chosen = chosenBy(parts, body)
+      const { setting, ...said } = readChange(body.change)
+      const changes = chosen.map(one => ({ ...one, ...said, ...(setting && { setting }) }))
+      const done = await change(by, changes)
+      const ids = chosen.map(({ channel }) => channel)
+      return { body: { data: await show(viewsOf(parts, ids)), warnings: done.warnings } }
+    },
+  })
 
-function switchEndpoints(one: One, change: ChangeSome): readonly WebEndpoint[] {
+type ChangeSome = (
+  by: By & Partial<Seen>,
+  changes: readonly ChangedChannel[],
+) => Promise<{ readonly warnings: readonly string[] }>
+
+interface Ways extends ReturnType<typeof buildShow> {
+  readonly change: ChangeSome
+}
+
+function switchEndpoints({ one, change }: Ways): readonly WebEndpoint[] {
   return (['enable', 'disable'] as const).map(verb =>
     endpoint({
       method: 'POST',
@@ -230,9 +248,9 @@ function askingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 }
 
 /** With who wrote it, and when. */
-function buildShow({ desk }: ManagementParts) {
-  return async function show(views: readonly ChannelView[]): Promise<z.input<typeof Channel>[]> {
-    const notes = await desk.ask('channelNotes', { ids: views.map(({ id }) => id) })
+function buildShow(parts: ManagementParts) {
+  async function show(views: readonly ChannelView[]): Promise<z.input<typeof Channel>[]> {
+    const notes = await parts.desk.ask('channelNotes', { ids: views.map(({ id }) => id) })
     const byId = new Map(notes.map(note => [note.id, note]))
     return views.map(view => {
       const note = byId.get(view.id)
@@ -244,6 +262,11 @@ function buildShow({ desk }: ManagementParts) {
       }
     })
   }
+  async function one(id: string): Promise<{ body: z.input<typeof Channel>; version: number }> {
+    const [body] = await show([found(channelView(parts, id))])
+    return { body: body!, version: body!.version }
+  }
+  return { show, one }
 }
 
 function fitting(views: readonly ChannelView[], asked: Filters): readonly ChannelView[] {

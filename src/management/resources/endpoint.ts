@@ -102,4 +102,6 @@ export const listOf = <T extends Schema>(item: T) =>
 /** Money is US dollars in decimals, as text: 12.5 */
 export const usd = z.string().regex(/^-?\d{1,9}(\.\d{1,9})?$/).meta({ description: 'US dollars, in decimals' })
 export const time = z.iso.datetime()
+/** The same as it is asked for: milliseconds since 1970. */
+export const moment = z.iso.datetime().transform(text => Date.parse(text))
 export const nothing = z.null()

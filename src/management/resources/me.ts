@@ -1,17 +1,95 @@
 // Whoever is signed in, about themselves.
 
 import * as z from 'zod'
-import { siteRoles } from '../actor.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { accountRoles } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { SigningIn } from '../signing-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint } from './endpoint.ts'
+import { endpoint, nothing, time } from './endpoint.ts'
+import { done, found, unknown } from './listing.ts'
+import { accountRole, email, password, personName, siteRole } from './people-fields.ts'
 
-export const meEndpoints: readonly WebEndpoint[] = [
-  endpoint({
-    method: 'GET',
-    path: '/api/web/me',
-    who: 'person',
-    about: 'Show who you are.',
-    answer: z.object({ role: z.enum(siteRoles) }),
-    run: async ({ actor: { role } }) => ({ body: { role } }),
-  }),
-]
+const Me = z
+  .object({
+    /** Null: the operator, who has the command line. */
+    id: z.string().nullable(),
+    email: z.string().nullable(),
+    name: z.string(),
+    role: siteRole,
+    session: z.string(),
+    secondFactor: z.boolean(),
+    created: time.nullable(),
+    accounts: z.array(z.object({ account: z.string(), name: z.string(), role: accountRole })),
+  })
+  .meta({ id: 'Me' })
+
+const taken = (): Refusal => new Refusal('name_taken', 'email', { param: 'email' })
+const needed = { param: 'currentPassword', hint: 'It is "currentPassword".' }
+
+export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
+  const { desk, writer, dateMs } = parts
+  async function show({ personId, role, sessionId }: { personId: number; role: string; sessionId: number }) {
+    const session = textId('ses', sessionId)
+    const own = { session, role: role as z.infer<typeof siteRole> }
+    if (personId === 0) {
+      const operator = { id: null, email: null, name: 'operator', secondFactor: false, created: null, accounts: [] }
+      return { body: { ...operator, ...own } }
+    }
+    const { version, createdMs, accounts, ...person } = found(await desk.ask('me', { id: personId }))
+    const members = accounts.map(({ accountId, name, rank }) => ({
+      ...{ account: textId('acc', accountId), name },
+      role: accountRoles[rank - 1]!,
+    }))
+    const created = new Date(createdMs).toISOString()
+    return { body: { ...person, ...own, id: textId('usr', personId), created, accounts: members }, version }
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/me',
+      who: 'person',
+      about: 'Show who you are.',
+      answer: Me,
+      run: ({ actor }) => show(actor),
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/me',
+      who: 'person',
+      about: 'Change your name; or your address, with your present password.',
+      body: z.strictObject({
+        name: personName.optional(),
+        email: email.optional(),
+        currentPassword: password.optional(),
+      }),
+      answer: Me,
+      async run({ actor, body: { currentPassword, ...body }, by, ...visit }) {
+        if (body.email !== undefined) {
+          if (currentPassword === undefined) throw new Refusal('password_wrong', 'none', needed)
+          await signing.confirm(actor.personId, currentPassword, visit)
+        }
+        const asked = { id: actor.personId, ...body }
+        done(await writer.run('setProfile', asked, by), { unknown, email_taken: taken })
+        return show(actor)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/me/password',
+      who: 'person',
+      about: 'Choose another password. All your other sessions end; this one goes on with its cookie.',
+      body: z.strictObject({ currentPassword: password, password }),
+      answer: nothing,
+      status: 204,
+      async run({ actor, body, by, ...visit }) {
+        const person = await signing.confirm(actor.personId, body.currentPassword, visit)
+        const hash = await signing.hash(body.password, person.email)
+        const asked = { id: person.id, password: hash, sessionId: actor.sessionId, nowMs: dateMs() }
+        done(await writer.run('setPassword', asked, by), { unknown })
+        return {}
+      },
+    }),
+  ]
+}

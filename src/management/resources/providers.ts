@@ -15,7 +15,16 @@ import { memoryPage } from './memory-pages.ts'
 const params = z.object({ provider: providerId })
 const definition = z
   .record(z.string(), z.unknown())
-  .meta({ description: 'As a provider file has it: docs/providers.md' })
+  .meta({
+    description: 'As a provider file has it: docs/providers.md',
+    examples: [
+      {
+        ...{ id: 'brook', name: 'Brook', baseUrl: 'https://api.brook.example/v1', keyEnv: 'BROOK_API_KEY' },
+        ...{ baseUrlEnv: 'BROOK_BASE_URL', sign: 'bearer', speaks: { 'openai-chat': '/chat/completions' } },
+        models: [{ id: 'trout', contextTokens: 128_000, price: { input: '0.50', output: '1.50' } }],
+      },
+    ],
+  })
 
 const Provider = z.object({
   id: providerId,
@@ -137,7 +146,11 @@ function changingEndpoints(parts: ManagementParts, written: WrittenAs): readonly
       about: 'Take models over into a definition of your own, each as a provider file has it; the others stay.',
       params,
       body: z.strictObject({
-        models: z.array(z.looseObject({ id: z.string().min(1).max(200) })).min(1).max(bounds.modelsListedMax),
+        models: z
+          .array(z.looseObject({ id: z.string().min(1).max(200) }))
+          .min(1)
+          .max(bounds.modelsListedMax)
+          .meta({ examples: [[{ id: 'some-model', price: { input: '1', output: '2' } }]] }),
       }),
       answer: Written,
       async run({ params: { provider }, body: { models }, by }) {

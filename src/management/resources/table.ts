@@ -1,23 +1,67 @@
 // Every management endpoint, in one table.
 
 import type { ManagementParts } from '../management-parts.ts'
+import { buildSigningIn } from '../signing-in.ts'
+import { accountEndpoints } from './accounts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
+import { budgetEndpoints } from './budgets.ts'
+import { keyEndpoints } from './keys.ts'
+import { limitEndpoints } from './limits.ts'
 import { channelEndpoints } from './channels.ts'
+import { invitationEndpoints } from './invitations.ts'
+import { joiningEndpoints } from './joining.ts'
+import { balanceAlertEndpoints } from './balance-alerts.ts'
+import { codeEndpoints } from './codes.ts'
+import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
+import { memberEndpoints } from './members.ts'
 import { recordEndpoints } from './records.ts'
 import { statisticsEndpoints } from './statistics.ts'
 import { modelEndpoints } from './models.ts'
 import { providerEndpoints } from './providers.ts'
 import type { WebEndpoint } from './endpoint.ts'
+import { secondFactorEndpoints } from './second-factor.ts'
+import { sessionEndpoints } from './sessions.ts'
+import { setUpEndpoints } from './set-up.ts'
+import { settingEndpoints } from './settings.ts'
+import { signInEndpoints } from './sign-in.ts'
+import { postingEndpoints } from './postings.ts'
+import { redemptionEndpoints } from './redemptions.ts'
+import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
+import { userEndpoints } from './users.ts'
+import { webhookEndpoints } from './webhooks.ts'
 
-export const buildWebEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
-  ...meEndpoints,
-  ...tierEndpoints(parts),
-  ...auditLogEndpoints(parts),
-  ...recordEndpoints(parts),
-  ...statisticsEndpoints(parts),
-  ...providerEndpoints(parts),
-  ...channelEndpoints(parts),
-  ...modelEndpoints(parts),
-]
+export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const signing = buildSigningIn(parts)
+  return [
+    ...setUpEndpoints(parts, signing),
+    ...signInEndpoints(parts, signing),
+    ...joiningEndpoints(parts, signing),
+    ...meEndpoints(parts, signing),
+    ...secondFactorEndpoints(parts, signing),
+    ...sessionEndpoints(parts),
+    ...userEndpoints(parts),
+    ...memberEndpoints(parts),
+    ...invitationEndpoints(parts),
+    ...settingEndpoints(parts),
+    ...tierEndpoints(parts),
+    ...keyEndpoints(parts),
+    ...accountEndpoints(parts),
+    ...budgetEndpoints(parts),
+    ...limitEndpoints(parts),
+    ...auditLogEndpoints(parts),
+    ...statementEndpoints(parts),
+    ...postingEndpoints(parts),
+    ...ledgerEndpoints(parts),
+    ...codeEndpoints(parts),
+    ...redemptionEndpoints(parts),
+    ...balanceAlertEndpoints(parts),
+    ...webhookEndpoints(parts),
+    ...recordEndpoints(parts),
+    ...statisticsEndpoints(parts),
+    ...providerEndpoints(parts),
+    ...channelEndpoints(parts),
+    ...modelEndpoints(parts),
+  ]
+}

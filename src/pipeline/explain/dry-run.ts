@@ -8,7 +8,7 @@ import type { DryLedgerParts } from '../../billing/dry-ledger.ts'
 import { buildDryHold } from '../../billing/dry-ledger.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
 import type { Call } from '../../protocols/call.ts'
-import type { Carriers } from '../../identity/key-carriers.ts'
+import type { Bearer } from '../10-authenticate.ts'
 import type { KeptId } from '../../store/kept.ts'
 import type { Reasoning } from '../../vault/reasoning.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
@@ -63,8 +63,8 @@ function buildDryRun(parts: DryRunParts): RunCall {
     const answering = dryAnswering(parts, notes)
     const stages = {
       ...pipeline.stages,
-      async authenticate(carriers: Carriers) {
-        const caller = await pipeline.stages.authenticate(carriers)
+      async authenticate(bearer: Bearer) {
+        const caller = await pipeline.stages.authenticate(bearer)
         notes.tier = caller.tier
         checkAsked(ingress)
         parts.countExplanation(caller)

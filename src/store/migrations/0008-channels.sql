@@ -52,9 +52,10 @@ INSERT INTO channel (id, disabled, weight, priority, rpm, tpm, concurrency, prox
   FROM channel_rule;
 DROP TABLE channel_rule;
 
-CREATE TRIGGER channel_version AFTER UPDATE ON channel WHEN NEW.version = OLD.version BEGIN
+-- Not by what only seals it anew.
+CREATE TRIGGER channel_version AFTER UPDATE OF changed_ms ON channel BEGIN
   UPDATE channel SET version = OLD.version + 1 WHERE id = NEW.id;
 END;
-CREATE TRIGGER provider_version AFTER UPDATE ON provider WHEN NEW.version = OLD.version BEGIN
+CREATE TRIGGER provider_version AFTER UPDATE OF changed_ms ON provider BEGIN
   UPDATE provider SET version = OLD.version + 1 WHERE id = NEW.id;
 END;

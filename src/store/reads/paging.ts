@@ -32,6 +32,15 @@ export const beginsWith = (column: string): Filter => ({
   bind: value => `${String(value).replace(/[\\%_]/g, mark => `\\${mark}`)}%`,
 })
 
+/** The same of names that have an index without regard to upper and lower case. */
+export const beginsWithName = (column: string): Filter => ({
+  sql: name => {
+    const [from, end] = [`${column} COLLATE NOCASE >= $${name}`, `${column} COLLATE NOCASE < $${name} || char(1114111)`]
+    return `(${from} AND ${end})`
+  },
+  bind: plain,
+})
+
 export interface ListPlan<C extends Columns> {
   /** After `FROM`. */
   readonly from: string
@@ -108,12 +117,13 @@ export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask
 /** One row of such a list, by its id; undefined also where it is not theirs to see. */
 export function findOne<C extends Columns>(
   db: Database,
-  plan: Pick<ListPlan<C>, 'from' | 'columns' | 'id' | 'account'>,
+  plan: Pick<ListPlan<C>, 'from' | 'columns' | 'id' | 'account' | 'where'>,
   { id, scope }: { readonly id: string | number; readonly scope: Scope | null },
 ): Told<C> | undefined {
   if (scope !== null && plan.account === undefined) return undefined
   const mine = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`
-  const sql = ['SELECT', selectOf(plan.columns), 'FROM', plan.from, 'WHERE', plan.id, '= $id'].join(' ').concat(mine)
+  const found = ['SELECT', selectOf(plan.columns), 'FROM', plan.from, 'WHERE', plan.where ?? 'true', 'AND', plan.id]
+  const sql = found.join(' ').concat(' = $id', mine)
   const row = db.query<Row, [Record<string, Value>]>(sql).get({ id, ...scopeValues(scope) })
   return row === null ? undefined : told(plan.columns, row)
 }

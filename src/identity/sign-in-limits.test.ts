@@ -1,0 +1,66 @@
+// How often somebody may try to sign in, and that nobody can lock another out.
+
+import { describe, expect, test } from 'bun:test'
+import { bounds } from '../base/bounds.ts'
+import { rateOf } from '../base/gcra.ts'
+import { SignInLimits, Tries } from './sign-in-limits.ts'
+
+function limitsAt(nowMs = 1_000_000) {
+  const clock = { nowMs }
+  const limits = new SignInLimits(() => clock.nowMs)
+  const tries = (name: string, place: string, isKnown = false): (() => void) | undefined => {
+    try {
+      return limits.enter({ name, place, isKnown })
+    } catch {
+      return undefined
+    }
+  }
+  const count = (times: number, one: () => unknown): number =>
+    Array.from({ length: times }, one).filter(went => went !== undefined).length
+  return { clock, tries, count }
+}
+
+describe('tries are counted', () => {
+  test('of one name from one address, and come back with time', () => {
+    const { clock, tries, count } = limitsAt()
+    expect(count(30, () => tries('a', 'here'))).toBe(10)
+    clock.nowMs += 60_000
+    expect(count(30, () => tries('a', 'here'))).toBe(1)
+    clock.nowMs += 600_000
+    expect(count(30, () => tries('a', 'here'))).toBe(10)
+  })
+
+  test('of one address, whatever names it tries', () => {
+    const { tries, count } = limitsAt()
+    let name = 0
+    expect(count(100, () => tries(`name ${name++}`, 'here'))).toBe(50)
+  })
+
+  test('of one name, from however many addresses', () => {
+    const { tries, count } = limitsAt()
+    let place = 0
+    expect(count(1_000, () => tries('a', `place ${place++}`))).toBe(30)
+  })
+
+  test('not if they go well', () => {
+    const { tries, count } = limitsAt()
+    for (let at = 0; at < 1_000; at++) tries('a', 'here')!()
+    expect(count(30, () => tries('a', 'here'))).toBe(10)
+  })
+})
+
+test('whoever has signed in from there before is not locked out by strangers', () => {
+  const { tries, count } = limitsAt()
+  let place = 0
+  expect(count(10_000, () => tries('a', `place ${place++}`))).toBe(30)
+  expect(tries('a', 'home', false)).toBeUndefined()
+  expect(tries('a', 'home', true)).toBeDefined()
+  expect(count(30, () => tries('a', 'home', true))).toBe(9)
+})
+
+test('only so many are remembered, the latest', () => {
+  const tries = new Tries(rateOf(1, 60_000), () => 1_000_000)
+  for (let at = 0; at <= bounds.signInTriesMax; at++) tries.take(`name ${at}`)
+  expect(tries.waitMs('name 0')).toBe(0)
+  expect(tries.waitMs('name 1')).toBe(60_000)
+})

@@ -1,0 +1,64 @@
+// Codes of an authenticator, by the examples of the RFCs.
+
+import { describe, expect, test } from 'bun:test'
+import { Secret } from '../base/secret.ts'
+import {
+  base32,
+  codeOf,
+  mintRecoveryCode,
+  mintTotpSecret,
+  parseRecoveryCode,
+  readBase32,
+  showTotp,
+  stepAt,
+  stepOfCode,
+} from './totp.ts'
+
+/** RFC 6238, appendix B. */
+const secret = new Secret(base32(Buffer.from('12345678901234567890')))
+const examples: readonly [seconds: number, code: string][] = [
+  [59, '94287082'],
+  [1_111_111_109, '07081804'],
+  [1_111_111_111, '14050471'],
+  [1_234_567_890, '89005924'],
+  [2_000_000_000, '69279037'],
+  [20_000_000_000, '65353130'],
+]
+
+test.each(examples)('at %d seconds it is %s', (seconds, code) => {
+  expect(codeOf(secret, stepAt(seconds * 1_000), 8)).toBe(code)
+  expect(codeOf(secret, stepAt(seconds * 1_000))).toBe(code.slice(2))
+})
+
+test('base32 is that of RFC 4648, and comes back', () => {
+  const pairs = [['', ''], ['f', 'MY'], ['fo', 'MZXQ'], ['foo', 'MZXW6'], ['foobar', 'MZXW6YTBOI']] as const
+  for (const [bytes, text] of pairs) {
+    expect(base32(Buffer.from(bytes))).toBe(text)
+    expect(readBase32(text).toString()).toBe(bytes)
+  }
+})
+
+describe('a code', () => {
+  const nowMs = 1_234_567_890_000
+  test('is accepted a step early and a step late, and tells which it is', () => {
+    const step = stepAt(nowMs)
+    for (const off of [-1, 0, 1]) expect(stepOfCode(secret, codeOf(secret, step + off), nowMs)).toBe(step + off)
+    for (const off of [-2, 2]) expect(stepOfCode(secret, codeOf(secret, step + off), nowMs)).toBeUndefined()
+  })
+})
+
+test('secrets and recovery codes are random, and as long as they must be', () => {
+  expect(mintTotpSecret().reveal()).toMatch(/^[A-Z2-7]{32}$/)
+  expect(mintTotpSecret().reveal()).not.toBe(mintTotpSecret().reveal())
+  expect(mintRecoveryCode()).toMatch(/^([a-z2-7]{4}-){3}[a-z2-7]{4}$/)
+  const code = mintRecoveryCode()
+  expect(parseRecoveryCode(code.toUpperCase().replaceAll('-', ' '))).toBe(code)
+  const wrong = ['', '123456', 'abcd-efgh-ijkl-mno1', `${code}a`]
+  expect(wrong.map(parseRecoveryCode)).toEqual(wrong.map(() => undefined))
+})
+
+test('an authenticator is told the site and the address, escaped', () => {
+  expect(showTotp(new Secret('ABC'), { site: 'A & B', email: 'a+b@c.d' }).url).toBe(
+    'otpauth://totp/A%20%26%20B:a%2Bb%40c.d?secret=ABC&issuer=A%20%26%20B',
+  )
+})

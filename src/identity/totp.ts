@@ -1,0 +1,87 @@
+// Codes of an authenticator: six digits of a secret and the time (RFC 6238, with the SHA-1 and the 30 seconds that
+// every authenticator knows). And the codes for whoever has lost theirs.
+
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Seal, SealedPlace } from '../base/seal.ts'
+import { Secret } from '../base/secret.ts'
+
+const STEP_MS = 30_000
+const DIGITS = 6
+/** Steps before and after the present one that are accepted: clocks differ, and people type. */
+const STEPS_OFF = 1
+const SECRET_BYTES = 20
+const RECOVERY_BYTES = 10
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** RFC 4648, without padding. */
+export function base32(bytes: Uint8Array): string {
+  let [text, value, bits] = ['', 0, 0]
+  for (const byte of bytes) {
+    value = (value << 8) | byte
+    for (bits += 8; bits >= 5; bits -= 5) text += LETTERS[(value >> (bits - 5)) & 31]!
+    value &= (1 << bits) - 1
+  }
+  return bits === 0 ? text : text + LETTERS[(value << (5 - bits)) & 31]!
+}
+
+export function readBase32(text: string): Buffer {
+  const bytes: number[] = []
+  let [value, bits] = [0, 0]
+  for (const letter of text) {
+    value = (value << 5) | LETTERS.indexOf(letter)
+    bits += 5
+    if (bits < 8) continue
+    bits -= 8
+    bytes.push((value >> bits) & 255)
+    value &= (1 << bits) - 1
+  }
+  return Buffer.from(bytes)
+}
+
+export const mintTotpSecret = (random: (bytes: number) => Uint8Array = randomBytes): Secret =>
+  new Secret(base32(random(SECRET_BYTES)))
+
+export const stepAt = (dateMs: number): number => Math.floor(dateMs / STEP_MS)
+
+export function codeOf(secret: Secret, step: number, digits = DIGITS): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const hash = createHmac('sha1', readBase32(secret.reveal())).update(counter).digest()
+  const number = hash.readUInt32BE(hash.at(-1)! & 15) & 0x7fff_ffff
+  return String(number % 10 ** digits).padStart(digits, '0')
+}
+
+/** The step whose code it is, of those that are accepted now; undefined for none. */
+export function stepOfCode(secret: Secret, code: string, dateMs: number): number | undefined {
+  const now = stepAt(dateMs)
+  for (let step = now + STEPS_OFF; step >= now - STEPS_OFF; step--) if (codeOf(secret, step) === code) return step
+  return undefined
+}
+
+export const isTotpCode = (text: string): boolean => /^\d{6}$/.test(text)
+
+/** For whom it is made, once: to be typed, and to be read by an authenticator from a picture. */
+export function showTotp(secret: Secret, { site, email }: { readonly site: string; readonly email: string }) {
+  const [label, typed] = [`${encodeURIComponent(site)}:${encodeURIComponent(email)}`, secret.reveal()]
+  return { secret: typed, url: `otpauth://totp/${label}?secret=${typed}&issuer=${encodeURIComponent(site)}` }
+}
+
+/** `abcd-efgh-ijkl-mnop`: 80 random bits. */
+export const mintRecoveryCode = (random: (bytes: number) => Uint8Array = randomBytes): string =>
+  base32(random(RECOVERY_BYTES)).toLowerCase().match(/.{4}/g)!.join('-')
+
+/** Undefined for what cannot be one. */
+export function parseRecoveryCode(text: string): string | undefined {
+  const letters = text.toLowerCase().replace(/[\s-]/g, '')
+  return /^[a-z2-7]{16}$/.test(letters) ? letters.match(/.{4}/g)!.join('-') : undefined
+}
+
+const placeOf = (personId: number): SealedPlace => ({ table: 'totp', row: personId, column: 'sealed' })
+
+/** In base64. */
+export const sealTotp = (seal: Pick<Seal, 'close'>, personId: number, secret: Secret): string =>
+  seal.close(placeOf(personId), Buffer.from(secret.reveal())).toString('base64')
+
+export const openTotp = (seal: Pick<Seal, 'open'>, personId: number, sealed: Uint8Array): Secret =>
+  new Secret(seal.open(placeOf(personId), sealed).toString())

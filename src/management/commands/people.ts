@@ -1,0 +1,119 @@
+// People, from the command line: the first owner, whoever forgot their password, and a token for scripts.
+
+import { bounds } from '../../base/bounds.ts'
+import { parseTextId, textId } from '../../base/ids.ts'
+import { Secret } from '../../base/secret.ts'
+import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
+import { mintToken } from '../../identity/token.ts'
+import type { SignInRow } from '../../store/people-reader.ts'
+import type { SiteRole } from '../actor.ts'
+import { siteRoles, subjectOf } from '../actor.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { by, OperatorError } from '../command.ts'
+import { rowsOf, switchOf, textOf } from '../command-input.ts'
+import { makeSetUpToken, setUpOwner } from '../set-up.ts'
+
+export function peopleCommands(parts: OperatorParts): Commands {
+  return {
+    'token': () => token(parts),
+    'setup': () => setUp(parts),
+    'setup-owner': input => createOwner(parts, input),
+    'users-list': input => listUsers(parts, input),
+    'users-reset-password': input => resetPassword(parts, input),
+    'users-disable': input => setUser(parts, input, { disabled: true }),
+    'users-enable': input => setUser(parts, input, { disabled: false }),
+    'users-role': input => setUser(parts, input, { role: roleOf(input.role) }),
+  }
+}
+
+/** Of the operator, who may do everything here, and not of anybody who can sign in. */
+async function token({ writer, jwtSecret, mintId, dateMs }: OperatorParts): Promise<Answer> {
+  const [id, nowMs, lifeSeconds] = [mintId(), dateMs(), bounds.tokenSecondsMax]
+  await writer.run('signInOperator', { id, nowMs, expiresMs: nowMs + lifeSeconds * 1_000 }, by)
+  const mint = { subject: subjectOf(0), session: textId('ses', id), version: 0, nowMs, lifeSeconds }
+  return { token: await mintToken(jwtSecret, mint), expiresInSeconds: lifeSeconds }
+}
+
+async function setUp(parts: OperatorParts): Promise<Answer> {
+  if (parts.reader.people.hasOwner) throw hasOwner()
+  return { setupToken: await makeSetUpToken(parts), expiresInSeconds: bounds.setUpMsMax / 1_000 }
+}
+
+const hasOwner = (): OperatorError =>
+  new OperatorError('There is an owner already. For another password: weir users reset-password <email>.')
+
+async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> {
+  if (parts.reader.people.hasOwner) throw hasOwner()
+  const email = emailOf(input.email)
+  const name = textOf(input.name, '--name', bounds.personNameCharsMax) ?? email.split('@')[0]!
+  const owner = { email, name, password: await hashOf(parts, input.password, email) }
+  const { done, personId } = await setUpOwner(parts, owner, { token: null, session: null, by: {} })
+  if (done === 'owner_exists') throw hasOwner()
+  if (done !== 'set_up') throw new OperatorError('Somebody has this address already.')
+  return { owner: textId('usr', personId), email }
+}
+
+async function listUsers({ desk }: OperatorParts, input: Input): Promise<Answer> {
+  const ask = { scope: null, filters: {}, sort: 'created', descending: true, limit: rowsOf(input.limit) }
+  const { rows } = await desk.ask('people', ask)
+  const users = rows.map(({ id, email, name, role, ...row }) => ({
+    ...{ user: textId('usr', id), email, name, role },
+    state: row.removed ? 'removed' : row.disabled ? 'disabled' : 'active',
+    secondFactor: row.secondFactor ? 'on' : 'off',
+    lastSignIn: row.signedMs === null ? 'never' : new Date(row.signedMs).toISOString(),
+  }))
+  return { users }
+}
+
+/** By their address or their id. */
+function userOf({ reader }: OperatorParts, given: unknown): SignInRow {
+  const text = String(given ?? '')
+  const id = parseTextId('usr', text)
+  const person = id === undefined ? reader.people.byEmail(parseEmail(text) ?? '') : reader.people.byId(id)
+  if (person !== undefined) return person
+  throw new OperatorError('There is nobody of this address or id. See: weir users list')
+}
+
+async function resetPassword(parts: OperatorParts, input: Input): Promise<Answer> {
+  const { id, email, totp } = userOf(parts, input.user)
+  const keeps = switchOf(input['second-factor'], '--second-factor') ?? true
+  const password = await hashOf(parts, input.password, email)
+  await parts.writer.run('setPassword', { id, password, sessionId: null, nowMs: parts.dateMs() }, by)
+  if (!keeps && totp !== undefined) await parts.writer.run('removeTotp', { personId: id }, by)
+  return { user: textId('usr', id), email, password: 'set' }
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  unknown: 'There is nobody of this address or id any more.',
+  last_owner: 'There must be an owner: make another one first.',
+}
+
+async function setUser(
+  parts: OperatorParts,
+  input: Input,
+  change: { readonly role?: SiteRole; readonly disabled?: boolean },
+): Promise<Answer> {
+  const { id, email } = userOf(parts, input.user)
+  const { done } = await parts.writer.run('setPerson', { actorId: 0, id, ...change, nowMs: parts.dateMs() }, by)
+  if (done !== 'set') throw new OperatorError(refusals[done] ?? 'This cannot be done.')
+  const { role, disabled } = parts.reader.people.byId(id)!
+  return { user: textId('usr', id), email, role, state: disabled ? 'disabled' : 'active' }
+}
+
+function roleOf(given: unknown): SiteRole {
+  const role = siteRoles.find(name => name === given)
+  if (role === undefined) throw new OperatorError('A role is owner, admin, support or member.')
+  return role
+}
+
+function emailOf(given: unknown): string {
+  const email = parseEmail(String(given ?? ''))
+  if (email === undefined) throw new OperatorError('Say the address to sign in with: --email name@example.com')
+  return email
+}
+
+async function hashOf({ passwords }: OperatorParts, given: unknown, email: string): Promise<string> {
+  const problem = passwordProblem(String(given ?? ''), email)
+  if (problem !== undefined) throw new OperatorError(`This password will not do. ${problem}`)
+  return await passwords.hash(new Secret(String(given)))
+}

@@ -1,0 +1,150 @@
+// Accounts: whose they are, how they pay, and what all of their keys may use.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import type { AccountChange } from '../../store/funding-operations.ts'
+import type { AccountRead } from '../../store/reads/accounts.ts'
+import type { Scope } from '../../store/reads/paging.ts'
+import { listText } from '../key-writing.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
+import { amount, label, modelPatterns, tierName, timeOf, timeOrNull, usdOf, yesNo } from './fields.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+
+const type = z.enum(['personal', 'team'])
+const kind = z.enum(['prepaid', 'postpaid']).meta({ description: 'How it pays' })
+const settings = {
+  name: label,
+  kind,
+  creditLimit: amount,
+  keepsBodies: z.boolean(),
+  tier: tierName.nullable().meta({ description: 'Of its new keys; null: the usual one' }),
+  allows: modelPatterns.meta({ description: 'Patterns of models that its keys may use; null: whichever' }),
+  denies: modelPatterns,
+}
+
+const Account = z
+  .object({
+    ...{ id: z.string(), name: z.string(), type, kind },
+    ...{ balance: usd, held: usd, creditLimit: usd },
+    available: usd.nullable().meta({ description: 'Null: nothing stops an account that pays later' }),
+    ...{ keepsBodies: z.boolean(), tier: z.string().nullable(), allows: modelPatterns, denies: modelPatterns },
+    ...{ frozen: z.boolean(), frozenSince: time.nullable(), created: time },
+  })
+  .meta({ id: 'Account' })
+
+const params = z.object({ account: idOf('acc') })
+const Change = z.strictObject({ ...settings, frozen: z.boolean() }).partial()
+const Wanted = z.strictObject({ ...settings, type }).partial().required({ name: true, type: true })
+
+const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
+
+function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.input<typeof Account> {
+  const { balance, creditLimit, held } = account
+  const available = usdOf(BigInt(balance) + BigInt(creditLimit) - BigInt(held))
+  return {
+    ...account,
+    ...{ id: textId('acc', account.id), balance: usdOf(balance), held: usdOf(held), creditLimit: usdOf(creditLimit) },
+    available: account.kind === 'postpaid' ? null : available,
+    ...{ frozen: frozenMs !== null, frozenSince: timeOrNull(frozenMs), created: timeOf(createdMs) },
+  } as z.input<typeof Account>
+}
+
+const changeOf = (change: z.output<typeof Change>): AccountChange =>
+  ({ ...change, allows: listText(change.allows), denies: listText(change.denies) })
+
+const tierUnknown = (): Refusal =>
+  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is none of this name.' })
+const tooLow = (): Refusal =>
+  new Refusal('state_unfit', 'balance', { hint: 'What the account owes and holds is more than that.' })
+const tooWide = (): Refusal =>
+  new Refusal('role_too_low', 'rights', { param: 'allows', hint: 'Only admins may let an account use more than now.' })
+
+export function accountEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  return [...readEndpoints(parts), ...writeEndpoints(parts)]
+}
+
+type Shown = (id: number, scope: Scope | null) => Promise<{ body: z.input<typeof Account>; version: number }>
+
+function buildShow({ desk }: ManagementParts): Shown {
+  return async (id, scope) => {
+    const account = found(await desk.ask('account', { id, scope }))
+    return { body: shown(account), version: account.version }
+  }
+}
+
+function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const show = buildShow(parts)
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/accounts',
+      who: { account: 'viewer' },
+      about: 'List the accounts: all, or those of which you are a member.',
+      query: listQuery(
+        {
+          name: z.string().max(100).optional().meta({ description: 'What it begins with' }),
+          ...{ type: type.optional(), kind: kind.optional(), frozen: yesNo.optional() },
+        },
+        ['created', 'name'],
+      ),
+      answer: listOf(Account),
+      async run({ query, scope }) {
+        const ask = listAsk(query, scope, '-created')
+        return listAnswer(await parts.desk.ask('accounts', ask), ask, shown)
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/accounts/{account}',
+      who: { account: 'viewer' },
+      about: 'Show an account with what it has.',
+      params,
+      answer: Account,
+      run: ({ params: { account }, scope }) => show(account, scope),
+    }),
+  ]
+}
+
+function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const show = buildShow(parts)
+  const { writer, mintId, onKeyChanged } = parts
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/accounts',
+      who: { site: 'admin' },
+      about: 'Make an account, without keys and money.',
+      body: Wanted,
+      answer: Account,
+      status: 201,
+      async run({ body: { type: whose, name, ...change }, by }) {
+        const id = mintId()
+        const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: whose }, by)
+        done(result, { tier_unknown: tierUnknown })
+        return show(id, null)
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/accounts/{account}',
+      who: { account: 'manager' },
+      about: 'Change an account. Managers may let its keys use less than now, admins also more.',
+      params,
+      body: Change,
+      answer: Account,
+      reserved,
+      async run({ params: { account: id }, body, scope, by }) {
+        const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
+        done(result, {
+          ...{ account_unknown: unknown, tier_unknown: tierUnknown },
+          ...{ balance_too_low: tooLow, rights_wider: tooWide },
+        })
+        onKeyChanged() // what is remembered of a key has something of its account in it
+        return show(id, scope)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,93 @@
+// Budgets: what a key or an account may spend, in all, in a day or in a month.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import type { BudgetSpan } from '../../store/operations.ts'
+import type { BudgetRead } from '../../store/reads/accounts.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { endOf } from '../period.ts'
+import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, nothing, time, usd } from './endpoint.ts'
+import { amount, timeOrNull, usdOf } from './fields.ts'
+import { done, found, unknown } from './listing.ts'
+
+const span = z.enum(['total', 'day', 'month'])
+
+const Budget = z
+  .object({
+    ...{ span, cap: usd, spent: usd, held: usd },
+    left: usd,
+    ends: time.nullable().meta({ description: 'When its day or month, by UTC, is over' }),
+  })
+  .meta({ id: 'Budget' })
+
+type Owner = 'key' | 'account'
+type Asked = Pick<EndpointAsk<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
+
+function shown({ cap, spent, held, ...budget }: BudgetRead, nowMs: number): z.input<typeof Budget> {
+  const left = BigInt(cap) - BigInt(spent) - BigInt(held)
+  return {
+    span: budget.span as BudgetSpan,
+    ...{ cap: usdOf(cap), spent: usdOf(spent), held: usdOf(held), left: usdOf(left > 0n ? left : 0n) },
+    ends: timeOrNull(endOf(budget.span as BudgetSpan, nowMs)),
+  }
+}
+
+export const budgetEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
+  (['account', 'key'] as const).flatMap(of => endpointsOf(parts, of))
+
+const about = { account: 'an account, all its keys together', key: 'a key' }
+
+function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): readonly WebEndpoint[] {
+  const path = `/api/web/${of}s/{${of}}/budgets` as const
+  const owner = z.object({ [of]: idOf(of === 'key' ? 'key' : 'acc') })
+  const one = z.object({ ...owner.shape, span })
+  const spanIn = (params: Readonly<Record<string, unknown>>): BudgetSpan => params.span as BudgetSpan
+  const idIn = (params: Readonly<Record<string, unknown>>): number => params[of] as number
+  const read = async ({ params, scope }: Asked): Promise<readonly BudgetRead[]> =>
+    found(await desk.ask('budgets', { id: idIn(params), of, scope, nowMs: dateMs() }))
+  return [
+    endpoint({
+      method: 'GET',
+      path,
+      who: { account: 'viewer' },
+      about: `List the budgets of ${about[of]}.`,
+      params: owner,
+      answer: z.object({ data: z.array(Budget) }),
+      run: async ask => ({ body: { data: (await read(ask)).map(budget => shown(budget, dateMs())) } }),
+    }),
+    endpoint({
+      method: 'PUT',
+      path: `${path}/{span}`,
+      who: { account: 'manager' },
+      about: `Bound what may be spent by ${about[of]}. What is spent already counts.`,
+      params: one,
+      body: z.strictObject({ cap: amount }),
+      answer: Budget,
+      async run(ask) {
+        const { params, body: { cap }, scope, by } = ask
+        const wanted = spanIn(params)
+        const what = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }
+        const gone = (): Refusal => new Refusal('version_stale', 'removed')
+        done(await writer.run('setBudget', { ...what, cap }, by), { scope_unknown: unknown, none: gone })
+        const budget = found((await read(ask)).find(row => row.span === wanted))
+        return { body: shown(budget, dateMs()), version: budget.version }
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: `${path}/{span}`,
+      who: { account: 'manager' },
+      about: `Take a budget of ${about[of]} away.`,
+      params: one,
+      answer: nothing,
+      status: 204,
+      async run({ params, scope, by }) {
+        const what = { scopeId: idIn(params), scope, span: spanIn(params) }
+        const result = await writer.run('setBudget', { ...what, cap: null }, by)
+        done(result, { scope_unknown: unknown, none: unknown })
+        return {}
+      },
+    }),
+  ]
+}

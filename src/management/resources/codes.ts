@@ -1,0 +1,171 @@
+// Redemption codes: made by the batch, listed without what is written on them, taken back, and turned into credit.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { formatUsd } from '../../base/money.ts'
+import type { CodeView } from '../../store/reads/codes.ts'
+import { makeCodes } from '../codes.ts'
+import { csvLine } from '../exporting.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { usdText } from '../statement-lines.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.ts'
+import { done, listAnswer, listAsk, unknown } from './listing.ts'
+import { label, money, positiveUsd } from './money-input.ts'
+
+const states = ['open', 'redeemed', 'voided', 'expired'] as const
+type State = (typeof states)[number]
+
+const Code = z
+  .object({
+    id: z.string(),
+    batch: z.string(),
+    amount: money,
+    state: z.enum(states),
+    author: z.string(),
+    made: time,
+    expires: time.nullable(),
+    redeemed: time.nullable(),
+    account: z.string().nullable(),
+  })
+  .meta({ id: 'Code' })
+
+const Batch = z
+  .object({
+    batch: z.string(),
+    codes: z.number(),
+    redeemed: z.number(),
+    voided: z.number(),
+    worth: money.meta({ description: 'Of all its codes.' }),
+    made: time,
+    expires: time.nullable(),
+  })
+  .meta({ id: 'CodeBatch' })
+
+const timeOf = (ms: number): string => new Date(ms).toISOString()
+const orNull = <T, U>(value: T | null, tell: (value: T) => U): U | null => (value === null ? null : tell(value))
+
+/** What a state is, as far as the desk can look for it. */
+const looks: Readonly<Record<State, (nowMs: number) => Readonly<Record<string, boolean | number>>>> = {
+  open: nowMs => ({ redeemed: false, voided: false, openAt: nowMs }),
+  redeemed: () => ({ redeemed: true }),
+  voided: () => ({ voided: true }),
+  expired: nowMs => ({ redeemed: false, voided: false, expiredAt: nowMs }),
+}
+
+function showCode({ id, batch, amount, author, accountId, ...code }: CodeView, nowMs: number) {
+  const { expiresMs, redeemedMs, voidedMs } = code
+  const left: State = expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'open'
+  const state: State = redeemedMs !== null ? 'redeemed' : voidedMs !== null ? 'voided' : left
+  return {
+    ...{ id: textId('code', id), batch, amount: usdText(amount), state, author, made: timeOf(code.madeMs) },
+    expires: orNull(expiresMs, timeOf),
+    redeemed: orNull(redeemedMs, timeOf),
+    account: orNull(accountId, account => textId('acc', account)),
+  }
+}
+
+export const codeEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
+  ...listing(parts),
+  making(parts),
+  voiding(parts),
+]
+
+function listing({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/codes',
+      who: { site: 'support' },
+      about: 'List redemption codes, newest first. What is written on them is not kept.',
+      query: listQuery(
+        { batch: label.optional(), account: idOf('acc').optional(), state: z.enum(states).optional() },
+        ['made'],
+      ),
+      answer: listOf(Code),
+      async run({ query: { state, ...query }, scope }) {
+        const nowMs = dateMs()
+        const looked = state === undefined ? {} : looks[state](nowMs)
+        const ask = listAsk({ ...query, ...looked }, scope, '-made')
+        return listAnswer(await desk.ask('codes', ask), ask, code => showCode(code, nowMs))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/codes/batches',
+      who: { site: 'support' },
+      about: 'List the batches of redemption codes, by name.',
+      query: z.strictObject({
+        after: z.string().max(200).default(''),
+        limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+      }),
+      answer: listOf(Batch),
+      async run({ query: { after, ...query } }) {
+        const limit = Math.min(query.limit, bounds.pageRowsMax)
+        const { rows, next } = await desk.ask('codeBatches', { after, limit })
+        const data = rows.map(({ madeMs, expiresMs, worth, ...row }) => ({
+          ...{ ...row, worth: usdText(worth), made: timeOf(madeMs), expires: orNull(expiresMs, timeOf) },
+        }))
+        return { body: { data, next, limit } }
+      },
+    }),
+  ]
+}
+
+function making(parts: ManagementParts): WebEndpoint {
+  const { mintId, dateMs } = parts
+  return endpoint({
+    method: 'POST',
+    path: '/api/web/codes',
+    who: { site: 'admin' },
+    about: 'Make a batch of redemption codes. They are told in this answer, and never again.',
+    query: z.strictObject({ format: z.enum(['json', 'csv']).default('json') }),
+    body: z.strictObject({
+      count: z.number().int().min(1).max(bounds.codesPerBatchMax),
+      amount: positiveUsd,
+      batch: label.optional(),
+      expires: z.iso.datetime().optional(),
+    }),
+    answer: z.object({ batch: z.string(), amount: money, expires: time.nullable(), codes: z.array(z.string()) }),
+    status: 201,
+    async run({ body: { count, amount, batch = textId('batch', mintId()), expires = null }, query: { format }, by }) {
+      const expiresMs = orNull(expires, text => Date.parse(text))
+      if (expiresMs !== null && expiresMs <= dateMs()) {
+        throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: '"expires": it must lie ahead.' })
+      }
+      const codes = await makeCodes(parts, { count, amount, batch, isNew: true, expiresMs }, by)
+      if (codes === undefined) throw new Refusal('name_taken', batch, { param: 'batch' })
+      const told = { batch, amount: formatUsd(amount), expires: orNull(expiresMs, timeOf) }
+      if (format === 'json') return { body: { ...told, codes: [...codes] } }
+      const lines = codes.map(code => csvLine([code, told.amount, batch, told.expires]))
+      const type = { 'content-type': 'text/csv; charset=utf-8', 'cache-control': 'no-store' }
+      return new Response([csvLine(['code', 'amount', 'batch', 'expires']), ...lines].join(''), {
+        status: 201,
+        headers: type,
+      })
+    },
+  })
+}
+
+function voiding({ writer }: ManagementParts): WebEndpoint {
+  const hint = 'It has been redeemed, or was taken back before.'
+  return endpoint({
+    method: 'POST',
+    path: '/api/web/codes/voids',
+    who: { site: 'admin' },
+    about: 'Take back a code, or all codes of a batch, that nobody has redeemed.',
+    body: z
+      .strictObject({ batch: label.optional(), code: idOf('code').optional() })
+      .refine(({ batch, code }) => (batch === undefined) !== (code === undefined), 'say either "batch" or "code"'),
+    answer: z.object({ voided: z.number() }),
+    async run({ body, by }) {
+      const input = body.batch === undefined ? { id: body.code! } : { batch: body.batch }
+      const result = done(await writer.run('voidCodes', input, by), {
+        ...{ unknown, code_used: () => new Refusal('state_unfit', 'used', { hint }) },
+      })
+      return { body: { voided: 'codes' in result ? result.codes : 0 } }
+    },
+  })
+}

@@ -1,0 +1,158 @@
+// Invitations: whoever has the token of one comes in with its address and role. It is shown once; and it is worth no
+// more than whoever made it may still give when it is accepted.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { digestOpaque, mintOpaque } from '../../identity/opaque-token.ts'
+import type { InvitationView } from '../../store/reads/people.ts'
+import type { Actor } from '../actor.ts'
+import { accountRoles, isAtLeast, rankOf } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { accountRole, email, siteRole, token } from './people-fields.ts'
+
+const DAY_MS = 86_400_000
+const DAYS = 7
+
+const state = z.enum(['open', 'accepted', 'revoked', 'expired'])
+
+const Invitation = z
+  .object({
+    id: z.string(),
+    kind: z.enum(['join', 'password']),
+    email: z.string(),
+    role: siteRole,
+    account: z.string().nullable(),
+    accountRole: accountRole.nullable(),
+    by: z.string().nullable(),
+    state,
+    made: time,
+    expires: time,
+  })
+  .meta({ id: 'Invitation' })
+
+export const Invited = Invitation.extend({
+  token: z.string().meta({ description: 'Shown once. Whoever has it can come in.' }),
+}).meta({ id: 'Invited' })
+
+function stateOf({ acceptedMs, revokedMs, expiresMs }: InvitationView, nowMs: number): z.infer<typeof state> {
+  if (acceptedMs !== null) return 'accepted'
+  if (revokedMs !== null) return 'revoked'
+  return expiresMs <= nowMs ? 'expired' : 'open'
+}
+
+export const showInvitation = (row: InvitationView, nowMs: number) => ({
+  id: textId('inv', row.id),
+  kind: row.kind as 'join' | 'password',
+  email: row.email,
+  role: row.role as z.infer<typeof siteRole>,
+  account: row.accountId === null ? null : textId('acc', row.accountId),
+  accountRole: row.rank === null ? null : accountRoles[row.rank - 1]!,
+  by: row.byId === null ? null : textId('usr', row.byId),
+  state: stateOf(row, nowMs),
+  made: new Date(row.madeMs).toISOString(),
+  expires: new Date(row.expiresMs).toISOString(),
+})
+
+export const forbidden = (): Refusal => new Refusal('role_too_low', 'beyond what they have')
+export const tooMany = (): Refusal =>
+  new Refusal('state_unfit', 'too many', { hint: 'Too many invitations are open. Revoke some.' })
+
+const days = z.number().int().min(1).max(bounds.invitationMsMax / DAY_MS).default(DAYS)
+
+const asked = z
+  .strictObject({
+    email,
+    role: siteRole.default('member'),
+    account: idOf('acc').optional(),
+    accountRole: accountRole.optional(),
+    days,
+  })
+  .refine(({ account, accountRole: role }) => (account === undefined) === (role === undefined), {
+    message: 'an account and a role in it come together',
+    path: ['accountRole'],
+  })
+
+export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk, writer, mintId, dateMs, site } = parts
+  const mayInvite = ({ role }: Actor): boolean =>
+    isAtLeast(role, 'admin') || site.current.invitations === 'managers'
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/invitations',
+      who: { account: 'manager' },
+      about: 'List invitations: all of them, or those to accounts that you manage.',
+      query: listQuery(
+        { account: idOf('acc').optional(), email: z.string().max(254).optional(), open: z.stringbool().optional() },
+        ['made', 'expires'],
+      ),
+      answer: listOf(Invitation),
+      async run({ query, scope }) {
+        const ask = listAsk(query, scope, '-made')
+        return listAnswer(await desk.ask('invitations', ask), ask, row => showInvitation(row, dateMs()))
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/invitations',
+      who: 'person',
+      about: 'Invite somebody: to the site, or to an account that you manage, in a role that is not above your own.',
+      body: asked,
+      answer: Invited,
+      status: 201,
+      async run({ body, actor, by }) {
+        if (!mayInvite(actor)) throw forbidden()
+        const [id, secret] = [mintId(), mintOpaque()]
+        const { account: accountId, accountRole: role } = body
+        const member = accountId === undefined ? null : { accountId, rank: rankOf(role!) }
+        const made = { id, digest: digestOpaque(secret), email: body.email, role: body.role, member }
+        const timed = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
+        const result = await writer.run('invite', { actorId: actor.personId, ...made, ...timed }, by)
+        done(result, { forbidden, too_many: tooMany, account_unknown: unknown })
+        const { version, ...row } = found(await desk.ask('invitation', { id }))
+        return { body: { ...showInvitation({ ...row, version }, dateMs()), token: secret }, version }
+      },
+    }),
+    ...answeringEndpoints(parts),
+  ]
+}
+
+function answeringEndpoints({ writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/invitations/accept',
+      who: 'person',
+      about: 'Accept an invitation to an account, as who you are.',
+      body: z.strictObject({ token }),
+      answer: nothing,
+      status: 204,
+      async run({ body, actor, by }) {
+        const invalid = new Refusal('invitation_invalid', 'unknown, used, revoked, too old, or for another')
+        const digest = digestOpaque(body.token)
+        const accepting = { digest, personId: actor.personId, newcomer: null, nowMs: dateMs() }
+        done(await writer.run('acceptInvitation', accepting, by), { invalid, email_taken: invalid })
+        return {}
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/invitations/{invitation}',
+      who: 'person',
+      about: 'Revoke an invitation that you have made, or that is to an account that you manage.',
+      params: z.object({ invitation: idOf('inv') }),
+      answer: nothing,
+      status: 204,
+      async run({ params, actor, by }) {
+        const revoking = { actorId: actor.personId, id: params.invitation, nowMs: dateMs() }
+        done(await writer.run('revokeInvitation', revoking, by), { unknown })
+        return {}
+      },
+    }),
+  ]
+}

@@ -1,0 +1,229 @@
+// API keys. The text of one is told when it is made or renewed, and never again.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { idAtMs, textId } from '../../base/ids.ts'
+import { BadRange, rangeText } from '../../http/address-ranges.ts'
+import { endpointNames } from '../../identity/key-rights.ts'
+import type { KeyChange } from '../../store/key-operations.ts'
+import type { KeyRead } from '../../store/reads/keys.ts'
+import type { Scope } from '../../store/reads/paging.ts'
+import { isTag } from '../../upstreams/provider.ts'
+import { keyStates, stateFilters, stateOf } from '../key-state.ts'
+import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { label, listOrAll, modelPatterns, moment, tierName, timeOf, timeOrNull } from './fields.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+
+const range = z.string().max(60).transform((text, issues) => {
+  try {
+    return rangeText(text)
+  } catch (fault) {
+    if (!(fault instanceof BadRange)) throw fault
+    issues.addIssue({ code: 'custom', message: fault.message })
+    return z.NEVER
+  }
+})
+
+const settings = {
+  name: label,
+  tier: tierName,
+  qpm: z.number().int().min(1).max(bounds.qpmMax).nullable().meta({ description: "Null: its tier's" }),
+  expires: moment.nullable(),
+  allows: modelPatterns.meta({ description: 'Patterns of models that it may use; null: whichever' }),
+  denies: modelPatterns,
+  requires: listOrAll(z.string().refine(isTag, 'a word of lower-case letters, digits and dashes'), bounds.tagsMax),
+  endpoints: listOrAll(z.enum(endpointNames), endpointNames.length),
+  addresses: listOrAll(range, bounds.keyAddressesMax).meta({ description: 'Addresses and ranges, as in 10.0.0.0/8' }),
+  clamps: z.boolean(),
+  keepsBodies: z.boolean(),
+  strict: z.boolean(),
+  explains: z.boolean(),
+}
+
+const Key = z
+  .object({
+    ...{ id: z.string(), account: z.string(), name: z.string(), suffix: z.string(), tier: z.string() },
+    qpm: settings.qpm,
+    state: z.enum(keyStates),
+    ...{ created: time, expires: time.nullable(), revoked: time.nullable(), disabled: z.boolean() },
+    oldTextUntil: time.nullable().meta({ description: 'How long the text before the last renewal still works' }),
+    ...{ allows: modelPatterns, denies: modelPatterns, requires: z.array(z.string()).nullable() },
+    ...{ endpoints: z.array(z.string()).nullable(), addresses: z.array(z.string()).nullable() },
+    ...{ clamps: z.boolean(), keepsBodies: z.boolean(), strict: z.boolean(), explains: z.boolean() },
+  })
+  .meta({ id: 'Key' })
+
+/** With its text. */
+const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
+
+const params = z.object({ key: idOf('key') })
+const Change = z.strictObject({ ...settings, disabled: z.boolean() }).partial()
+const Wanted = z.strictObject({ ...settings, account: idOf('acc') }).partial().required({ account: true, name: true })
+
+const reserved = { tier: 'admin', qpm: 'admin', explains: 'admin', requires: 'admin' } as const
+
+type Shown = (id: number, scope: Scope | null) => Promise<{ body: z.input<typeof Key>; version: number }>
+
+function buildShow({ desk, dateMs }: ManagementParts): Shown {
+  return async (id, scope) => {
+    const { version, ...key } = found(await desk.ask('key', { id, scope }))
+    return { body: shown(key, dateMs()), version }
+  }
+}
+
+function shown(key: Omit<KeyRead, 'version'>, nowMs: number): z.input<typeof Key> {
+  const { createdMs, expiresMs, revokedMs, disabledMs, oldUntilMs, accountId, ...rest } = key
+  return {
+    ...rest,
+    ...{ id: textId('key', key.id), account: textId('acc', accountId), state: stateOf(key, nowMs) },
+    ...{ created: timeOf(createdMs), expires: timeOrNull(expiresMs), revoked: timeOrNull(revokedMs) },
+    oldTextUntil: oldUntilMs !== null && oldUntilMs > nowMs ? timeOf(oldUntilMs) : null,
+    disabled: disabledMs !== null,
+  } as z.input<typeof Key>
+}
+
+/** As the operations take it. */
+function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number): KeyChange {
+  if (typeof expires === 'number' && expires <= nowMs) {
+    throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires": it must lie ahead.' })
+  }
+  const { allows, denies, requires, endpoints, addresses } = change
+  return {
+    ...change,
+    expiresMs: expires,
+    ...{ allows: listText(allows), denies: listText(denies), requires: listText(requires) },
+    ...{ endpoints: listText(endpoints), addresses: listText(addresses) },
+  }
+}
+
+const tierUnknown = (): Refusal =>
+  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is none of this name.' })
+const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
+const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
+const tooMany = (): Refusal =>
+  new Refusal('state_unfit', 'keys', { hint: `An account has ${bounds.keysOfAccountMax} keys at most.` })
+
+export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => {
+  const show = buildShow(parts)
+  return [...readEndpoints(parts, show), ...writeEndpoints(parts, show), ...endingEndpoints(parts, show)]
+}
+
+function readEndpoints({ desk, dateMs }: ManagementParts, show: Shown): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/keys',
+      who: { account: 'viewer' },
+      about: 'List the API keys: of all accounts, or of yours.',
+      query: listQuery(
+        {
+          account: idOf('acc').optional(),
+          name: z.string().max(100).optional().meta({ description: 'What it begins with' }),
+          state: z.enum(keyStates).optional(),
+          tier: tierName.optional(),
+          suffix: z.string().max(10).optional().meta({ description: 'The last four characters of its text' }),
+          from: moment.optional(),
+          before: moment.optional(),
+        },
+        ['created', 'name'],
+      ),
+      answer: listOf(Key),
+      async run({ query: { state, from, before, ...query }, scope }) {
+        const nowMs = dateMs()
+        const filters = {
+          ...stateFilters(state, nowMs),
+          ...(from !== undefined && { from: idAtMs(from) }),
+          ...(before !== undefined && { before: idAtMs(before) }),
+        }
+        const ask = listAsk({ ...query, ...filters }, scope, '-created')
+        return listAnswer(await desk.ask('keys', ask), ask, key => shown(key, nowMs))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/keys/{key}',
+      who: { account: 'viewer' },
+      about: 'Show an API key.',
+      params,
+      answer: Key,
+      run: ({ params: { key }, scope }) => show(key, scope),
+    }),
+  ]
+}
+
+function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/keys',
+      who: { account: 'developer' },
+      about: 'Make an API key. Its text is in this answer and nowhere else.',
+      body: Wanted,
+      answer: NewKey,
+      reserved,
+      status: 201,
+      async run({ body: { account: accountId, tier = null, qpm = null, name, ...settings }, scope, by }) {
+        const [id, creditRef] = [parts.mintId(), parts.mintId()]
+        const funds = { accountId, existing: true, credit: '0', creditRef } as const
+        const change = changeOf(settings, parts.dateMs())
+        const { text, result } = await makeKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
+        done(result, { account_unknown: unknown, tier_unknown: tierUnknown, name_taken: nameTaken, too_many: tooMany })
+        const { body, version } = await show(id, null)
+        return { body: { ...body, key: text }, version }
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/keys/{key}',
+      who: { account: 'developer' },
+      about: 'Change an API key, or disable and enable it; in force from its next call on.',
+      params,
+      body: Change,
+      answer: Key,
+      reserved,
+      async run({ params: { key: id }, body, scope, by }) {
+        const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
+        done(result, { unknown, revoked: isRevoked, tier_unknown: tierUnknown, name_taken: nameTaken })
+        return show(id, scope)
+      },
+    }),
+  ]
+}
+
+function endingEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
+  const overlapSeconds = z.number().int().min(0).max(bounds.keyOverlapMsMax / 1_000).default(0)
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/keys/{key}/rotate',
+      who: { account: 'developer' },
+      about: 'Give a key another text, in this answer and nowhere else. The old one works for as long as you say.',
+      params,
+      body: z.strictObject({ overlapSeconds }),
+      answer: NewKey,
+      async run({ params: { key: id }, body, scope, by }) {
+        const { text, result } = await renewKey(parts, { id, scope, by }, body.overlapSeconds * 1_000)
+        done(result, { unknown, revoked: isRevoked })
+        const { body: key, version } = await show(id, null)
+        return { body: { ...key, key: text }, version }
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/keys/{key}',
+      who: { account: 'developer' },
+      about: 'Revoke an API key, for good. It stays in the list, and in the records of its calls.',
+      params,
+      answer: nothing,
+      status: 204,
+      async run({ params: { key: id }, scope, by }) {
+        done(await revokeKey(parts, { id, scope, by }), { unknown })
+        return {}
+      },
+    }),
+  ]
+}

@@ -1,0 +1,160 @@
+// Limits of calls, tokens and concurrency: laid down, changed and removed; in force from the next call on.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { checkLimit } from '../../limits/check.ts'
+import type { LimitRead } from '../../store/reads/limits.ts'
+import type { LimitRow } from '../../store/rules.ts'
+import { limitScopes } from '../../store/rules.ts'
+import { limitRefusals } from '../commands/limits.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, nothing } from './endpoint.ts'
+import { modelPattern, tierName } from './fields.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+
+const resource = z.enum(['requests', 'tokens', 'concurrency'])
+const span = z.enum(['minute', 'day']).nullable().meta({ description: 'Null for concurrency, which has no window' })
+const whole = z.number().int().min(1)
+const per = z.array(z.enum(limitScopes)).max(limitScopes.length)
+
+const Limit = z
+  .object({
+    ...{ id: z.number(), resource, span, amount: whole },
+    ...{ key: z.string().nullable(), account: z.string().nullable() },
+    ...{ tier: z.string().nullable(), model: z.string().nullable(), per },
+  })
+  .meta({ id: 'Limit' })
+
+const Wanted = z.strictObject({
+  resource,
+  span: span.default(null),
+  amount: whole,
+  key: idOf('key').nullable().default(null),
+  account: idOf('acc').nullable().default(null),
+  tier: tierName.nullable().default(null),
+  model: modelPattern.nullable().default(null),
+  per: per.default([]).meta({ description: 'What has a limit of its own under this one' }),
+})
+
+const params = z.object({ limit: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) })
+
+const shown = ({ keyId, accountId, version: _, ...limit }: LimitRead): z.input<typeof Limit> =>
+  ({
+    ...limit,
+    key: keyId === null ? null : textId('key', keyId),
+    account: accountId === null ? null : textId('acc', accountId),
+  }) as z.input<typeof Limit>
+
+function checked(limit: Omit<LimitRow, 'id'>): Omit<LimitRow, 'id'> {
+  try {
+    checkLimit(limit)
+    return limit
+  } catch (fault) {
+    const hint = (fault as Error).message
+    throw new Refusal('field_invalid', hint, { hint })
+  }
+}
+
+const unfit = (code: keyof typeof limitRefusals, param: string) => (): Refusal =>
+  new Refusal('field_invalid', code, { param, hint: limitRefusals[code] })
+
+export const limitEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
+  [...readEndpoints(parts), ...writeEndpoints(parts)]
+
+const buildShow = ({ desk }: ManagementParts) => async (id: number) => {
+  const limit = found(await desk.ask('limit', { id }))
+  return { body: shown(limit), version: limit.version }
+}
+
+function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const show = buildShow(parts)
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/limits',
+      who: { site: 'support' },
+      about: 'List the limits on calls.',
+      query: listQuery(
+        {
+          ...{ resource: resource.optional(), key: idOf('key').optional(), account: idOf('acc').optional() },
+          ...{ tier: tierName.optional(), model: modelPattern.optional() },
+        },
+        ['id'],
+      ),
+      answer: listOf(Limit),
+      async run({ query }) {
+        const ask = listAsk(query, null, 'id')
+        return listAnswer(await parts.desk.ask('limits', ask), ask, shown)
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/limits/{limit}',
+      who: { site: 'support' },
+      about: 'Show a limit.',
+      params,
+      answer: Limit,
+      run: ({ params: { limit } }) => show(limit),
+    }),
+  ]
+}
+
+function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const show = buildShow(parts)
+  const { writer, rules } = parts
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/limits',
+      who: { site: 'admin' },
+      about: 'Limit the calls that are named, together or each key, account or model by itself.',
+      body: Wanted,
+      answer: Limit,
+      status: 201,
+      async run({ body: { key: keyId, account: accountId, per: scopes, ...limit }, by }) {
+        const written = limitScopes.filter(scope => scopes.includes(scope)) // in the order in which they are kept
+        const wanted = checked({ ...limit, keyId, accountId, per: written })
+        const result = done(await writer.run('setLimit', { ...wanted, author: by.actor, isNew: true }, by), {
+          ...{ key_unknown: unknown, account_unknown: unknown, tier_unknown: unfit('tier_unknown', 'tier') },
+          for_nobody: unfit('for_nobody', 'key'),
+          exists: () => new Refusal('name_taken', 'limit', { hint: 'These calls have such a limit: change that.' }),
+          too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
+        })
+        rules.renew()
+        return show('id' in result ? result.id : 0)
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/limits/{limit}',
+      who: { site: 'admin' },
+      about: 'Change the amount of a limit. What it has counted so far stays.',
+      params,
+      body: z.strictObject({ amount: whole }),
+      answer: Limit,
+      async run({ params: { limit: id }, body: { amount }, by }) {
+        const { body: was } = await show(id)
+        checked({ ...was, amount, keyId: null, accountId: null })
+        done(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown })
+        rules.renew()
+        return show(id)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/limits/{limit}',
+      who: { site: 'admin' },
+      about: 'Take a limit away.',
+      params,
+      answer: nothing,
+      status: 204,
+      async run({ params: { limit: id }, by }) {
+        done(await writer.run('removeLimit', { id }, by), { unknown })
+        rules.renew()
+        return {}
+      },
+    }),
+  ]
+}

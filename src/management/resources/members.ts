@@ -1,0 +1,97 @@
+// Who looks after an account, and in which role.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import type { MemberView } from '../../store/reads/people.ts'
+import { accountRoles, rankOf } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { forbidden } from './invitations.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { accountRole } from './people-fields.ts'
+
+const Member = z
+  .object({ user: z.string(), email: z.string(), name: z.string(), role: accountRole, added: time })
+  .meta({ id: 'Member' })
+
+const account = idOf('acc')
+const one = z.object({ account, user: idOf('usr') })
+
+const show = (row: MemberView) => ({
+  ...{ user: textId('usr', row.personId), email: row.email, name: row.name },
+  role: accountRoles[row.rank - 1]!,
+  added: new Date(row.addedMs).toISOString(),
+})
+
+export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  async function showOne(accountId: number, personId: number) {
+    const ask = { scope: null, filters: { account: accountId, person: personId }, limit: 1 }
+    const { rows } = await desk.ask('members', { ...ask, sort: 'added', descending: false })
+    const row = found(rows[0])
+    return { body: show(row), version: row.version }
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/accounts/{account}/members',
+      who: { account: 'viewer' },
+      about: 'List who looks after an account.',
+      params: z.object({ account }),
+      query: listQuery({}, ['added', 'email']),
+      answer: listOf(Member),
+      async run({ params, query, scope }) {
+        found((await desk.ask('seesAccount', { id: params.account, scope })) || undefined)
+        const ask = listAsk({ ...query, account: params.account }, scope, 'added')
+        return listAnswer(await desk.ask('members', ask), ask, show)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/accounts/{account}/members',
+      who: { site: 'admin' },
+      about: 'Let somebody who is there look after an account. Managers invite instead.',
+      params: z.object({ account }),
+      body: z.strictObject({ user: idOf('usr'), role: accountRole }),
+      answer: Member,
+      status: 201,
+      async run({ params, body, actor, by }) {
+        const added = { accountId: params.account, personId: body.user, rank: rankOf(body.role) }
+        const asked = { actorId: actor.personId, ...added, isNew: true, nowMs: dateMs() }
+        const exists = new Refusal('name_taken', 'a member', { param: 'user' })
+        done(await writer.run('setMember', asked, by), { unknown, exists, forbidden })
+        return showOne(params.account, body.user)
+      },
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/accounts/{account}/members/{user}',
+      who: { account: 'manager' },
+      about: 'Change the role of a member.',
+      params: one,
+      body: z.strictObject({ role: accountRole }),
+      answer: Member,
+      async run({ params, body, actor, by }) {
+        const changed = { accountId: params.account, personId: params.user, rank: rankOf(body.role) }
+        const asked = { actorId: actor.personId, ...changed, isNew: false, nowMs: dateMs() }
+        done(await writer.run('setMember', asked, by), { unknown, forbidden })
+        return showOne(params.account, params.user)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/accounts/{account}/members/{user}',
+      who: { account: 'viewer' },
+      about: 'Take a member out of an account that you manage; or leave it yourself.',
+      params: one,
+      answer: nothing,
+      status: 204,
+      async run({ params, actor, by }) {
+        const asked = { actorId: actor.personId, accountId: params.account, personId: params.user }
+        done(await writer.run('removeMember', asked, by), { unknown, forbidden })
+        return {}
+      },
+    }),
+  ]
+}

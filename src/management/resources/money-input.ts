@@ -1,0 +1,36 @@
+// Money as people write it: US dollars in decimals, as text. Zero, signs where there may be none, exponents and a tenth
+// decimal are mistakes.
+
+import * as z from 'zod'
+import type { Nanos } from '../../base/money.ts'
+import { nanos, parseUsd } from '../../base/money.ts'
+
+/** Of answers. */
+export const money = z.string().meta({ description: 'US dollars, in decimals' })
+
+const AMOUNT = 'US dollars as text, such as "5" or "0.25": more than 0, at most 999999999, at most nine decimals'
+
+const read = (text: string): Nanos => parseUsd(text) ?? nanos(0n)
+
+/** More than nothing. */
+export const positiveUsd = z
+  .string({ error: AMOUNT })
+  .max(20)
+  .refine(text => read(text) > 0n, AMOUNT)
+  .transform(read)
+  .meta({ description: AMOUNT, examples: ['5', '0.25'] })
+
+/** The same with a sign: a correction may go either way. */
+export const signedUsd = z
+  .string({ error: AMOUNT })
+  .max(21)
+  .refine(text => read(text.replace(/^[+-]/, '')) > 0n, AMOUNT)
+  .transform(text => (text.startsWith('-') ? nanos(-read(text.slice(1))) : read(text.replace(/^\+/, ''))))
+  .meta({ description: `${AMOUNT}; with a minus to take it away`, examples: ['5', '-0.25'] })
+
+/** Of a payment or a batch: one line of it. */
+export const label = z
+  .string()
+  .min(1)
+  .max(200)
+  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')

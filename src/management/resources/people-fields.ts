@@ -1,0 +1,36 @@
+// What is told about people in more than one place.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { parseEmail } from '../../identity/password-rules.ts'
+import { accountRoles, siteRoles } from '../actor.ts'
+
+export const siteRole = z.enum(siteRoles)
+export const accountRole = z.enum(accountRoles)
+
+/** In lower case from here on. */
+export const email = z
+  .string()
+  .max(bounds.emailCharsMax)
+  .refine(text => parseEmail(text) !== undefined, 'not an email address')
+  .transform(text => parseEmail(text)!)
+
+export const personName = z
+  .string()
+  .trim()
+  .min(1)
+  .max(bounds.personNameCharsMax)
+  .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
+
+/** Whether it will do is told apart from this. */
+export const password = z.string().min(1).max(bounds.passwordCharsMax * 2)
+export const code = z.string().max(40).meta({ description: 'Six digits of an authenticator, or a recovery code' })
+export const token = z.string().max(100)
+
+export const SignedIn = z
+  .object({
+    accessToken: z.string().meta({ description: 'For "Authorization: Bearer …" on /api/web/*' }),
+    expiresInSeconds: z.number(),
+    user: z.object({ id: z.string(), email: z.string(), name: z.string(), role: siteRole }),
+  })
+  .meta({ id: 'SignedIn' })

@@ -1,0 +1,49 @@
+// Redeeming a code for an account. Whoever guesses is told nothing of what they hit, and not often.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { digestCode, parseCode } from '../../identity/code-format.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { usdText } from '../statement-lines.ts'
+import { Tries } from '../tries.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf } from './endpoint.ts'
+import { done, unknown } from './listing.ts'
+import { money } from './money-input.ts'
+
+/** The same for all of these: which of them it is would tell a guesser that they are near. */
+const unusable = (): Refusal => new Refusal('code_unusable', 'redeeming', { param: 'code' })
+const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code.' })
+
+export function redemptionEndpoints({ writer, pepper, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  const tries = new Tries(bounds.codeTriesPerMinuteMax, dateMs)
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/accounts/{account}/redemptions',
+      who: { account: 'manager' },
+      about: 'Turn a redemption code into credit.',
+      params: z.object({ account: idOf('acc') }),
+      body: z.strictObject({ code: z.string().max(100) }),
+      answer: z.object({ amount: money, balance: money }),
+      status: 201,
+      async run({ params: { account }, body, actor, address, scope, by }) {
+        const giveBack = tries.take(`person ${actor.personId}`, `address ${address}`)
+        const code = parseCode(body.code)
+        if (code === undefined) throw unusable()
+        const digests = pepper.all.map(one => digestCode(code, one).toString('hex'))
+        const result = await writer.run('redeemCode', { digests, accountId: account, scope }, by)
+        const isOwn = result.done === 'code_used' && result.own
+        if (result.done === 'redeemed' || isOwn) giveBack()
+        const redeemed = done(result, {
+          account_unknown: unknown,
+          ...{ code_unknown: unusable, code_expired: unusable, code_void: unusable },
+          code_used: isOwn ? again : unusable,
+        })
+        if (redeemed.done !== 'redeemed') throw unusable()
+        return { body: { amount: usdText(redeemed.amount), balance: usdText(redeemed.balance) } }
+      },
+    }),
+  ]
+}

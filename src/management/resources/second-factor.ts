@@ -1,0 +1,106 @@
+// The second factor of whoever is signed in: shown once, confirmed by a code, taken away with the password.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { digestOpaque } from '../../identity/opaque-token.ts'
+import {
+  mintRecoveryCode,
+  mintTotpSecret,
+  openTotp,
+  sealTotp,
+  showTotp,
+  stepOfCode,
+} from '../../identity/totp.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { SigningIn } from '../signing-in.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, nothing } from './endpoint.ts'
+import { done, unknown } from './listing.ts'
+import { code, password } from './people-fields.ts'
+
+const exists = (): Refusal => new Refusal('state_unfit', 'exists', { hint: 'There is a second factor already.' })
+const wrongCode = (): Refusal =>
+  new Refusal('field_invalid', 'code', { param: 'code', hint: 'It is not the code of now.' })
+const RecoveryCodes = z.object({
+  recoveryCodes: z.array(z.string()).meta({ description: 'Shown once. Each is good once, in place of a code.' }),
+})
+const confirmed = z.strictObject({ currentPassword: password })
+
+function mintCodes() {
+  const recoveryCodes = Array.from({ length: bounds.recoveryCodesMax }, () => mintRecoveryCode())
+  return { recoveryCodes, digests: recoveryCodes.map(digestOpaque) }
+}
+
+export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
+  const { reader, writer, seal, dateMs, site } = parts
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/me/second-factor',
+      who: 'person',
+      about: 'Begin with an authenticator: its secret, shown once. It counts when it is confirmed.',
+      body: confirmed,
+      answer: z.object({ secret: z.string(), url: z.string() }),
+      status: 201,
+      async run({ body, actor, ...visit }) {
+        const { id, email } = await signing.confirm(actor.personId, body.currentPassword, visit)
+        const secret = mintTotpSecret()
+        done(await writer.run('beginTotp', { personId: id, sealed: sealTotp(seal, id, secret) }), { exists, unknown })
+        return { body: showTotp(secret, { site: site.current.siteName, email }) }
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/me/second-factor/confirm',
+      who: 'person',
+      about: 'Confirm it with a code. From now on signing in needs one.',
+      body: z.strictObject({ code }),
+      answer: RecoveryCodes,
+      async run({ body, actor: { personId }, by, ...visit }) {
+        const right = signing.guess(visit)
+        const sealed = reader.people.pendingTotp(personId)
+        if (sealed === undefined) throw unknown()
+        const step = stepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())
+        if (step === undefined) throw wrongCode()
+        right()
+        const { recoveryCodes, digests: codes } = mintCodes()
+        done(await writer.run('confirmTotp', { personId, step, codes, nowMs: dateMs() }, by), { exists, unknown })
+        return { body: { recoveryCodes } }
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/me/recovery-codes',
+      who: 'person',
+      about: 'Make fresh recovery codes; those before are void.',
+      body: confirmed,
+      answer: RecoveryCodes,
+      status: 201,
+      async run({ body, actor, by, ...visit }) {
+        const { id } = await signing.confirm(actor.personId, body.currentPassword, visit)
+        const { recoveryCodes, digests: codes } = mintCodes()
+        done(await writer.run('renewRecoveryCodes', { personId: id, codes }, by), { unknown })
+        return { body: { recoveryCodes } }
+      },
+    }),
+    removing(parts, signing),
+  ]
+}
+
+/** A body with DELETE does not pass everywhere, so it is a POST. */
+const removing = ({ writer }: ManagementParts, signing: SigningIn): WebEndpoint =>
+  endpoint({
+    method: 'POST',
+    path: '/api/web/me/second-factor/remove',
+    who: 'person',
+    about: 'Do without a second factor again.',
+    body: confirmed,
+    answer: nothing,
+    status: 204,
+    async run({ body, actor, by, ...visit }) {
+      const { id } = await signing.confirm(actor.personId, body.currentPassword, visit)
+      done(await writer.run('removeTotp', { personId: id }, by), { unknown })
+      return {}
+    },
+  })

@@ -1,0 +1,49 @@
+// The first run, over the web.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { isSetUpToken, setUpOwner } from '../set-up.ts'
+import type { SigningIn } from '../signing-in.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint } from './endpoint.ts'
+import { email, password, personName, SignedIn, token } from './people-fields.ts'
+
+const isDone = (): Refusal => new Refusal('state_unfit', 'set up', { hint: 'It has been set up. Sign in.' })
+const refused = (): Refusal => new Refusal('setup_refused', 'unknown, used or too old')
+
+export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
+  const { reader } = parts
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/auth/setup',
+      who: 'nobody',
+      about: 'Tell whether somebody has yet to become the owner.',
+      answer: z.object({ needed: z.boolean() }),
+      run: async () => ({ body: { needed: !reader.people.hasOwner } }),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/auth/setup',
+      who: 'nobody',
+      about: 'Become the owner, with the one-time token that the start has printed.',
+      body: z.strictObject({ token, name: personName, email, password }),
+      answer: SignedIn,
+      status: 201,
+      async run({ body, by, ...visit }) {
+        if (reader.people.hasOwner) throw isDone()
+        const right = signing.guess(visit)
+        if (!isSetUpToken(parts, body.token)) throw refused()
+        right()
+        const owner = { email: body.email, name: body.name, password: await signing.hash(body.password, body.email) }
+        const { insert, refresh } = signing.sessions.draft(visit)
+        const { done, personId } = await setUpOwner(parts, owner, { token: body.token, session: insert, by })
+        if (done === 'owner_exists') throw isDone()
+        if (done === 'email_taken') throw new Refusal('name_taken', 'email', { param: 'email' })
+        if (done !== 'set_up') throw refused()
+        return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
+      },
+    }),
+  ]
+}

@@ -1,0 +1,74 @@
+// The site's settings: what each may be, and who may set it. A change is live when it is answered.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { SiteSettings } from '../site-book.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, usd } from './endpoint.ts'
+import { done } from './listing.ts'
+
+const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'a domain such as example.com, in lower case')
+
+const fields = {
+  siteName: z.string().trim().min(1).max(100),
+  notice: z.string().max(2_000).meta({ description: 'Shown to everybody; empty: nothing' }),
+  registration: z.enum(['off', 'open']),
+  allowedDomains: z.array(domain).max(100).meta({ description: 'Of addresses that may register; none: all' }),
+  invitations: z.enum(['admins', 'managers']).meta({ description: 'Who may invite others' }),
+  defaultTier: z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/).meta({ description: 'Of keys that members make' }),
+  startingCredit: usd
+    .refine(text => !text.startsWith('-'), 'not negative')
+    .meta({ description: 'US dollars, for whoever registers' }),
+  retentionDays: z.number().int().min(0).max(36_500).meta({ description: 'Of records; 0: for good' }),
+} satisfies Record<keyof SiteSettings, z.ZodType>
+
+/** Who comes in and what they are given is the owner's to say. */
+const reserved = {
+  registration: 'owner',
+  allowedDomains: 'owner',
+  startingCredit: 'owner',
+  invitations: 'owner',
+} as const
+
+const Settings = z.object(fields).meta({ id: 'Settings' })
+const Changes = z.strictObject(
+  Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, field.nullable().optional()])) as {
+    [Name in keyof typeof fields]: z.ZodOptional<z.ZodNullable<(typeof fields)[Name]>>
+  },
+)
+
+export function settingEndpoints({ desk, writer, site }: ManagementParts): readonly WebEndpoint[] {
+  const show = async () => ({
+    body: { ...site.current, allowedDomains: [...site.current.allowedDomains] },
+    version: await desk.ask('siteVersion', {}),
+  })
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/settings',
+      who: { site: 'support' },
+      about: "Show the site's settings.",
+      answer: Settings,
+      run: show,
+    }),
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/settings',
+      who: { site: 'admin' },
+      about: 'Change settings; null makes one what it is unless told.',
+      body: Changes,
+      reserved,
+      answer: Settings,
+      async run({ body, by }) {
+        if (typeof body.defaultTier === 'string' && (await desk.ask('tier', { name: body.defaultTier })) === null) {
+          throw new Refusal('field_invalid', 'tier', { param: 'defaultTier', hint: 'There is no such tier.' })
+        }
+        const given = Object.entries(body).filter(([, value]) => value !== undefined)
+        done(await writer.run('setSite', { changes: Object.fromEntries(given) }, by), {})
+        site.renew()
+        return show()
+      },
+    }),
+  ]
+}

@@ -1,0 +1,53 @@
+// Signing in and out. What keeps somebody signed in is a cookie that is sent nowhere but here.
+
+import * as z from 'zod'
+import type { ManagementParts } from '../management-parts.ts'
+import type { SigningIn } from '../signing-in.ts'
+import { subjectOf } from '../actor.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, nothing } from './endpoint.ts'
+import { code, password, SignedIn } from './people-fields.ts'
+
+export function signInEndpoints({ writer, dateMs }: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
+  const { sessions } = signing
+  const signOut = (path: `/api/auth/${string}`, about: string, isEverywhere: boolean): WebEndpoint =>
+    endpoint({
+      method: 'POST',
+      path,
+      who: 'nobody',
+      about,
+      answer: nothing,
+      status: 204,
+      async run({ by, ...visit }) {
+        const current = sessions.current(visit)
+        if (current !== undefined) {
+          const { personId, sessionId } = current
+          const which = isEverywhere ? {} : { only: sessionId }
+          const asked = { personId, ...which, why: 'signed_out', nowMs: dateMs() } as const
+          await writer.run('endSessions', asked, { ...by, actor: subjectOf(personId) })
+        }
+        return { headers: sessions.gone(visit) }
+      },
+    })
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/auth/sign-in',
+      who: 'nobody',
+      about: 'Sign in.',
+      body: z.strictObject({ email: z.string().max(300), password, code: code.optional() }),
+      answer: SignedIn,
+      run: ({ body, by, ...visit }) => signing.signIn(body, visit, by),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/auth/refresh',
+      who: 'nobody',
+      about: 'Go on: another token, for the cookie that signing in has set.',
+      answer: SignedIn,
+      run: visit => sessions.renew(visit),
+    }),
+    signOut('/api/auth/sign-out', 'End the session of the cookie.', false),
+    signOut('/api/auth/sign-out-everywhere', 'End all sessions of whoever has the cookie.', true),
+  ]
+}

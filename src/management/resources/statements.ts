@@ -1,0 +1,75 @@
+// Statements: every transfer of an account, newest first, with the balance after it; on the screen or as a file.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { textId } from '../../base/ids.ts'
+import type { StatementRead } from '../../store/reads/ledger.ts'
+import { exportFormats, exportResponse } from '../exporting.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { statementColumns, tellLine } from '../statement-lines.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, LIST_LIMIT, listOf, moment, time } from './endpoint.ts'
+import { found } from './listing.ts'
+import { money } from './money-input.ts'
+
+const kinds = ['charge', 'shortfall', 'top_up', 'gift', 'adjustment', 'refund', 'redemption', 'opening'] as const
+
+const StatementLine = z
+  .object({
+    made: time.nullable().meta({ description: "A charge is dated by its call's beginning." }),
+    kind: z.enum([...kinds, 'unlisted_charges']),
+    amount: money,
+    balance: money.nullable().meta({ description: 'After it; null in a list that leaves lines out.' }),
+    with: z.string().nullable(),
+    ref: z.string().nullable().meta({ description: 'The call, the code or the posting.' }),
+    reference: z.string().nullable(),
+    author: z.string().nullable(),
+  })
+  .meta({ id: 'StatementLine' })
+
+const params = z.object({ account: idOf('acc') })
+const filters = { kind: z.enum(kinds).optional(), from: moment.optional(), before: moment.optional() }
+
+export function statementEndpoints({ desk }: ManagementParts): readonly WebEndpoint[] {
+  const read = async (ask: StatementRead) => {
+    const { lines, next } = found(await desk.ask('statement', ask))
+    return { rows: lines.map(tellLine), next }
+  }
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/accounts/{account}/statement',
+      who: { account: 'viewer' },
+      about: 'List what has moved the balance of an account, newest first.',
+      params,
+      query: z.strictObject({
+        ...filters,
+        after: z.string().max(1_000).optional(),
+        limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
+      }),
+      answer: listOf(StatementLine),
+      async run({ params: { account }, query, scope }) {
+        const limit = Math.min(query.limit, bounds.pageRowsMax)
+        const { rows, next } = await read({ ...query, accountId: account, scope, limit })
+        return { body: { data: rows as z.input<typeof StatementLine>[], next, limit } }
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/accounts/{account}/statement/export',
+      who: { account: 'viewer' },
+      about: 'The same as a file: CSV, or a JSON object a line.',
+      params,
+      query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('csv') }),
+      answer: z.unknown(),
+      async run({ params: { account }, query: { format, ...filter }, scope }) {
+        const ask = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
+        return exportResponse({
+          ...{ format, name: `statement-${textId('acc', account)}`, columns: statementColumns },
+          first: await read(ask),
+          page: after => read({ ...ask, after }),
+        })
+      },
+    }),
+  ]
+}

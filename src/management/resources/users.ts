@@ -1,0 +1,139 @@
+// People, as those see them who look after the site.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { digestOpaque, mintOpaque } from '../../identity/opaque-token.ts'
+import type { PersonView } from '../../store/reads/people.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { forbidden, Invited, showInvitation, tooMany } from './invitations.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { personName, siteRole } from './people-fields.ts'
+
+const DAY_MS = 86_400_000
+
+const User = z
+  .object({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    role: siteRole,
+    disabled: z.boolean(),
+    removed: z.boolean(),
+    secondFactor: z.boolean(),
+    accounts: z.number().meta({ description: 'How many they look after' }),
+    lastSignIn: time.nullable(),
+    created: time,
+  })
+  .meta({ id: 'User' })
+
+const show = ({ id, signedMs, createdMs, role, ...row }: PersonView) => ({
+  ...row,
+  id: textId('usr', id),
+  role: role as z.infer<typeof siteRole>,
+  lastSignIn: signedMs === null ? null : new Date(signedMs).toISOString(),
+  created: new Date(createdMs).toISOString(),
+})
+
+const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'Not of yourself.' })
+const lastOwner = (): Refusal => new Refusal('last_owner', 'the only one')
+const refusals = { unknown, forbidden, own, last_owner: lastOwner }
+const params = z.object({ user: idOf('usr') })
+
+export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk } = parts
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/users',
+      who: { site: 'support' },
+      about: 'List people.',
+      query: listQuery(
+        {
+          email: z.string().max(254).optional(),
+          name: z.string().max(100).optional(),
+          role: siteRole.optional(),
+          disabled: z.stringbool().optional(),
+          removed: z.stringbool().optional(),
+        },
+        ['created', 'email', 'name'],
+      ),
+      answer: listOf(User),
+      async run({ query, scope }) {
+        const ask = listAsk(query, scope, 'created')
+        return listAnswer(await desk.ask('people', ask), ask, show)
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/users/{user}',
+      who: { site: 'support' },
+      about: 'Show somebody.',
+      params,
+      answer: User,
+      run: ({ params: { user } }) => showUser(parts, user),
+    }),
+    ...changingEndpoints(parts),
+  ]
+}
+
+async function showUser({ desk }: ManagementParts, id: number) {
+  const row = found(await desk.ask('person', { id }))
+  return { body: show(row), version: row.version }
+}
+
+function changingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk, writer, mintId, dateMs } = parts
+  return [
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/users/{user}',
+      who: { site: 'admin' },
+      about: 'Change what somebody else may; admins change no owners. Their sessions end with another role.',
+      params,
+      body: z.strictObject({
+        name: personName.optional(),
+        role: siteRole.optional(),
+        disabled: z.boolean().optional(),
+      }),
+      answer: User,
+      async run({ params: { user }, body, actor, by }) {
+        const asked = { actorId: actor.personId, id: user, ...body, nowMs: dateMs() }
+        done(await writer.run('setPerson', asked, by), refusals)
+        return showUser(parts, user)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/users/{user}',
+      who: { site: 'admin' },
+      about: 'Remove somebody: name, address, password and memberships are gone, what they have done stays.',
+      params,
+      answer: nothing,
+      status: 204,
+      async run({ params: { user }, actor, by }) {
+        done(await writer.run('removePerson', { actorId: actor.personId, id: user, nowMs: dateMs() }, by), refusals)
+        return {}
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/users/{user}/password-reset',
+      who: { site: 'admin' },
+      about: 'Make a token with which somebody can choose another password within a day.',
+      params,
+      answer: Invited,
+      status: 201,
+      async run({ params: { user }, actor, by }) {
+        const [id, secret, nowMs] = [mintId(), mintOpaque(), dateMs()]
+        const made = { id, digest: digestOpaque(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
+        const result = await writer.run('inviteToReset', { actorId: actor.personId, ...made }, by)
+        done(result, { ...refusals, too_many: tooMany })
+        const row = found(await desk.ask('invitation', { id }))
+        return { body: { ...showInvitation(row, nowMs), token: secret }, version: row.version }
+      },
+    }),
+  ]
+}

@@ -1,0 +1,76 @@
+// Reading redemption codes: batches, and codes without what is written on them.
+
+import type { Database } from 'bun:sqlite'
+import type { ListAsk, ListPlan, Page } from './paging.ts'
+import { holds, is, listPage } from './paging.ts'
+import type { Row, Told } from './values.ts'
+import { money, number, or, text } from './values.ts'
+
+const columns = {
+  id: ['c.id', number],
+  batch: ['c.batch', text],
+  amount: ['c.amount', money],
+  author: ['c.author', text],
+  madeMs: ['c.made_ms', number],
+  expiresMs: ['c.expires_ms', or(number)],
+  redeemedMs: ['c.redeemed_ms', or(number)],
+  voidedMs: ['c.voided_ms', or(number)],
+  accountId: ['c.account_id', or(number)],
+} as const
+
+const plan: ListPlan<typeof columns> = {
+  from: 'code c',
+  columns,
+  id: 'c.id',
+  sorts: { made: 'c.id' },
+  filters: {
+    batch: is('c.batch'),
+    account: is('c.account_id'),
+    redeemed: holds('c.redeemed_ms IS NOT NULL'),
+    voided: holds('c.voided_ms IS NOT NULL'),
+    expiredAt: { sql: name => `c.expires_ms <= $${name}`, bind: value => Number(value) },
+    openAt: { sql: name => `(c.expires_ms IS NULL OR c.expires_ms > $${name})`, bind: value => Number(value) },
+  },
+}
+
+export type CodeView = Told<typeof columns>
+
+export interface BatchView {
+  readonly batch: string
+  readonly codes: number
+  readonly redeemed: number
+  readonly voided: number
+  /** Nano-USD in decimal digits, of all its codes. */
+  readonly worth: string
+  readonly madeMs: number
+  readonly expiresMs: number | null
+}
+
+export interface CodeReads {
+  codes: { input: ListAsk; result: Page<CodeView> }
+  /** By name; `after` is the last one of the page before. */
+  codeBatches: { input: { readonly after: string; readonly limit: number }; result: Page<BatchView> }
+}
+
+export const codeReads = (db: Database) => ({
+  codes: (ask: ListAsk) => listPage(db, plan, ask),
+  codeBatches: ({ after, limit }: CodeReads['codeBatches']['input']): Page<BatchView> => {
+    const rows = db
+      .query<Row, [string, number]>(
+        `SELECT batch, count(*) AS codes, count(redeemed_ms) AS redeemed, count(voided_ms) AS voided,
+           sum(amount) AS worth, min(made_ms) AS made, max(expires_ms) AS expires
+         FROM code WHERE batch > ?1 GROUP BY batch ORDER BY batch LIMIT ?2`,
+      )
+      .all(after, limit + 1)
+      .map(row => ({
+        batch: String(row.batch),
+        codes: Number(row.codes),
+        redeemed: Number(row.redeemed),
+        voided: Number(row.voided),
+        worth: String(row.worth),
+        madeMs: Number(row.made),
+        expiresMs: row.expires === null ? null : Number(row.expires),
+      }))
+    return { rows: rows.slice(0, limit), next: rows.length > limit ? rows[limit - 1]!.batch : null }
+  },
+})

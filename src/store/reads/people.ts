@@ -1,0 +1,160 @@
+// Reading people, the accounts they look after, their sessions, and who was invited.
+
+import type { Database } from 'bun:sqlite'
+import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
+import { beginsWith, findOne, is, listPage } from './paging.ts'
+import type { Row, Told } from './values.ts'
+import { flag, number, or, text } from './values.ts'
+
+const SECOND_FACTOR = 'EXISTS (SELECT 1 FROM totp t WHERE t.person_id = p.id AND t.confirmed_ms IS NOT NULL)'
+
+const personColumns = {
+  id: ['p.id', number],
+  email: ['p.email', text],
+  name: ['p.name', text],
+  role: ['p.role', text],
+  disabled: ['p.disabled', flag],
+  removed: ['p.removed_ms IS NOT NULL', flag],
+  secondFactor: [SECOND_FACTOR, flag],
+  accounts: ['(SELECT count(*) FROM member m WHERE m.person_id = p.id)', number],
+  signedMs: ['p.signed_ms', or(number)],
+  createdMs: ['p.created_ms', number],
+  version: ['p.version', number],
+} as const
+
+const personPlan: ListPlan<typeof personColumns> = {
+  from: 'person p',
+  columns: personColumns,
+  id: 'p.id',
+  sorts: { created: 'p.created_ms', email: 'p.email', name: 'p.name' },
+  filters: {
+    email: beginsWith('p.email'),
+    name: beginsWith('p.name'),
+    role: is('p.role'),
+    disabled: is('p.disabled'),
+    removed: is('(p.removed_ms IS NOT NULL)'),
+  },
+}
+
+const memberColumns = {
+  personId: ['m.person_id', number],
+  email: ['p.email', text],
+  name: ['p.name', text],
+  rank: ['m.rank', number],
+  addedMs: ['m.added_ms', number],
+  version: ['m.version', number],
+} as const
+
+const memberPlan: ListPlan<typeof memberColumns> = {
+  from: 'member m JOIN person p ON p.id = m.person_id',
+  columns: memberColumns,
+  id: 'm.person_id',
+  sorts: { added: 'm.added_ms', email: 'p.email' },
+  account: 'm.account_id',
+  filters: { account: is('m.account_id'), person: is('m.person_id'), rank: is('m.rank') },
+}
+
+const sessionColumns = {
+  id: ['s.id', number],
+  madeMs: ['s.made_ms', number],
+  seenMs: ['s.seen_ms', number],
+  expiresMs: ['s.expires_ms', number],
+  endedMs: ['s.ended_ms', or(number)],
+  endedWhy: ['s.ended_why', or(text)],
+  address: ['s.address', text],
+  agent: ['s.agent', text],
+} as const
+
+const sessionPlan: ListPlan<typeof sessionColumns> = {
+  from: 'session s',
+  columns: sessionColumns,
+  id: 's.id',
+  sorts: { made: 's.made_ms', seen: 's.seen_ms' },
+  filters: { person: is('s.person_id'), ended: is('(s.ended_ms IS NOT NULL)') },
+}
+
+const invitationColumns = {
+  id: ['i.id', number],
+  kind: ['i.kind', text],
+  email: ['i.email', text],
+  role: ['i.role', text],
+  accountId: ['i.account_id', or(number)],
+  rank: ['i.rank', or(number)],
+  byId: ['i.by_id', or(number)],
+  madeMs: ['i.made_ms', number],
+  expiresMs: ['i.expires_ms', number],
+  acceptedMs: ['i.accepted_ms', or(number)],
+  revokedMs: ['i.revoked_ms', or(number)],
+  version: ['i.version', number],
+} as const
+
+const invitationPlan: ListPlan<typeof invitationColumns> = {
+  from: 'invitation i',
+  columns: invitationColumns,
+  id: 'i.id',
+  sorts: { made: 'i.made_ms', expires: 'i.expires_ms' },
+  account: 'i.account_id',
+  filters: {
+    account: is('i.account_id'),
+    email: beginsWith('i.email'),
+    open: is('(i.accepted_ms IS NULL AND i.revoked_ms IS NULL)'),
+  },
+}
+
+export type PersonView = Told<typeof personColumns>
+export type MemberView = Told<typeof memberColumns>
+export type SessionView = Told<typeof sessionColumns>
+export type InvitationView = Told<typeof invitationColumns>
+
+export interface MeView extends Pick<PersonView, 'email' | 'name' | 'secondFactor' | 'createdMs' | 'version'> {
+  readonly accounts: readonly { readonly accountId: number; readonly name: string; readonly rank: number }[]
+}
+
+interface ById {
+  readonly id: number
+}
+
+export interface PeopleReads {
+  me: { input: ById; result: MeView | null }
+  people: { input: ListAsk; result: Page<PersonView> }
+  person: { input: ById; result: PersonView | null }
+  members: { input: ListAsk; result: Page<MemberView> }
+  sessions: { input: ListAsk; result: Page<SessionView> }
+  invitations: { input: ListAsk; result: Page<InvitationView> }
+  invitation: { input: ById; result: InvitationView | null }
+  seesAccount: { input: ById & { readonly scope: Scope | null }; result: boolean }
+  siteVersion: { input: Record<string, never>; result: number }
+}
+
+export function peopleReads(db: Database) {
+  const findAccounts = db.query<Row, [number]>(
+    `SELECT m.account_id, a.name, m.rank FROM member m JOIN account a ON a.id = m.account_id
+     WHERE m.person_id = ?1 ORDER BY m.account_id LIMIT 1000`,
+  )
+  const findAccount = db.query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
+  const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
+  const findSite = db.query<Row, []>("SELECT version FROM setting WHERE name = 'site'")
+  const person = ({ id }: ById): PersonView | null => findOne(db, personPlan, { id, scope: null }) ?? null
+  return {
+    me({ id }: ById): MeView | null {
+      const row = person({ id })
+      if (row === null) return null
+      const { email, name, secondFactor, createdMs, version } = row
+      const accounts = findAccounts.all(id).map(account => ({
+        accountId: Number(account.account_id),
+        name: String(account.name),
+        rank: Number(account.rank),
+      }))
+      return { email, name, secondFactor, createdMs, version, accounts }
+    },
+    people: (ask: ListAsk) => listPage(db, personPlan, ask),
+    person,
+    members: (ask: ListAsk) => listPage(db, memberPlan, ask),
+    sessions: (ask: ListAsk) => listPage(db, sessionPlan, ask),
+    invitations: (ask: ListAsk) => listPage(db, invitationPlan, ask),
+    invitation: ({ id }: ById) => findOne(db, invitationPlan, { id, scope: null }) ?? null,
+    seesAccount: ({ id, scope }: ById & { readonly scope: Scope | null }) =>
+      (scope === null ? findAccount.get(id) : findMember.get(id, scope.personId, scope.rank)) !== null,
+    siteVersion: () => Number(findSite.get()?.version ?? 0n),
+  }
+}

@@ -1,0 +1,53 @@
+// docs/metrics.md names every metric that a gateway tells, as what it tells it and with its labels, and no other.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Exposed } from '../metrics/exposition.ts'
+import { readExposition } from '../metrics/exposition.ts'
+import { fail } from '../../src/fake-upstream/answers.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+
+const text = readFileSync(join(import.meta.dir, '..', '..', 'docs', 'metrics.md'), 'utf8')
+const ROW = /^\| `(\w+)` \| (counter|gauge|histogram) \| ([\w, ]*) ?\| (.+) \|$/gm
+const rows = Array.from(text.matchAll(ROW), ([, name, type, labels]) => ({ name, type, labels: labels!.trim() }))
+
+let harness: Harness
+let families: readonly Exposed[]
+
+beforeAll(async () => {
+  harness = await startHarness({ env: { METRICS_PORT: '0' } })
+  const key = await harness.key({ qpm: 10_000 })
+  const ask = async (): Promise<void> =>
+    void (await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text())
+  await ask()
+  harness.upstream.planModel('gpt-4o-mini', fail(401))
+  for (let times = 0; times < 3; times++) await ask()
+  await harness.idle()
+  const url = /http:\S+\/metrics/.exec(harness.logs.find(line => line.includes('"metrics"'))!)![0]
+  families = readExposition(await (await fetch(url)).text())
+})
+afterAll(() => harness.stop())
+
+test('every metric is there, and no other', () => {
+  expect(rows.length).toBeGreaterThan(30)
+  const told = families.map(({ name, type }) => `${name} ${type}`).sort()
+  expect(rows.map(({ name, type }) => `${name} ${type}`).sort()).toEqual(told)
+})
+
+test('with its labels', () => {
+  for (const { name, labels } of rows) {
+    const sample = families.find(family => family.name === name)!.samples[0]
+    const seen = Object.keys(sample?.labels ?? {}).filter(label => label !== 'le').join(', ')
+    if (sample !== undefined) expect([name, seen]).toEqual([name!, labels])
+  }
+  const silent = families.filter(({ samples }) => samples.length === 0).map(({ name }) => name)
+  expect(silent).toEqual(['weir_paced_calls_per_second', 'weir_ledger_audit_age_seconds'])
+})
+
+test('queries and alerts ask for what there is', () => {
+  const known = new Set(rows.map(({ name }) => name!))
+  const asked = [...text.matchAll(/\b(weir_[a-z_]+)/g)].map(([, name]) => name!.replace(/_(bucket|sum|count)$/, ''))
+  expect(asked.filter(name => !known.has(name))).toEqual([])
+})

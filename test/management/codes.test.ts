@@ -1,0 +1,189 @@
+// Redemption codes over the web: told once, redeemed once, taken back, and not guessed.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Ask, Told } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+
+let harness: Harness
+let ask: Ask
+let nowMs = Date.now()
+
+beforeAll(async () => {
+  harness = await startHarness({ world: { clock: { nowMs: () => performance.now(), dateMs: () => nowMs } } })
+  ask = await askAsOwner(harness)
+})
+afterAll(() => harness.stop())
+
+async function account(): Promise<{ id: string; key: string }> {
+  const key = await harness.key({ credit: '1' })
+  return { id: ((await harness.gateway.operator.balance!({ key })) as { account: string }).account, key }
+}
+
+async function codes(count: number, more: object = {}): Promise<{ batch: string; codes: string[] }> {
+  nowMs += 60_000 // whoever has tried in vain may try again
+  ask = await askAsOwner(harness) // no token lasts long
+  const made = await ask('POST', 'web/codes', { count, amount: '5', ...more })
+  expect(made.status).toBe(201)
+  return made.body as { batch: string; codes: string[] }
+}
+
+const redeem = (id: string, code: string): Promise<Told> =>
+  ask('POST', `web/accounts/${id}/redemptions`, { code })
+
+describe('a batch of codes', () => {
+  test('is told once, and then never what is written on it', async () => {
+    const { batch, codes: made } = await codes(3, { batch: 'spring' })
+    expect(made).toHaveLength(3)
+    const listed = await ask('GET', `web/codes?batch=${batch}`)
+    expect(listed.body.data).toMatchObject(
+      Array.from({ length: 3 }, () => ({ batch: 'spring', amount: '5.00', state: 'open', account: null })),
+    )
+    const batches = await ask('GET', 'web/codes/batches')
+    expect(batches.body.data).toContainEqual(
+      expect.objectContaining({ batch: 'spring', codes: 3, redeemed: 0, voided: 0, worth: '15.00' }),
+    )
+    const audit = await ask('GET', 'web/audit-log?action=createCodes')
+    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const digests = db.query('SELECT lower(hex(digest)) AS digest FROM code').all() as { digest: string }[]
+    db.close()
+    for (const text of [listed.text, batches.text, audit.text, harness.logs.join()]) {
+      for (const secret of [...made, ...digests.map(({ digest }) => digest)]) expect(text).not.toContain(secret)
+    }
+  })
+
+  test('comes as CSV as well', async () => {
+    const made = await ask('POST', 'web/codes?format=csv', { count: 2, amount: '0.5', batch: '=evil()' })
+    expect(made.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(made.text).toMatch(/^code,amount,batch,expires\r\n(wr(-\w{4}){4},0\.50,'=evil\(\),\r\n){2}$/)
+  })
+
+  test('of a name that is taken is refused', async () => {
+    await codes(1, { batch: 'twice' })
+    expect((await ask('POST', 'web/codes', { count: 1, amount: '5', batch: 'twice' })).error.code).toBe('name_taken')
+  })
+
+  const wrong: readonly (readonly [body: object, param: string])[] = [
+    [{ count: 0, amount: '5' }, 'count'],
+    [{ count: bounds.codesPerBatchMax + 1, amount: '5' }, 'count'],
+    [{ count: 1, amount: '-5' }, 'amount'],
+    [{ count: 1, amount: '5', expires: '2001-01-01T00:00:00Z' }, 'expires'],
+    [{ count: 1, amount: '5', expires: 'soon' }, 'expires'],
+    [{ count: 1, amount: '5', code: 'wr-1' }, 'code'],
+  ]
+  test.each(wrong)('%j is refused, by name', async (body, param) => {
+    const { status, error } = await ask('POST', 'web/codes', body)
+    expect([status, error.param]).toEqual([400, param])
+  })
+
+  test('goes page by page', async () => {
+    const { batch } = await codes(5)
+    const ids: string[] = []
+    for (let after = ''; ; ) {
+      const { body } = await ask('GET', `web/codes?batch=${batch}&limit=2${after}`)
+      ids.push(...(body.data as { id: string }[]).map(({ id }) => id))
+      if (body.next === null) break
+      after = `&after=${String(body.next)}`
+    }
+    expect(new Set(ids).size).toBe(5)
+    const names: string[] = []
+    for (let after = ''; ; ) {
+      const { body } = await ask('GET', `web/codes/batches?limit=1${after}`)
+      names.push(...(body.data as { batch: string }[]).map(({ batch: name }) => name))
+      if (body.next === null) break
+      after = `&after=${encodeURIComponent(String(body.next))}`
+    }
+    expect(names).toEqual(names.toSorted())
+    expect(names).toContain(batch)
+  })
+})
+
+describe('a code', () => {
+  test('that many redeem at once is redeemed once', async () => {
+    const { codes: [code] } = await codes(1)
+    const accounts = await Promise.all(Array.from({ length: 8 }, account))
+    const answers = await Promise.all(accounts.map(({ id }) => redeem(id, code!)))
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
+    expect(new Set(answers.filter(({ status }) => status !== 201).map(({ error }) => error.code))).toEqual(
+      new Set(['code_unusable']),
+    )
+    const balances = await Promise.all(accounts.map(async ({ key }) => (await harness.balance(key)).balance))
+    expect(balances.toSorted()).toEqual([...new Array<string>(7).fill('1.00'), '6.00'])
+  })
+
+  test('tells whoever has redeemed it that they have', async () => {
+    const { codes: [code] } = await codes(1)
+    const { id } = await account()
+    expect((await redeem(id, code!.toLowerCase())).body).toEqual({ amount: '5.00', balance: '6.00' })
+    expect((await redeem(id, code!)).error.code).toBe('state_unfit')
+  })
+
+  test('that is not known, was redeemed, taken back or has expired is refused in the same words', async () => {
+    const { id } = await account()
+    const { codes: [used] } = await codes(1)
+    expect((await redeem((await account()).id, used!)).status).toBe(201)
+    const { codes: [gone], batch } = await codes(1)
+    expect((await ask('POST', 'web/codes/voids', { batch })).body).toEqual({ voided: 1 })
+    const { codes: [late] } = await codes(1, { expires: new Date(nowMs + 70_000).toISOString() })
+    const db = new Database(join(harness.folder, 'weir.db'))
+    db.run('UPDATE code SET expires_ms = 1 WHERE expires_ms IS NOT NULL')
+    db.close()
+    const told = await Promise.all(
+      [used!, gone!, late!, 'wr-0000-0000-0000-0000', 'hello', "' OR 1=1 --"].map(code => redeem(id, code)),
+    )
+    const said = told.map(({ status, error }) => JSON.stringify([status, error]).replace(/req_\w+/, ''))
+    expect([...new Set(said)]).toHaveLength(1)
+    expect(told[0]!.error.code).toBe('code_unusable')
+  })
+
+  test('is not guessed: who tries too often waits, and who does not is served', async () => {
+    nowMs += 60_000
+    const { id } = await account()
+    const { codes: [code] } = await codes(1)
+    for (let at = 0; at < bounds.codeTriesPerMinuteMax; at++) {
+      expect((await redeem(id, `wr-0000-0000-0000-000${at}`)).error.code).toBe('code_unusable')
+    }
+    const late = await redeem(id, code!)
+    expect([late.status, late.error.code]).toEqual([429, 'tried_too_often'])
+    expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0)
+    nowMs += 60_000 / bounds.codeTriesPerMinuteMax
+    expect((await redeem(id, code!)).status).toBe(201)
+    nowMs += 60_000
+    // What was redeemed was no guess.
+    const { codes: many } = await codes(bounds.codeTriesPerMinuteMax + 2)
+    for (const one of many) expect((await redeem(id, one)).status).toBe(201)
+  })
+
+  test('of an account that is not there, or is our own, is not redeemed', async () => {
+    const { codes: [code] } = await codes(1)
+    for (const id of ['acc_00000000001', 'acc_00000000zzz']) {
+      expect((await redeem(id, code!)).error.code).toBe('resource_unknown')
+    }
+  })
+})
+
+describe('taking codes back', () => {
+  test('leaves those that were redeemed', async () => {
+    const { codes: made, batch } = await codes(3)
+    await redeem((await account()).id, made[0]!)
+    expect((await ask('POST', 'web/codes/voids', { batch })).body).toEqual({ voided: 2 })
+    const states = async (state: string): Promise<number> =>
+      ((await ask('GET', `web/codes?batch=${batch}&state=${state}`)).body.data as unknown[]).length
+    expect([await states('redeemed'), await states('voided'), await states('open')]).toEqual([1, 2, 0])
+    expect((await ask('POST', 'web/codes/voids', { batch })).body).toEqual({ voided: 0 })
+  })
+
+  test('of one, by its id', async () => {
+    const { batch } = await codes(2)
+    const [one] = (await ask('GET', `web/codes?batch=${batch}`)).body.data as { id: string }[]
+    expect((await ask('POST', 'web/codes/voids', { code: one!.id })).body).toEqual({ voided: 1 })
+    expect((await ask('POST', 'web/codes/voids', { code: one!.id })).error.code).toBe('state_unfit')
+    expect((await ask('POST', 'web/codes/voids', { batch: 'none such' })).error.code).toBe('resource_unknown')
+    expect((await ask('POST', 'web/codes/voids', { batch, code: one!.id })).status).toBe(400)
+    expect((await ask('POST', 'web/codes/voids', {})).status).toBe(400)
+  })
+})

@@ -1,0 +1,277 @@
+// The ledger over the web: statements that add up, postings that happen once, and what bad input gets.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { textId } from '../../src/base/ids.ts'
+import { formatUsd, nanos, parseUsd } from '../../src/base/money.ts'
+import { csvCell } from '../../src/management/exporting.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { Ask, Told } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+
+let harness: Harness
+let ask: Ask
+
+beforeAll(async () => {
+  harness = await startHarness()
+  ask = await askAsOwner(harness)
+})
+afterAll(() => harness.stop())
+
+interface Line {
+  readonly kind: string
+  readonly amount: string
+  readonly balance: string | null
+  readonly reference: string | null
+  readonly made: string
+}
+
+async function account(credit = '10'): Promise<{ id: string; key: string }> {
+  const key = await harness.key({ credit })
+  const { account: id } = (await harness.gateway.operator.balance!({ key })) as { account: string }
+  return { id, key }
+}
+
+/** One that is paid for; its id. */
+async function call(key: string): Promise<string> {
+  const answer = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
+  await answer.text()
+  return answer.headers.get('x-request-id')!
+}
+
+const balanceOf = async (key: string): Promise<string> => (await harness.balance(key)).balance
+
+const nanosOf = (usd: string): bigint => (usd.startsWith('-') ? -parseUsd(usd.slice(1))! : parseUsd(usd)!)
+
+/** All pages. */
+async function statement(id: string, query = '', limit = 3): Promise<readonly Line[]> {
+  const lines: Line[] = []
+  for (let after = ''; ; ) {
+    const { body } = await ask('GET', `web/accounts/${id}/statement?limit=${limit}${query}${after}`)
+    lines.push(...(body.data as Line[]))
+    if (body.next === null) return lines
+    after = `&after=${String(body.next)}`
+  }
+}
+
+describe('a statement', () => {
+  test('adds up to the balance after whatever happened, line by line', async () => {
+    const step = fc.oneof(
+      fc.record({ kind: fc.constantFrom('top-ups', 'gifts', 'adjustments'), nanos: fc.integer({ min: 1, max: 2e9 }) }),
+      fc.record({ kind: fc.constant('call'), nanos: fc.constant(0) }),
+      fc.record({ kind: fc.constant('refund'), nanos: fc.constant(0) }),
+      fc.record({ kind: fc.constant('take away'), nanos: fc.integer({ min: 1, max: 1e9 }) }),
+    )
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async steps => {
+        const { id, key } = await account('1')
+        const calls: string[] = []
+        for (const [at, { kind, nanos: amount }] of steps.entries()) {
+          const usd = formatUsd(nanos(BigInt(amount)))
+          const reference = `${id} ${at}`
+          if (kind === 'call') calls.push(await call(key))
+          else if (kind === 'refund') await ask('POST', `web/accounts/${id}/refunds`, { call: calls.pop() ?? 'req_0' })
+          else if (kind === 'take away') {
+            await ask('POST', `web/accounts/${id}/adjustments`, { amount: `-${usd}`, reference })
+          } else await ask('POST', `web/accounts/${id}/${kind}`, { amount: usd, reference })
+        }
+        const lines = await statement(id)
+        const sum = lines.reduce((all, { amount }) => all + nanosOf(amount), 0n)
+        expect(formatUsd(nanos(sum))).toBe(await balanceOf(key))
+        let after = 0n
+        for (const { amount, balance } of lines.toReversed()) {
+          after += nanosOf(amount)
+          expect(nanosOf(balance!)).toBe(after)
+        }
+      }),
+      { numRuns: 12 },
+    )
+  })
+
+  test('stays the same while its pages are read and calls go on', async () => {
+    const { id, key } = await account()
+    for (let at = 0; at < 4; at++) await call(key)
+    const first = await ask('GET', `web/accounts/${id}/statement?limit=2`)
+    await call(key)
+    await ask('POST', `web/accounts/${id}/top-ups`, { amount: '1', reference: `${id} meanwhile` })
+    const second = await ask('GET', `web/accounts/${id}/statement?limit=10&after=${String(first.body.next)}`)
+    const lines = [...(first.body.data as Line[]), ...(second.body.data as Line[])]
+    expect(lines.map(({ kind }) => kind)).toEqual(['charge', 'charge', 'charge', 'charge', 'gift'])
+    expect(nanosOf(lines.at(-1)!.balance!)).toBe(nanosOf(lines.at(-1)!.amount))
+  })
+
+  test('of a kind or a time leaves the rest out, and says no balance that would not add up', async () => {
+    const { id, key } = await account()
+    await call(key)
+    const since = new Date().toISOString()
+    await ask('POST', `web/accounts/${id}/top-ups`, { amount: '1', reference: `${id} later` })
+    const charges = await statement(id, '&kind=charge')
+    expect(charges.map(({ kind, balance }) => [kind, balance])).toEqual([['charge', null]])
+    expect((await statement(id, '&kind=top_up')).map(({ kind }) => kind)).toEqual(['top_up'])
+    expect((await statement(id, `&from=${since}`)).map(({ kind }) => kind)).toEqual(['top_up'])
+    const before = await statement(id, `&before=${since}`)
+    expect(before.map(({ kind, balance }) => [kind, balance])).toEqual([['charge', null], ['gift', null]])
+  })
+
+  test('tells in one line what calls came to whose records are gone', async () => {
+    const { id, key } = await account()
+    await call(key)
+    await call(key)
+    const db = new Database(join(harness.folder, 'weir.db'))
+    const [, oldest] = (await statement(id)) as [Line, Line, Line]
+    db.query('DELETE FROM record WHERE call_id = (SELECT min(call_id) FROM record WHERE account_id = ?1)').run(
+      (db.query('SELECT account_id AS id FROM record ORDER BY call_id DESC LIMIT 1').get() as { id: number }).id,
+    )
+    db.close()
+    const lines = await statement(id)
+    expect(lines.map(({ kind }) => kind)).toEqual(['charge', 'gift', 'unlisted_charges'])
+    expect(lines.at(-1)!.amount).toBe(oldest.amount)
+  })
+
+  test('of our own accounts has the other side of everything', async () => {
+    const [revenue, clearing] = [textId('acc', 1), textId('acc', 4)]
+    for (const id of [revenue, clearing]) {
+      const lines = await statement(id, '', 50)
+      const { body } = await ask('GET', 'web/ledger/trial-balance')
+      const own = body.own as { account: string; balance: string }[]
+      const sum = lines.reduce((all, { amount }) => all + nanosOf(amount), 0n)
+      expect(formatUsd(nanos(sum))).toBe(own.find(({ account: one }) => one === id)!.balance)
+    }
+  })
+
+  test('as a file is whole, and harmless to a spreadsheet', async () => {
+    const { id, key } = await account()
+    await call(key)
+    const evil = '=HYPERLINK("http://x","y")'
+    await ask('POST', `web/accounts/${id}/gifts`, { amount: '1', reference: `${evil},"${id}"` })
+    const csv = await ask('GET', `web/accounts/${id}/statement/export`)
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+    expect(csv.headers.get('content-disposition')).toBe(`attachment; filename="statement-${id}.csv"`)
+    const rows = csv.text.split('\r\n')
+    expect(rows[0]).toBe('made,kind,amount,balance,with,ref,reference,author')
+    expect(rows[1]).toContain(`,"'=HYPERLINK(""http://x"",""y""),""${id}""",`)
+    expect(rows).toHaveLength(5)
+    const lines = (await ask('GET', `web/accounts/${id}/statement/export?format=ndjson`)).text.trim().split('\n')
+    expect(lines.map(line => JSON.parse(line))).toEqual((await statement(id)) as unknown[])
+  })
+
+  const cells: readonly (readonly [unknown, string])[] = [
+    ['=1+1', "'=1+1"],
+    ['+1+1', "'+1+1"],
+    ['-1+cmd', "'-1+cmd"],
+    ['@x', "'@x"],
+    ['\tx', "'\tx"],
+    ['-5.25', '-5.25'],
+    ['a,b', '"a,b"'],
+    ['a"b', '"a""b"'],
+    ['a\r\nb', '"a\r\nb"'],
+    [null, ''],
+    [7, '7'],
+  ]
+  test.each(cells)('%j is written as %j', (value, text) => expect(csvCell(value as string)).toBe(text))
+})
+
+describe('a posting', () => {
+  const kinds = ['top-ups', 'gifts', 'adjustments'] as const
+
+  test.each(kinds)('of %s that is sent many times at once is posted once', async kind => {
+    const { id, key } = await account('1')
+    const body = { amount: '2.5', reference: `${id} ${kind}` }
+    const sent = Array.from({ length: 12 }, () => ask('POST', `web/accounts/${id}/${kind}`, body))
+    const answers = await Promise.all(sent)
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([...new Array<number>(11).fill(200), 201])
+    expect(new Set(answers.map(({ body: { ref } }) => ref)).size).toBe(1)
+    expect(await balanceOf(key)).toBe('3.50')
+  })
+
+  test('takes an Idempotency-Key for its reference', async () => {
+    const { id, key } = await account('1')
+    const send = (amount: string): Promise<Told> =>
+      ask('POST', `web/accounts/${id}/top-ups`, { amount }, { 'idempotency-key': `click ${id}` })
+    expect([(await send('1')).status, (await send('1')).status]).toEqual([201, 200])
+    expect((await send('2')).error.code).toBe('posted_before')
+    expect(await balanceOf(key)).toBe('2.00')
+  })
+
+  test('of a reference that another account has is refused', async () => {
+    const [one, other] = [await account(), await account()]
+    const body = { amount: '1', reference: `shared ${one.id}` }
+    await ask('POST', `web/accounts/${one.id}/top-ups`, body)
+    const late = await ask('POST', `web/accounts/${other.id}/top-ups`, body)
+    expect([late.status, late.error.code]).toEqual([409, 'posted_before'])
+    expect(await balanceOf(other.key)).toBe('10.00')
+  })
+
+  test('gives back a call once, and no more than it was charged', async () => {
+    const { id, key } = await account()
+    const paid = await call(key)
+    const charged = (await statement(id))[0]!.amount.slice(1)
+    const refund = (more = {}): Promise<Told> => ask('POST', `web/accounts/${id}/refunds`, { call: paid, ...more })
+    expect((await refund({ amount: '9' })).error.code).toBe('state_unfit')
+    const answers = await Promise.all([refund(), refund(), refund()])
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 201])
+    expect(answers[0]!.body.amount).toBe(charged)
+    expect((await refund({ amount: '0.000000001' })).error.code).toBe('posted_before')
+    expect(await balanceOf(key)).toBe('10.00')
+    const other = await account()
+    expect((await ask('POST', `web/accounts/${other.id}/refunds`, { call: paid })).error.code).toBe('posted_before')
+    const unpaid = await call(key)
+    const stranger = await ask('POST', `web/accounts/${other.id}/refunds`, { call: unpaid })
+    expect([stranger.status, stranger.error.code]).toEqual([409, 'state_unfit'])
+  })
+
+  const amounts = ['-1', '0', '0.00', '1e3', '1.0123456789', 'five', '', ' 1', '1000000000', '0x10', '１', 5, null, [1]]
+  test.each(amounts)('of %j is refused, by name', async amount => {
+    const { id, key } = await account('1')
+    for (const kind of ['top-ups', 'gifts']) {
+      const { status, error } = await ask('POST', `web/accounts/${id}/${kind}`, { amount, reference: 'x' })
+      expect([status, error.code, error.param]).toEqual([400, 'field_invalid', 'amount'])
+    }
+    expect(await balanceOf(key)).toBe('1.00')
+  })
+
+  test('of a number beyond all numbers is refused, by name', async () => {
+    const { id } = await account()
+    const { error } = await ask('POST', `web/accounts/${id}/top-ups`, '{"amount":1e400,"reference":"x"}')
+    expect([error.code, error.param]).toEqual(['field_invalid', 'amount'])
+  })
+
+  test('needs a reference, an account of a customer, and no more than there is', async () => {
+    const { id } = await account('1')
+    const refused = async (path: string, body: unknown): Promise<unknown> => (await ask('POST', path, body)).error.code
+    expect(await refused(`web/accounts/${id}/top-ups`, { amount: '1' })).toBe('field_missing')
+    expect(await refused(`web/accounts/${id}/top-ups`, { amount: '1', reference: 'a\u0000b' })).toBe('field_invalid')
+    expect(await refused(`web/accounts/${textId('acc', 1)}/top-ups`, { amount: '1', reference: 'r' })).toBe(
+      'resource_unknown',
+    )
+    expect(await refused(`web/accounts/${textId('acc', 77)}/gifts`, { amount: '1', reference: 'r' })).toBe(
+      'resource_unknown',
+    )
+    expect(await refused(`web/accounts/${id}/adjustments`, { amount: '-1.01', reference: `${id} r` })).toBe(
+      'state_unfit',
+    )
+  })
+})
+
+describe('the books', () => {
+  test('come to nothing, whatever was posted', async () => {
+    const { body } = await ask('GET', 'web/ledger/trial-balance')
+    expect(body.sum).toBe('0.00')
+    expect((body.own as { name: string }[]).map(({ name }) => name)).toEqual([
+      ...['revenue', 'promo', 'shortfall', 'clearing'],
+    ])
+  })
+
+  test('are told as the auditor has found them', async () => {
+    expect((await ask('GET', 'web/ledger/check')).body).toEqual({
+      ...{ books: 'not looked at yet', audited: null, findings: [] },
+    })
+    await harness.gateway.operator.audit!({})
+    const found = (await ask('GET', 'web/ledger/check')).body
+    // One record was taken away above.
+    expect(found).toMatchObject({ books: 'do not agree', findings: [{ check: 'call' }] })
+  })
+})

@@ -1,0 +1,73 @@
+// A gateway with somebody of every kind: each role of the site and of an account, a stranger who manages another one, and
+// those whose credential is none.
+
+import type { Harness } from '../../support/gateway.ts'
+import { startHarness } from '../../support/gateway.ts'
+import type { Ask } from '../../support/management.ts'
+import { askAs } from '../../support/management.ts'
+import type { Person } from '../../support/people.ts'
+import { addPerson, setUpOwner, signedIn } from '../../support/people.ts'
+import type { Somebody } from './verdicts.ts'
+
+/** In every name of what is the account's: whoever may not see the account must not see it. */
+export const CANARY = 'Alpine'
+
+export interface Everybody {
+  readonly harness: Harness
+  readonly people: Readonly<Record<Exclude<Somebody, 'nobody' | 'key' | 'expired'>, Person>>
+  /** The account that everything is tried on, and the one that is the stranger's. */
+  readonly account: string
+  readonly elsewhere: string
+  /** An API key of the account. */
+  readonly key: string
+  readonly ask: Readonly<Record<Somebody, Ask>>
+  stop(): Promise<void>
+}
+
+let visits = 0
+
+/** Somewhere else each time. */
+export const fromElsewhere = (): Record<string, string> => {
+  visits++
+  return { 'x-forwarded-for': `10.${(visits >> 16) & 255}.${(visits >> 8) & 255}.${visits & 255}` }
+}
+
+const HOUR_MS = 3_600_000
+
+export async function startEverybody(env: Record<string, string> = {}): Promise<Everybody> {
+  let aheadMs = -HOUR_MS
+  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs }
+  // Each request may come from another address: how often one may knock is not what is tried here.
+  const harness = await startHarness({ env: { WEIR_TRUSTED_PROXIES: '127.0.0.1', ...env }, world: { clock } })
+  const owner = await setUpOwner(harness)
+  const expired = await signedIn(harness, owner.email)
+  aheadMs = 0
+  const again = await signedIn(harness, owner.email)
+  const by = again.ask
+  const make = async (name: string): Promise<{ key: string; account: string }> => {
+    const made = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '50', name })
+    return { key: String(made.key), account: String(made.account) }
+  }
+  const [{ account, key }, { account: elsewhere }] = [await make(`${CANARY} key`), await make('Elsewhere')]
+  await harness.gateway.operator['keys-set']!({ key, bodies: 'on' })
+  const member = (role: 'viewer' | 'developer' | 'manager', of = account): Promise<Person> =>
+    addPerson(harness, by, { members: [{ account: of, role }] })
+  const people = {
+    owner: again,
+    admin: await addPerson(harness, by, { role: 'admin' }),
+    support: await addPerson(harness, by, { role: 'support' }),
+    manager: await member('manager'),
+    developer: await member('developer'),
+    viewer: await member('viewer'),
+    stranger: await member('manager', elsewhere),
+    disabled: await member('manager'),
+  }
+  await by('PATCH', `web/users/${people.disabled.id}`, { disabled: true })
+  const ask = {
+    ...(Object.fromEntries(Object.entries(people).map(([name, person]) => [name, person.ask])) as Record<Somebody, Ask>),
+    nobody: askAs(harness, undefined),
+    key: askAs(harness, key),
+    expired: expired.ask,
+  }
+  return { harness, people, account, elsewhere, key, ask, stop: () => harness.stop() }
+}
