@@ -71,7 +71,7 @@ export function buildThings(all: Everybody): Things {
     },
     async name() {
       const name = `route-${++count}`
-      await by('PUT', `web/model-routes/${name}`, { members: [{ model: MODEL }] })
+      await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
       return name
     },
     async record() {
@@ -105,9 +105,6 @@ export function buildThings(all: Everybody): Things {
       return { code: codes[0] }
     },
     'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
-    'POST /api/web/keys': async () => ({ account, name: next() }),
-    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
-    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
     'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
     'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),
     'PATCH /api/web/webhooks/{webhook}': async () => ({ disabled: true }),
