@@ -119,10 +119,9 @@ export async function openStore(
   const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const site = new SiteBook(reader, config.siteName)
-  const keptDays = (): number => site.current.retentionDays
-  const { rolling, deleting, ...records } = openRecords({
-    ...{ folder, writer, desk, bodies, reader, log, dateMs, keptDays },
-  })
+  const retentionDays = (): number => site.current.retentionDays
+  const kept = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
+  const { rolling, deleting, ...records } = openRecords(kept)
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })

@@ -17,7 +17,7 @@ export interface DeletingParts {
   readonly rolling: Pick<Rolling, 'catchUp' | 'eraseEndUser' | 'rolled'>
   readonly reader: Pick<Reader, 'openDeletions'>
   /** For how many days records are kept; 0: for good. */
-  keptDays(): number
+  retentionDays(): number
   dateMs(): number
 }
 
@@ -61,10 +61,10 @@ export class RecordDeleting {
   }
 
   async #sweepOnce(): Promise<void> {
-    const { reader, rolling, writer, dateMs, keptDays } = this.#parts
-    const days = keptDays()
+    const { reader, rolling, writer, dateMs } = this.#parts
+    const days = this.#parts.retentionDays()
     const orders = reader.openDeletions()
-    if (!(days > 0) && orders.length === 0) return
+    if (days === 0 && orders.length === 0) return
     await rolling.catchUp()
     if (days > 0) {
       const id = idAtMs(dateMs() - days * DAY_MS)
