@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import type { Nanos } from '../../base/money.ts'
 import { nanos, parseUsd } from '../../base/money.ts'
+import { moneyText } from '../../store/operations.ts'
 
 /** Of answers. */
 export const money = z.string().meta({ description: 'US dollars, in decimals' })
@@ -19,6 +20,16 @@ export const positiveUsd = z
   .refine(text => read(text) > 0n, AMOUNT)
   .meta({ description: AMOUNT, examples: ['5', '0.25'] })
   .transform(read)
+
+const BOUND = AMOUNT.replace('more than 0', 'not negative')
+
+/** Also nothing: what may be spent, or owed. */
+export const boundUsd = z
+  .string({ error: BOUND })
+  .max(20)
+  .refine(text => parseUsd(text) !== undefined, BOUND)
+  .meta({ description: BOUND, examples: ['5', '0.25'] })
+  .transform(text => moneyText(read(text)))
 
 /** The same with a sign: a correction may go either way. */
 export const signedUsd = z

@@ -20,6 +20,9 @@ export interface Things {
   valueFor(schema: Schema, field: string): unknown
 }
 
+/** A name that leads nowhere, by its top level. */
+const NOWHERE = 'https://hooks.invalid'
+
 export const MODEL = 'openai/gpt-4o-mini'
 
 export function buildThings(all: Everybody): Things {
@@ -61,7 +64,11 @@ export function buildThings(all: Everybody): Things {
       await by('PUT', `web/prices/${MODEL}`, { price: { input: '0.15', output: '0.6' } })
       return MODEL
     },
-    span: async () => 'day',
+    async span() {
+      await by('PUT', `web/accounts/${account}/budgets/day`, { cap: '5' })
+      if (known.has('key')) await by('PUT', `web/keys/${known.get('key')!}/budgets/day`, { cap: '5' })
+      return 'day'
+    },
     async name() {
       const name = `route-${++count}`
       await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
@@ -75,10 +82,21 @@ export function buildThings(all: Everybody): Things {
       for (let at = 0; at < 200 && (await by('GET', `web/records/${id}/bodies`)).status !== 200; at++) await Bun.sleep(5)
       return id
     },
+    async webhook() {
+      const { data } = (await by('GET', `web/webhooks?account=${account}`)).body as { data: { id: string }[] }
+      // An account may have few.
+      for (const { id } of data) await by('DELETE', `web/webhooks/${id}`)
+      return made(`web/accounts/${account}/webhooks`, { url: `${NOWHERE}/${++count}`, events: ['balance.low'] })
+    },
     deletion: () => made('web/records/deletions', { account, before: '2020-01-01T00:00:00Z' }),
   }
 
   const bodies: Readonly<Record<string, () => Promise<Body>>> = {
+    'POST /api/web/keys': async () => ({ account, name: next() }),
+    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
+    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
+    'PUT /api/web/accounts/{account}/budgets/{span}': async () => ({ cap: '5' }),
+    'PUT /api/web/keys/{key}/budgets/{span}': async () => ({ cap: '5' }),
     'POST /api/web/invitations': async () => ({
       ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
     }),
@@ -86,7 +104,14 @@ export function buildThings(all: Everybody): Things {
       const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
       return { code: codes[0] }
     },
-    'POST /api/web/codes/voids': async () => ({ batch: (await by('POST', 'web/codes', { count: 1, amount: '1' })).body.batch }),
+    'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
+    'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
+    'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),
+    'PATCH /api/web/webhooks/{webhook}': async () => ({ disabled: true }),
+    'POST /api/web/codes/voids': async () => {
+      const { batch } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body
+      return { batch }
+    },
     'POST /api/web/records/deletions': async () => ({ account, before: '2020-01-01T00:00:00Z' }),
     'POST /api/web/accounts/{account}/members': async () => ({ user: await free(), role: 'viewer' }),
   }
@@ -113,7 +138,10 @@ export function buildThings(all: Everybody): Things {
   return {
     async pathFor({ path, method }) {
       let filled = path.replace('/api/', '')
-      for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) filled = filled.replace(hole, await thing(name!, method !== 'GET'))
+      for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) {
+        filled = filled.replace(hole, await thing(name!, method !== 'GET'))
+      }
+      if (filled.includes('/budgets/')) await by('PUT', filled, { cap: '5' })
       return filled
     },
     async bodyFor(endpoint) {
