@@ -225,7 +225,7 @@ describe('an invitation', () => {
     const invite = (body: object) => manager.ask('POST', 'web/invitations', { email: 'm@example.com', ...body })
     expect(told(await invite({}))).toEqual([403, 'role_too_low'])
     expect(told(await invite({ role: 'support', account, accountRole: 'viewer' }))).toEqual([403, 'role_too_low'])
-    expect(told(await invite({ account: foreign, accountRole: 'viewer' }))).toEqual([403, 'role_too_low'])
+    expect(told(await invite({ account: foreign, accountRole: 'viewer' }))).toEqual([404, 'resource_unknown'])
     expect(told(await invite({ account }))).toEqual([400, 'field_invalid'])
     const made = await invite({ account, accountRole: 'manager' })
     expect(made.status).toBe(201)
