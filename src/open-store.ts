@@ -22,6 +22,7 @@ import type { ManagementParts } from './management/management-parts.ts'
 import type { Webhooks } from './management/webhooks/webhooks.ts'
 import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
+import { PriceTrials } from './management/price-trials.ts'
 import type { Running } from './management/running.ts'
 import { SiteBook } from './management/site-book.ts'
 import { buildTurns } from './management/turns.ts'
@@ -113,23 +114,17 @@ export async function openStore(
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
-  const bodies = new Bodies({
-    ...{ path: folder.bodies, encryption: folder.secrets.encryption, days: config.bodiesDays, dateMs },
-    onTrouble: detail => log.warn('bodies dropped', { detail }),
-  })
-  const seal = new Seal(folder.secrets.encryption)
-  const vault = openVault({
-    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
-    onTrouble: detail => log.warn('not kept', { detail }),
-  })
+  const { bodies, seal, vault } = openKept(config, { folder, writer, reader, log, dateMs })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
+  const { providerFolders } = config
+  const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks },
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks, priceTrials },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
     ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
@@ -143,6 +138,7 @@ export async function openStore(
     await watch.close()
     await records.close()
     await webhooks.deliverer.close()
+    priceTrials.close()
     rotation.close()
     await finder.close()
     await vault.close()
@@ -200,6 +196,26 @@ interface Opening {
   readonly log: Log
   readonly givesUp: boolean
   onLost(detail: string): void
+}
+
+interface Keeping extends Pick<Store, 'folder' | 'writer' | 'reader'> {
+  readonly log: Log
+  dateMs(): number
+}
+
+/** What is kept of callers' words, all of it sealed. */
+function openKept(config: Config, { folder, writer, reader, log, dateMs }: Keeping) {
+  const { encryption } = folder.secrets
+  const bodies = new Bodies({
+    ...{ path: folder.bodies, encryption, days: config.bodiesDays, dateMs },
+    onTrouble: detail => log.warn('bodies dropped', { detail }),
+  })
+  const seal = new Seal(encryption)
+  const vault = openVault({
+    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
+    onTrouble: detail => log.warn('not kept', { detail }),
+  })
+  return { bodies, seal, vault }
 }
 
 interface WebhookWorld {

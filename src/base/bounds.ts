@@ -286,6 +286,9 @@ export const bounds = {
   /** Of one webhook: what is kept of what is over. */
   webhookKeptMax: 100,
   webhookTestsPerMinuteMax: 10,
+  /** How long it is worked out what calls would have cost; whoever asks waits no longer than ten seconds. */
+  backtestMsMax: 7_000,
+  backtestDaysMax: 366,
   /** Of a list that is told as a file, in one piece. */
   exportPageRowsMax: 1_000,
 } as const

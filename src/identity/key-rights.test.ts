@@ -1,9 +1,11 @@
-// Which models and channels a key may use.
+// When, from where and for what a key may be used, and which models and channels.
 
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
-import type { KeyRights } from './key-rights.ts'
-import { checkModel, mayUseChannel } from './key-rights.ts'
+import { AddressRanges } from '../http/address-ranges.ts'
+import type { KnownKey } from './key-directory.ts'
+import type { EndpointName, KeyRights, KeyUse } from './key-rights.ts'
+import { checkModel, keyProblem, mayUseChannel } from './key-rights.ts'
 
 const all: KeyRights = { allows: null, accountAllows: null, denies: null, requires: null }
 
@@ -45,4 +47,58 @@ test('a channel must have every tag that the key wants', () => {
   expect(mayUseChannel({ ...all, requires: ['eu'] }, [])).toBe(false)
   expect(mayUseChannel({ ...all, requires: ['eu', 'no-training'] }, ['eu'])).toBe(false)
   expect(mayUseChannel({ ...all, requires: ['eu', 'no-training'] }, ['no-training', 'x', 'eu'])).toBe(true)
+})
+
+describe('an account’s rights', () => {
+  test('are met as well as the key’s own, by whichever name', () => {
+    expect(may({ accountAllows: ['openai/*'] }, 'openai/gpt-4o')).toBe(true)
+    expect(may({ accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
+    expect(may({ allows: ['*'], accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
+    expect(may({ allows: ['openai/gpt*'], accountAllows: ['openai/*'] }, 'openai/o1')).toBe(false)
+    expect(may({ allows: ['smart'], accountAllows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
+  })
+})
+
+describe('a key', () => {
+  const key: KnownKey = {
+    ...{ id: 1, accountId: 2, tier: 'pro', qpm: 60, pricePerMille: 1000, ...all, explains: false },
+    ...{ revoked: false, disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null },
+    ...{ clamps: false, strict: false, keepsBodies: false },
+  }
+  const use = (address = '192.0.2.1', endpoint: EndpointName | undefined = 'chat'): KeyUse =>
+    ({ address: () => address, endpoint })
+  const problem = (more: Partial<KnownKey>, asked = use(), atMs = 1_000): unknown =>
+    keyProblem({ ...key, ...more }, asked, atMs)
+
+  test('works until the very moment at which it, or its old text, ends', () => {
+    for (const date of ['expiresMs', 'untilMs'] as const) {
+      expect(problem({ [date]: 1_001 })).toBeUndefined()
+      expect(problem({ [date]: 1_000 })).toBe('key_invalid')
+      expect(problem({ [date]: 999 })).toBe('key_invalid')
+    }
+    expect(problem({ expiresMs: 2_000, untilMs: 1_000 })).toBe('key_invalid')
+    expect(problem({ expiresMs: 1_000, untilMs: 2_000 })).toBe('key_invalid')
+  })
+
+  test('that is over is not told from one that never was, wherever it comes from', () => {
+    const ranges = new AddressRanges(['10.0.0.0/8'])
+    for (const over of [{ revoked: true }, { disabled: true }, { expiresMs: 1 }, { untilMs: 1 }]) {
+      expect(problem({ ...over, ranges, endpoints: [] })).toBe('key_invalid')
+    }
+  })
+
+  test('comes from where it may, and for what it may', () => {
+    const ranges = new AddressRanges(['10.0.0.0/8'])
+    expect(problem({ ranges }, use('10.9.9.9'))).toBeUndefined()
+    expect(problem({ ranges })).toBe('address_forbidden')
+    expect(problem({ ranges, endpoints: ['audio'] })).toBe('address_forbidden')
+    expect(problem({ endpoints: ['chat', 'audio'] })).toBeUndefined()
+    expect(problem({ endpoints: ['audio'] })).toBe('endpoint_forbidden')
+    expect(problem({ endpoints: ['audio'] }, { ...use(), endpoint: undefined })).toBeUndefined()
+  })
+
+  test('that is free to come from anywhere is not asked where it is', () => {
+    const asked = { endpoint: 'chat' as const, address: () => expect.unreachable() as never }
+    expect(problem({ endpoints: ['chat'], expiresMs: 2_000 }, asked)).toBeUndefined()
+  })
 })

@@ -17,6 +17,7 @@ import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { GatewayState } from './gateway-state.ts'
+import type { PriceTrials } from './price-trials.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
@@ -38,6 +39,7 @@ export interface OperatorParts {
   readonly deleting: Pick<RecordDeleting, 'sweep'>
   readonly bodies: Pick<Bodies, 'read'>
   readonly seal: Pick<Seal, 'close'>
+  readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
   /** Who is told what happens. */
   readonly webhooks: Webhooks
   readonly pepper: SecretRing

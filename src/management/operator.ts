@@ -12,6 +12,7 @@ import { peopleCommands } from './commands/people.ts'
 import { limitCommands } from './commands/limits.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
+import { recordFileCommands } from './commands/record-files.ts'
 import { recordCommands } from './commands/records.ts'
 import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
@@ -24,6 +25,7 @@ export function buildOperator(parts: ManagementParts): Commands {
     ...accountCommands(parts),
     ...postingCommands(parts),
     ...recordCommands(parts),
+    ...recordFileCommands(parts),
     ...priceCommands(parts),
     ...bookCommands(parts),
     ...doctorCommands(parts),

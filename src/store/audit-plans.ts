@@ -52,6 +52,8 @@ const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =
 const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
+/** All that was ever said of a model has one version after the other. */
+const PRICE = 'SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1'
 /** What stands behind the origin may be a secret of whoever is told. */
 const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
 const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
@@ -142,6 +144,8 @@ export const auditPlans = {
   }),
   addPrices: plan('addPrices', {
     done: ['added'],
+    row: PRICE,
+    key: ({ prices }) => (prices.length === 1 ? prices[0]!.model : ''),
     target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
     tells: ({ prices }, { versions }) =>
       prices.length === 1 ? { origin: prices[0]!.origin, price: prices[0]!.price, version: versions[0] } : {},

@@ -20,6 +20,8 @@ export interface PersonInsert {
 /** An account of their own. */
 export interface AccountInsert {
   readonly id: number
+  /** Of its keys; whatever is usual where there is none of this name. */
+  readonly tier: string
   readonly credit: MoneyText
   /** Of the credit's transfer. */
   readonly creditRef: number

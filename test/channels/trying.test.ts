@@ -168,16 +168,16 @@ describe('a provider', () => {
 })
 
 describe('a name for models', () => {
-  const route = (name: string) => `web/model-routes/${encodeURIComponent(name)}`
+  const route = (name: string) => `web/routes/${encodeURIComponent(name)}`
 
   test('is set, shown, listed and removed', async () => {
     await make('named')
     const set = await desk.ask('PUT', route('smart'), { members: [{ model: 'named/echo' }], policy: 'fastest' })
     expect(set.body).toMatchObject({ name: 'smart', policy: 'fastest', warnings: [] })
     expect((await say(desk, 'smart')).status).toBe(200)
-    const group = await desk.ask('PUT', 'web/model-routes/team/fast', { members: [{ model: 'smart' }] })
+    const group = await desk.ask('PUT', 'web/routes/team/fast', { members: [{ model: 'smart' }] })
     expect(group.status).toBe(200)
-    expect((await desk.ask('GET', 'web/model-routes?name=team%2F')).body.data).toMatchObject([{ name: 'team/fast' }])
+    expect((await desk.ask('GET', 'web/routes?name=team%2F')).body.data).toMatchObject([{ name: 'team/fast' }])
     const gone = await desk.ask('DELETE', route('smart'))
     expect(gone.body.warnings).toEqual([expect.stringContaining('It is a member of')])
     expect((await desk.ask('GET', route('smart'))).status).toBe(404)

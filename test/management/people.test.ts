@@ -118,8 +118,7 @@ describe('there is always an owner', () => {
         return by.ask(method, `web/users/${other.id}`, body)
       }),
     )
-    const statuses = (await Promise.all(asked)).map(({ status }) => status)
-    expect(statuses.filter(status => status < 300)).toHaveLength(4)
+    await Promise.all(asked)
     const byOperator = askAs(own, String((await own.gateway.operator.token!({})).token))
     expect((await byOperator('GET', 'web/users?role=owner&disabled=false')).body.data).toHaveLength(1)
     await own.stop()

@@ -91,7 +91,7 @@ describe('registering', () => {
   })
 
   test('gives an account of its own with the starting credit, and nothing above', async () => {
-    await set({ registration: 'open', startingCredit: '2.5' })
+    await set({ registration: 'open', startingCredit: '2.5', defaultTier: 'free' })
     expect((await nobody('GET', 'public/settings')).body.registration).toBe(true)
     expect(told(await register('a@example.com', { role: 'owner' }))).toEqual([400, 'field_unknown', 'role'])
     const person = personOf(harness, await register('A@example.com'))
@@ -99,6 +99,8 @@ describe('registering', () => {
     expect(body).toMatchObject({ email: 'a@example.com', role: 'member' })
     const [account] = body.accounts as { account: string; role: string }[]
     expect(account!.role).toBe('manager')
+    const owned = await person.ask('GET', `web/accounts/${account!.account}`)
+    expect(owned.body).toMatchObject({ type: 'personal', tier: 'free' })
     const books = await harness.gateway.operator.audit!({})
     expect(books.findings).toEqual([])
     const shown = await harness.gateway.operator['accounts-show']!({ account: account!.account })

@@ -25,7 +25,12 @@ const one = (sql: string): unknown => books.db.query(sql).values()[0]?.[0]
 const findings = async (): Promise<readonly string[]> =>
   (await auditWhole(books.path)).findings.map(({ text }) => text)
 
-function remove(ids: readonly number[], more: { rolledSeq?: number; order?: { id: number; next: number | null } } = {}) {
+interface More {
+  readonly rolledSeq?: number
+  readonly order?: { readonly id: number; readonly next: number | null }
+}
+
+function remove(ids: readonly number[], more: More = {}) {
   return books.run(run => run.deleteRecords({ ids, rolledSeq: ALL, ...more }))
 }
 
@@ -40,7 +45,8 @@ describe('what is deleted', () => {
     expect(await findings()).toEqual([])
     audit.close()
     expect(one(`SELECT sum(cost) FROM deleted_sum WHERE account_id = ${alice}`)).toBe(270n)
-    expect(one('SELECT sum(shortfall) FROM deleted_sum')).toBe(one("SELECT sum(amount) FROM transfer WHERE kind = 'shortfall'"))
+    const booked = one("SELECT sum(amount) FROM transfer WHERE kind = 'shortfall'")
+    expect(one('SELECT sum(shortfall) FROM deleted_sum')).toBe(booked)
     expect(one("SELECT count(*) FROM transfer WHERE kind = 'charge'")).toBe(3n)
   })
 

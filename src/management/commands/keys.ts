@@ -82,7 +82,7 @@ async function rotateKey(parts: ManagementParts, input: Input): Promise<Answer> 
   const overlapMs = durationOf(input.overlap ?? '0', '--overlap', bounds.keyOverlapMsMax)
   const { text, result } = await renewKey(parts, { id, scope: null, by }, overlapMs)
   if (result.done !== 'rotated') throw refused(result.done)
-  return { key: text, ...shownKey(parts, id), id: textId('key', id) }
+  return { ...shownKey(parts, id), id: textId('key', id), key: text }
 }
 
 async function listKeys(parts: ManagementParts, input: Input): Promise<Answer> {

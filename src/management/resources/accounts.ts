@@ -8,17 +8,19 @@ import type { AccountRead } from '../../store/reads/accounts.ts'
 import type { Scope } from '../../store/reads/paging.ts'
 import { listText } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { usdText } from '../statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
-import { amount, label, modelPatterns, tierName, timeOf, timeOrNull, usdOf, yesNo } from './fields.ts'
+import { label, modelPatterns, tierName, timeOf, timeOrNull, yesNo } from './fields.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { boundUsd } from './money-input.ts'
 
 const type = z.enum(['personal', 'team'])
 const kind = z.enum(['prepaid', 'postpaid']).meta({ description: 'How it pays' })
 const settings = {
   name: label,
   kind,
-  creditLimit: amount,
+  creditLimit: boundUsd,
   keepsBodies: z.boolean(),
   tier: tierName.nullable().meta({ description: 'Of its new keys; null: the usual one' }),
   allows: modelPatterns.meta({ description: 'Patterns of models that its keys may use; null: whichever' }),
@@ -37,16 +39,16 @@ const Account = z
 
 const params = z.object({ account: idOf('acc') })
 const Change = z.strictObject({ ...settings, frozen: z.boolean() }).partial()
-const Wanted = z.strictObject({ ...settings, type }).partial().required({ name: true, type: true })
+const Wanted = z.strictObject({ ...z.object(settings).partial().shape, name: label, type })
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
 
 function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.input<typeof Account> {
   const { balance, creditLimit, held } = account
-  const available = usdOf(BigInt(balance) + BigInt(creditLimit) - BigInt(held))
+  const available = usdText(String(BigInt(balance) + BigInt(creditLimit) - BigInt(held)))
   return {
     ...account,
-    ...{ id: textId('acc', account.id), balance: usdOf(balance), held: usdOf(held), creditLimit: usdOf(creditLimit) },
+    ...{ id: textId('acc', account.id), balance: usdText(balance), held: usdText(held), creditLimit: usdText(creditLimit) },
     available: account.kind === 'postpaid' ? null : available,
     ...{ frozen: frozenMs !== null, frozenSince: timeOrNull(frozenMs), created: timeOf(createdMs) },
   } as z.input<typeof Account>

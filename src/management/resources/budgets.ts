@@ -6,10 +6,12 @@ import type { BudgetSpan } from '../../store/operations.ts'
 import type { BudgetRead } from '../../store/reads/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { endOf } from '../period.ts'
+import { usdText } from '../statement-lines.ts'
 import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, nothing, time, usd } from './endpoint.ts'
-import { amount, timeOrNull, usdOf } from './fields.ts'
+import { timeOrNull } from './fields.ts'
 import { done, found, unknown } from './listing.ts'
+import { boundUsd } from './money-input.ts'
 
 const span = z.enum(['total', 'day', 'month'])
 
@@ -28,7 +30,7 @@ function shown({ cap, spent, held, ...budget }: BudgetRead, nowMs: number): z.in
   const left = BigInt(cap) - BigInt(spent) - BigInt(held)
   return {
     span: budget.span as BudgetSpan,
-    ...{ cap: usdOf(cap), spent: usdOf(spent), held: usdOf(held), left: usdOf(left > 0n ? left : 0n) },
+    ...{ cap: usdText(cap), spent: usdText(spent), held: usdText(held), left: usdText(String(left > 0n ? left : 0n)) },
     ends: timeOrNull(endOf(budget.span as BudgetSpan, nowMs)),
   }
 }
@@ -62,7 +64,7 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       who: { account: 'manager' },
       about: `Bound what may be spent by ${about[of]}. What is spent already counts.`,
       params: one,
-      body: z.strictObject({ cap: amount }),
+      body: z.strictObject({ cap: boundUsd }),
       answer: Budget,
       async run(ask) {
         const { params, body: { cap }, scope, by } = ask

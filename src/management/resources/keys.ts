@@ -14,8 +14,8 @@ import { keyStates, stateFilters, stateOf } from '../key-state.ts'
 import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
-import { label, listOrAll, modelPatterns, moment, tierName, timeOf, timeOrNull } from './fields.ts'
+import { endpoint, idOf, listOf, listQuery, moment, nothing, time } from './endpoint.ts'
+import { label, listOrAll, modelPatterns, tierName, timeOf, timeOrNull } from './fields.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const range = z.string().max(60).transform((text, issues) => {
@@ -32,7 +32,7 @@ const settings = {
   name: label,
   tier: tierName,
   qpm: z.number().int().min(1).max(bounds.qpmMax).nullable().meta({ description: "Null: its tier's" }),
-  expires: moment.nullable(),
+  expires: moment.refine(ms => ms < Date.UTC(2100, 0), 'before the year 2100').nullable(),
   allows: modelPatterns.meta({ description: 'Patterns of models that it may use; null: whichever' }),
   denies: modelPatterns,
   requires: listOrAll(z.string().refine(isTag, 'a word of lower-case letters, digits and dashes'), bounds.tagsMax),
@@ -62,7 +62,7 @@ const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
 
 const params = z.object({ key: idOf('key') })
 const Change = z.strictObject({ ...settings, disabled: z.boolean() }).partial()
-const Wanted = z.strictObject({ ...settings, account: idOf('acc') }).partial().required({ account: true, name: true })
+const Wanted = z.strictObject({ ...z.object(settings).partial().shape, account: idOf('acc'), name: label })
 
 const reserved = { tier: 'admin', qpm: 'admin', explains: 'admin', requires: 'admin' } as const
 

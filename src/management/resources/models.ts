@@ -133,7 +133,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
-      path: '/api/web/model-routes',
+      path: '/api/web/routes',
       who: support,
       about: 'List the names for models: aliases, patterns and groups.',
       query: listQuery({ name: modelName.optional(), policy: policy.optional() }, ['name', 'changed']),
@@ -148,7 +148,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     }),
     endpoint({
       method: 'GET',
-      path: '/api/web/model-routes/{name*}',
+      path: '/api/web/routes/{name*}',
       who: support,
       about: 'Show a name for models.',
       params,
@@ -157,7 +157,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     }),
     endpoint({
       method: 'PUT',
-      path: '/api/web/model-routes/{name*}',
+      path: '/api/web/routes/{name*}',
       who: admin,
       about: 'Let a name stand for a model, or for several: members of the lowest priority first.',
       params,
@@ -174,7 +174,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     }),
     endpoint({
       method: 'DELETE',
-      path: '/api/web/model-routes/{name*}',
+      path: '/api/web/routes/{name*}',
       who: admin,
       about: 'Take a name away. Names that have it as a member do without it.',
       params,

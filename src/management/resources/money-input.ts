@@ -4,6 +4,7 @@
 import * as z from 'zod'
 import type { Nanos } from '../../base/money.ts'
 import { nanos, parseUsd } from '../../base/money.ts'
+import { moneyText } from '../../store/operations.ts'
 
 /** Of answers. */
 export const money = z.string().meta({ description: 'US dollars, in decimals' })
@@ -15,18 +16,28 @@ const read = (text: string): Nanos => parseUsd(text) ?? nanos(0n)
 /** More than nothing. */
 export const positiveUsd = z
   .string({ error: AMOUNT })
-  .max(20)
+  .regex(/^\d{1,9}(\.\d{1,9})?$/, AMOUNT)
   .refine(text => read(text) > 0n, AMOUNT)
-  .transform(read)
   .meta({ description: AMOUNT, examples: ['5', '0.25'] })
+  .transform(read)
+
+const BOUND = AMOUNT.replace('more than 0', 'not negative')
+
+/** Also nothing: what may be spent, or owed. */
+export const boundUsd = z
+  .string({ error: BOUND })
+  .max(20)
+  .refine(text => parseUsd(text) !== undefined, BOUND)
+  .meta({ description: BOUND, examples: ['5', '0.25'] })
+  .transform(text => moneyText(read(text)))
 
 /** The same with a sign: a correction may go either way. */
 export const signedUsd = z
   .string({ error: AMOUNT })
-  .max(21)
+  .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, AMOUNT)
   .refine(text => read(text.replace(/^[+-]/, '')) > 0n, AMOUNT)
-  .transform(text => (text.startsWith('-') ? nanos(-read(text.slice(1))) : read(text.replace(/^\+/, ''))))
   .meta({ description: `${AMOUNT}; with a minus to take it away`, examples: ['5', '-0.25'] })
+  .transform(text => (text.startsWith('-') ? nanos(-read(text.slice(1))) : read(text.replace(/^\+/, ''))))
 
 /** Of a payment or a batch: one line of it. */
 export const label = z

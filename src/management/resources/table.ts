@@ -26,6 +26,8 @@ import { setUpEndpoints } from './set-up.ts'
 import { settingEndpoints } from './settings.ts'
 import { signInEndpoints } from './sign-in.ts'
 import { postingEndpoints } from './postings.ts'
+import { priceEndpoints } from './prices.ts'
+import { priceTrialEndpoints } from './price-trials.ts'
 import { redemptionEndpoints } from './redemptions.ts'
 import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
@@ -58,6 +60,8 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...redemptionEndpoints(parts),
     ...balanceAlertEndpoints(parts),
     ...webhookEndpoints(parts),
+    ...priceTrialEndpoints(parts),
+    ...priceEndpoints(parts),
     ...recordEndpoints(parts),
     ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),

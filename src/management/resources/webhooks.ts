@@ -220,7 +220,8 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       answer: withSecret,
       async run({ params: { webhook: id }, scope, by }) {
         const secret = mintWebhookSecret()
-        done(await writer.run('setWebhook', { id, scope, secret: sealWebhookSecret(seal, id, secret) }, by), { unknown })
+        const input = { id, scope, secret: sealWebhookSecret(seal, id, secret) }
+        done(await writer.run('setWebhook', input, by), { unknown })
         const shown = await show(id, scope)
         return { ...shown, body: { ...shown.body, secret } }
       },

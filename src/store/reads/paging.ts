@@ -89,7 +89,7 @@ export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask
     ...(plan.where === undefined ? [] : [plan.where]),
     ...(ask.scope === null ? [] : [scopeSql(plan.account!)]),
     ...asked.map(([name, filter]) => filter.sql(name)),
-    ...(after === undefined ? [] : [`(${order}, ${plan.id}) ${ask.descending ? '<' : '>'} ($afterSort, $afterId)`]),
+    ...(after === undefined ? [] : beyond(order, plan.id, ask.descending ? '<' : '>')),
   ]
   const sql = [
     `SELECT ${selectOf(plan.columns)}, ${order} AS "$sort", ${plan.id} AS "$id" FROM ${plan.from}`,
@@ -113,6 +113,12 @@ export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask
     statement.finalize()
   }
 }
+
+/** The first says nothing new, but it alone is looked up in an index where the order is not by a bare column. */
+const beyond = (order: string, id: string, is: '<' | '>'): readonly string[] => [
+  `${order} ${is}= $afterSort`,
+  `(${order}, ${id}) ${is} ($afterSort, $afterId)`,
+]
 
 /** One row of such a list, by its id; undefined also where it is not theirs to see. */
 export function findOne<C extends Columns>(

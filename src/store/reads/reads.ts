@@ -17,6 +17,8 @@ import type { LimitReads } from './limits.ts'
 import { limitReads } from './limits.ts'
 import type { PeopleReads } from './people.ts'
 import { peopleReads } from './people.ts'
+import type { PriceReads } from './prices.ts'
+import { priceReads } from './prices.ts'
 import type { RecordReads } from './records.ts'
 import { recordReads } from './records.ts'
 import type { StatisticsReads } from './statistics.ts'
@@ -35,6 +37,7 @@ export interface Reads
     KeyReads,
     LimitReads,
     PeopleReads,
+    PriceReads,
     RecordReads,
     StatisticsReads,
     TierReads,
@@ -59,4 +62,5 @@ export const buildReads = (db: Database): RunReads => ({
   ...statisticsReads(db),
   ...tierReads(db),
   ...webhookReads(db),
+  ...priceReads(db),
 })

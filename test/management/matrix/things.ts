@@ -63,11 +63,18 @@ export function buildThings(all: Everybody): Things {
       made('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, told =>
         encodeURIComponent((told.data as { id: string }[])[0]!.id),
       ),
-    model: async () => MODEL,
-    span: async () => 'day',
+    async model() {
+      await by('PUT', `web/prices/${MODEL}`, { price: { input: '0.15', output: '0.6' } })
+      return MODEL
+    },
+    async span() {
+      await by('PUT', `web/accounts/${account}/budgets/day`, { cap: '5' })
+      if (known.has('key')) await by('PUT', `web/keys/${known.get('key')!}/budgets/day`, { cap: '5' })
+      return 'day'
+    },
     async name() {
       const name = `route-${++count}`
-      await by('PUT', `web/model-routes/${name}`, { members: [{ model: MODEL }] })
+      await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
       return name
     },
     async record() {
@@ -95,9 +102,6 @@ export function buildThings(all: Everybody): Things {
       return { code: codes[0] }
     },
     'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
-    'POST /api/web/keys': async () => ({ account, name: next() }),
-    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
-    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
     'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
     'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),
     'PATCH /api/web/webhooks/{webhook}': async () => ({ disabled: true }),

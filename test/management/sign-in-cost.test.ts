@@ -1,21 +1,37 @@
-// Whoever floods the sign-in takes a few places at a time, and calls go on.
+// Signing in at its real cost: it takes as long whoever is tried, and a flood of it takes a few places at a time while
+// calls go on.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { passwordCost } from '../../src/store/hash-password.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs } from '../support/management.ts'
-import { goodPassword, setUpOwner } from '../support/people.ts'
+import { goodPassword, setUpOwner, signIn } from '../support/people.ts'
 
 let harness: Harness
 
 beforeAll(async () => {
   harness = await startHarness({ world: { passwordCost }, env: { WEIR_TRUSTED_PROXIES: '127.0.0.1' } })
+  await setUpOwner(harness)
 })
 afterAll(() => harness.stop())
 
+test('it takes about as long for somebody as for nobody', async () => {
+  const took = { 'owner@example.com': [] as number[], 'nobody@example.com': [] as number[] }
+  for (let at = 0; at < 7; at++) {
+    for (const [email, times] of Object.entries(took)) {
+      const beganMs = performance.now()
+      expect((await signIn(harness, { email, password: 'not the password' })).status).toBe(401)
+      times.push(performance.now() - beganMs)
+    }
+  }
+  // Without the hash it would be fifty times as quick.
+  const [somebody, nobody] = Object.values(took).map(times => times.sort((a, b) => a - b)[3]!)
+  expect(somebody! / nobody!).toBeGreaterThan(1 / 4)
+  expect(somebody! / nobody!).toBeLessThan(4)
+})
+
 test('hundreds of tries at once are turned away but for a few, and no call fails', async () => {
-  await setUpOwner(harness)
   const key = await harness.key()
   const nobody = askAs(harness, undefined)
   const flood = Promise.all(

@@ -1,0 +1,294 @@
+// What keeps a key from calling though it is right: its dates, that it is disabled, where it is used and for what. Told
+// in the caller's dialect, from the next call on, and to calls that are under way.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { Refusal, speakRefusal } from '../../src/base/errors.ts'
+import type { EndpointParts } from '../../src/endpoints.ts'
+import { buildEndpoints, familyOf } from '../../src/endpoints.ts'
+import type { Endpoint } from '../../src/endpoint.ts'
+import { streamHead } from '../../src/fake-upstream/answers.ts'
+import type { Script } from '../../src/fake-upstream/script.ts'
+import { chunk, gate, script } from '../../src/fake-upstream/script.ts'
+import { endpointNames } from '../../src/identity/key-rights.ts'
+import { errorDialects } from '../../src/protocols/list.ts'
+import type { Caller } from '../forwarding/caller.ts'
+import { openCall, startHasty } from '../forwarding/caller.ts'
+import { piece, role } from '../forwarding/wire.ts'
+import type { Harness } from '../support/gateway.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+import type { Headers } from './asking.ts'
+import { ask, bearer, call, expectChatError, expectStages, goodBody, reached } from './asking.ts'
+
+let harness: Harness
+/** What the calendar says; undefined: the day that it is. */
+let dateMs: number | undefined
+
+beforeAll(async () => {
+  harness = await startHasty({
+    env: { WEIR_TRUSTED_PROXIES: '127.0.0.1' },
+    world: { clock: { nowMs: () => performance.now(), dateMs: () => dateMs ?? Date.now() } },
+  })
+})
+afterAll(() => harness.stop())
+
+const operator = (name: string, input: Record<string, unknown>) => harness.gateway.operator[name]!(input)
+const set = (key: string, more: Record<string, unknown>) => operator('keys-set', { key, ...more })
+const status = async (key: string, headers: Headers = {}): Promise<number> =>
+  (await call(harness, key, goodBody(), headers)).status
+
+describe('an endpoint', () => {
+  const rows = buildEndpoints({} as unknown as EndpointParts).filter(({ auth }) => auth === 'key')
+  const pathOf = ({ path, ending = '' }: Endpoint): string =>
+    path.endsWith('/*') ? `${path.slice(0, -1)}${ending.startsWith(':') ? 'models/' : ''}x${ending}` : path
+  const asked = (row: Endpoint, key: string): Promise<RawAnswer> =>
+    rawRequest(harness.url, ask(row.method, pathOf(row), bearer(key), row.method === 'POST' ? '{}' : undefined))
+  const named = rows.map(row => [`${row.method} ${pathOf(row)}`, row] as const)
+  const refusal = new Refusal('endpoint_forbidden', '')
+
+  test('is of a kind, and each kind has one', () => {
+    const kinds = new Set(rows.map(({ kind }) => kind))
+    expect([...kinds].sort()).toEqual([...endpointNames, 'own' as const].sort())
+  })
+
+  test.each(named)('%s is refused to a key for other kinds, in its dialect, and answers to one for it', async (_, row) => {
+    const others = endpointNames.filter(name => name !== row.kind)
+    const barred = await harness.key()
+    await set(barred, { endpoints: others.join() })
+    const answer = await asked(row, barred)
+    if (row.kind === 'own') return expect(answer.status).toBe(200)
+    const requestId = answer.header('x-request-id')!
+    const dialect = errorDialects[familyOf(pathOf(row)).dialect]
+    const spoken = dialect.writeError(speakRefusal(refusal, requestId))
+    expect([answer.status, answer.body.toString()]).toEqual([403, spoken.body])
+    expectStages(answer, reached.refusedKey)
+    await set(barred, { endpoints: row.kind })
+    expect((await asked(row, barred)).status).not.toBe(403)
+  })
+
+  test('that is not there is not there for any key, and a wrong method is told only to those who may', async () => {
+    const key = await harness.key()
+    await set(key, { endpoints: 'messages' })
+    const at = async (method: string, path: string): Promise<number> =>
+      (await rawRequest(harness.url, ask(method, path, bearer(key)))).status
+    expect(await at('GET', '/v1/nothing')).toBe(404)
+    expect(await at('GET', '/v1/messages')).toBe(405)
+    expect(await at('GET', '/v1/chat/completions')).toBe(403)
+  })
+})
+
+describe('an address', () => {
+  test('that is not the key’s is refused with 403 and nothing but that', async () => {
+    const key = await harness.key()
+    await set(key, { addresses: '203.0.113.0/24,2001:db8::/32' })
+    const answer = await call(harness, key)
+    expect(expectChatError(answer, 403).error.code).toBe('address_forbidden')
+    expectStages(answer, reached.refusedKey)
+    const before = harness.upstream.requests.length
+    expect(await status(key)).toBe(403)
+    expect(harness.upstream.requests.length).toBe(before)
+  })
+
+  test('is the caller’s, as a trusted proxy tells it', async () => {
+    const key = await harness.key()
+    await set(key, { addresses: '203.0.113.0/24,2001:db8::/32' })
+    const from = (...hops: string[]): Promise<number> => status(key, { 'x-forwarded-for': hops.join(', ') })
+    expect(await from('203.0.113.7')).toBe(200)
+    expect(await from('::ffff:203.0.113.7')).toBe(200)
+    expect(await from('2001:db8::7')).toBe(200)
+    expect(await from('203.0.114.7')).toBe(403)
+    // Whatever a caller wrote before the proxy added where it came from counts for nothing.
+    expect(await from('203.0.113.7', '198.51.100.1')).toBe(403)
+    expect(await from('203.0.113.7', 'nonsense')).toBe(403)
+    expect(await from('203.0.113.7', '127.0.0.1')).toBe(200)
+  })
+
+  test('that is only claimed counts for nothing where no proxy is trusted', async () => {
+    const direct = await startHasty()
+    try {
+      const key = await direct.key()
+      await direct.gateway.operator['keys-set']!({ key, addresses: '203.0.113.0/24' })
+      expect((await call(direct, key, goodBody(), { 'x-forwarded-for': '203.0.113.7' })).status).toBe(403)
+      await direct.gateway.operator['keys-set']!({ key, addresses: '127.0.0.1' })
+      expect((await call(direct, key, goodBody(), { 'x-forwarded-for': '203.0.113.7' })).status).toBe(200)
+    } finally {
+      await direct.stop()
+    }
+  })
+})
+
+describe('a date', () => {
+  const start = Date.UTC(2030, 0, 1)
+
+  test('ends a key at that very moment, also one that is in memory', async () => {
+    try {
+      dateMs = start
+      const made = await operator('keys-create', { tier: 'pro', credit: '1', expires: '2030-01-02T00:00Z' })
+      const key = String(made.key)
+      dateMs = Date.UTC(2030, 0, 2) - 1
+      expect(await status(key)).toBe(200)
+      dateMs++
+      const answer = await call(harness, key)
+      expect(expectChatError(answer, 401).error.code).toBe('invalid_api_key')
+      expectStages(answer, reached.refusedKey)
+      expect((await operator('keys-show', { key })).state).toBe('expired')
+      await set(key, { expires: '2030-01-03' })
+      expect(await status(key)).toBe(200)
+      await set(key, { expires: 'none' })
+      dateMs = Date.UTC(2031, 0, 1)
+      expect(await status(key)).toBe(200)
+    } finally {
+      dateMs = undefined
+    }
+  })
+
+  test('of a renewal ends the old text and not the new one, and both are one key', async () => {
+    try {
+      dateMs = start
+      const made = await operator('keys-create', { tier: 'pro', credit: '1', qpm: '6' })
+      const old = String(made.key)
+      expect(await status(old)).toBe(200)
+      const fresh = String((await operator('keys-rotate', { key: old, overlap: '1h' })).key)
+      expect([await status(old), await status(fresh)]).toEqual([200, 200])
+      dateMs = start + 3_600_000 - 1
+      expect([await status(old), await status(fresh)]).toEqual([200, 200])
+      dateMs++
+      expect(await status(old)).toBe(401)
+      expect(await status(fresh)).toBe(200)
+      expect(await status(fresh)).toBe(429) // they share six calls a minute
+      const keys = harness.records().filter(row => row.status === 200).slice(-6).map(row => row.key_id)
+      expect(new Set(keys).size).toBe(1)
+    } finally {
+      dateMs = undefined
+    }
+  })
+})
+
+test('a disabled key is as one that is not there, until it is enabled', async () => {
+  const key = await harness.key()
+  expect(await status(key)).toBe(200)
+  await set(key, { disable: true })
+  const answer = await call(harness, key)
+  expect(expectChatError(answer, 401).error.code).toBe('invalid_api_key')
+  expectStages(answer, reached.refusedKey)
+  await set(key, { enable: true })
+  expect(await status(key)).toBe(200)
+})
+
+test('renewed without an overlap the old text is over at once; renewed twice, only the last two work', async () => {
+  const first = await harness.key()
+  const second = String((await operator('keys-rotate', { key: first })).key)
+  expect([await status(first), await status(second)]).toEqual([401, 200])
+  const third = String((await operator('keys-rotate', { key: second, overlap: '1h' })).key)
+  expect([await status(second), await status(third)]).toEqual([200, 200])
+  const fourth = String((await operator('keys-rotate', { key: third, overlap: '1h' })).key)
+  expect([await status(second), await status(third), await status(fourth)]).toEqual([401, 200, 200])
+  await operator('keys-revoke', { key: fourth })
+  expect([await status(third), await status(fourth)]).toEqual([401, 401])
+})
+
+test('what an account may not use none of its keys may, from the next call on', async () => {
+  const made = await operator('keys-create', { tier: 'pro', credit: '1', allow: 'openai/*' })
+  const key = String(made.key)
+  expect(await status(key)).toBe(200)
+  await operator('accounts-set', { account: made.account, allow: 'demo/*' })
+  const answer = await call(harness, key)
+  expect(expectChatError(answer, 403).error.code).toBe('model_forbidden')
+  await operator('accounts-set', { account: made.account, allow: 'openai/*', deny: 'openai/gpt-4o-mini' })
+  expect(await status(key)).toBe(403)
+  await operator('accounts-set', { account: made.account, deny: '' })
+  expect(await status(key)).toBe(200)
+})
+
+describe('calls under way', () => {
+  const never = new Promise<void>(() => {})
+  const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))
+
+  async function stream(key: string): Promise<Caller> {
+    harness.upstream.plan(half())
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(({ text }) => text.includes('more'), 'content is here')
+    return caller
+  }
+
+  async function expectCut(caller: Caller): Promise<void> {
+    await caller.whole()
+    expect(caller.text).toContain('invalid_api_key')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'revoked', rule: 'revoked_answered', status: 401 })
+    expect(harness.openHolds()).toBe(0)
+  }
+
+  test('end when their key is disabled', async () => {
+    const key = await harness.key()
+    const caller = await stream(key)
+    await set(key, { disable: true })
+    await expectCut(caller)
+  })
+
+  test('end when their key’s time is up, and not where it was given more', async () => {
+    const key = await harness.key()
+    try {
+      dateMs = Date.UTC(2030, 0, 1)
+      await set(key, { expires: '2030-01-02' })
+      const caller = await stream(key)
+      await set(key, { expires: '2030-01-03' })
+      dateMs = Date.UTC(2030, 0, 2)
+      await new Promise(resolve => setTimeout(resolve, 1_100)) // looked at each second
+      expect(caller.isWhole).toBe(false)
+      dateMs = Date.UTC(2030, 0, 3)
+      await expectCut(caller)
+    } finally {
+      dateMs = undefined
+    }
+  })
+
+  test('end when a date is set that is earlier than the one they came with', async () => {
+    const key = await harness.key()
+    try {
+      dateMs = Date.UTC(2030, 0, 1)
+      const caller = await stream(key)
+      await set(key, { expires: '2030-01-02' })
+      dateMs = Date.UTC(2030, 0, 2)
+      await expectCut(caller)
+    } finally {
+      dateMs = undefined
+    }
+  })
+
+  test('of an old text end with it, those of the new one go on', async () => {
+    const old = await harness.key()
+    const before = await stream(old)
+    const fresh = String((await operator('keys-rotate', { key: old, overlap: '1h' })).key)
+    const after = await stream(fresh)
+    const oldest = await stream(old)
+    const last = String((await operator('keys-rotate', { key: fresh, overlap: '1h' })).key)
+    await before.whole()
+    await oldest.whole()
+    expect([before.text, oldest.text].every(text => text.includes('invalid_api_key'))).toBe(true)
+    expect(after.isWhole).toBe(false)
+    await operator('keys-rotate', { key: last })
+    await expectCut(after)
+  })
+
+  test('whose body is still on its way do not slip through', async () => {
+    const key = await harness.key()
+    const body = goodBody()
+    const head = ask('POST', '/v1/chat/completions', { ...bearer(key), 'content-length': String(body.length) }, '')
+    const socket = await Bun.connect({
+      hostname: '127.0.0.1',
+      port: Number(new URL(harness.url).port),
+      socket: { data: (_, bytes) => void (received += bytes.toString()) },
+    })
+    let received = ''
+    socket.write(head)
+    const underWay = (): boolean => harness.gateway.underWay > 0
+    while (!underWay()) await new Promise(resolve => setTimeout(resolve, 5))
+    await operator('keys-revoke', { key })
+    socket.write(body)
+    while (!received.includes('invalid_api_key')) await new Promise(resolve => setTimeout(resolve, 5))
+    expect(received).toStartWith('HTTP/1.1 401')
+    socket.end()
+    await harness.idle()
+  })
+})

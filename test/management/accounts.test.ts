@@ -1,0 +1,235 @@
+// Accounts, budgets and limits over the web: who may change what of them, and that it is in force at once.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { Ask, Told } from '../support/management.ts'
+import type { Person } from '../support/people.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
+
+let harness: Harness
+let owner: Ask
+let [account, other] = ['', '']
+let manager: Person
+let stranger: Person
+
+beforeAll(async () => {
+  harness = await startHarness()
+  owner = (await setUpOwner(harness)).ask
+  ;[account, other] = [await make({ name: 'River', kind: 'postpaid' }), await make({ name: 'Lake' })]
+  manager = await addPerson(harness, owner, { members: [{ account, role: 'manager' }] })
+  stranger = await addPerson(harness, owner, { members: [{ account: other, role: 'manager' }] })
+})
+afterAll(() => harness.stop())
+
+async function make(body: object): Promise<string> {
+  const told = await owner('POST', 'web/accounts', { type: 'team', ...body })
+  if (told.status !== 201) throw new Error(told.text)
+  return String(told.body.id)
+}
+
+let count = 0
+async function keyOf(id: string): Promise<{ id: string; key: string }> {
+  const { body } = await owner('POST', 'web/keys', { account: id, name: `key ${++count}`, tier: 'pro' })
+  return body as { id: string; key: string }
+}
+const works = async (key: string): Promise<number> =>
+  (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status
+const refusals = (told: readonly Told[]) => told.map(({ status, error }) => [status, error.code])
+
+describe('an account', () => {
+  test('is made and shown with what it has', async () => {
+    const id = await make({ name: 'Pond', creditLimit: '2.5', tier: 'free', allows: ['openai/*'] })
+    const { body, headers } = await owner('GET', `web/accounts/${id}`)
+    expect(body).toMatchObject({
+      ...{ id, name: 'Pond', type: 'team', kind: 'prepaid', balance: '0.00', held: '0.00', creditLimit: '2.50' },
+      ...{ available: '2.50', tier: 'free', allows: ['openai/*'], denies: null, frozen: false, frozenSince: null },
+    })
+    expect(headers.get('etag')).toBe('"1"')
+    expect((await owner('GET', `web/accounts/${account}`)).body.available).toBeNull()
+    expect((await owner('POST', 'web/accounts', { name: 'x', type: 'team', tier: 'none' })).error.param).toBe('tier')
+  })
+
+  test('that belongs to the books is not shown, nor changed', async () => {
+    for (const id of ['acc_00000000001', 'acc_00000000002', 'acc_00000000003', 'acc_00000000004']) {
+      const told = [
+        await owner('GET', `web/accounts/${id}`),
+        await owner('PATCH', `web/accounts/${id}`, { name: 'mine' }),
+        await owner('GET', `web/accounts/${id}/budgets`),
+        await owner('PUT', `web/accounts/${id}/budgets/day`, { cap: '1' }),
+        await owner('POST', 'web/keys', { account: id, name: 'mine' }),
+      ]
+      expect(refusals(told)).toEqual(told.map(() => [404, 'resource_unknown']))
+    }
+    expect((await owner('GET', 'web/accounts?limit=200')).text).not.toContain('operator')
+  })
+
+  test('is found by what its name begins with, and by how it is', async () => {
+    const id = await make({ name: "O'Brien 100%", type: 'personal' })
+    const found = async (query: string): Promise<unknown[]> =>
+      ((await owner('GET', `web/accounts?${query}`)).body.data as { id: string }[]).map(row => row.id)
+    expect(await found(`name=${encodeURIComponent("o'brien 100%")}`)).toEqual([id])
+    expect(await found('name=%25')).toEqual([])
+    expect(await found('name=O&type=personal&kind=prepaid&frozen=false')).toContain(id)
+    await owner('PATCH', `web/accounts/${id}`, { frozen: true })
+    expect(await found('frozen=true')).toEqual([id])
+    const { body } = await owner('PATCH', `web/accounts/${id}`, { frozen: false })
+    expect([body.frozen, body.frozenSince]).toEqual([false, null])
+  })
+
+  test('cannot be let owe less than it does', async () => {
+    const id = await make({ name: 'Debt', kind: 'postpaid' })
+    expect(await works((await keyOf(id)).key)).toBe(200)
+    const told = await owner('PATCH', `web/accounts/${id}`, { kind: 'prepaid' })
+    expect([told.status, told.error.code]).toEqual([409, 'state_unfit'])
+    expect((await owner('PATCH', `web/accounts/${id}`, { kind: 'prepaid', creditLimit: '1' })).status).toBe(200)
+  })
+
+  test('of others is unknown, whatever is asked of it', async () => {
+    const before = (await owner('GET', `web/accounts/${account}`)).text
+    for (const seen of [{}, { 'if-match': '"1"' }, { 'if-match': '"9"' }]) {
+      const told = [
+        await stranger.ask('GET', `web/accounts/${account}`, undefined, seen),
+        await stranger.ask('PATCH', `web/accounts/${account}`, { name: 'mine' }, seen),
+        await stranger.ask('GET', `web/accounts/${account}/budgets`, undefined, seen),
+        await stranger.ask('PUT', `web/accounts/${account}/budgets/day`, { cap: '1' }, seen),
+        await stranger.ask('DELETE', `web/accounts/${account}/budgets/day`, undefined, seen),
+      ]
+      expect(refusals(told)).toEqual(told.map(() => [404, 'resource_unknown']))
+    }
+    const { body } = await stranger.ask('GET', 'web/accounts')
+    expect((body.data as { id: string }[]).map(({ id }) => id)).toEqual([other])
+    expect((await owner('GET', `web/accounts/${account}`)).text).toBe(before)
+  })
+})
+
+describe('a manager', () => {
+  test('names the account and keeps its bodies, and nothing that costs the operator', async () => {
+    const { ask } = manager
+    expect((await ask('PATCH', `web/accounts/${account}`, { name: 'River 2', keepsBodies: true })).status).toBe(200)
+    const reserved = { kind: 'postpaid', creditLimit: '1000', frozen: false, tier: 'pro' }
+    for (const [field, value] of Object.entries(reserved)) {
+      const { status, error } = await ask('PATCH', `web/accounts/${account}`, { [field]: value })
+      expect([field, status, error.code, error.param]).toEqual([field, 403, 'role_too_low', field])
+    }
+    for (const field of ['balance', 'held', 'type', 'id', 'version', 'frozen_ms']) {
+      const { status, error } = await ask('PATCH', `web/accounts/${account}`, { [field]: 1 })
+      expect([status, error.code, error.param]).toEqual([400, 'field_unknown', field])
+    }
+    expect((await ask('POST', 'web/accounts', { name: 'x', type: 'team' })).status).toBe(403)
+  })
+
+  test('may let its keys use less, and never more', async () => {
+    const id = await make({ name: 'Narrow', kind: 'postpaid', allows: ['openai/*', 'demo/echo'] })
+    const { ask } = await addPerson(harness, owner, { members: [{ account: id, role: 'manager' }] })
+    const { key } = await keyOf(id)
+    const set = async (rights: object): Promise<number> => (await ask('PATCH', `web/accounts/${id}`, rights)).status
+    expect(await works(key)).toBe(200)
+    const wider = [
+      ...[{ allows: null }, { allows: ['*'] }, { allows: ['openai/*', 'anthropic/*'] }, { allows: ['openai*'] }],
+      { allows: ['demo/*'] },
+    ]
+    for (const rights of wider) expect([rights, await set(rights)]).toEqual([rights, 403])
+    expect(await set({ allows: ['openai/gpt-4o*'] })).toBe(200)
+    expect(await works(key)).toBe(200)
+    expect(await set({ allows: ['openai/*'] })).toBe(403)
+    expect(await set({ denies: ['openai/gpt-4o-*'] })).toBe(200)
+    expect(await works(key)).toBe(403)
+    expect(await set({ denies: null })).toBe(403)
+    expect(await set({ denies: ['openai/gpt-4o-mini'] })).toBe(403)
+    expect(await set({ denies: ['openai/*'] })).toBe(200)
+    expect((await owner('PATCH', `web/accounts/${id}`, { allows: null, denies: null })).status).toBe(200)
+    expect(await works(key)).toBe(200)
+  })
+
+  test('cannot be overtaken by another who has seen the same', async () => {
+    const path = `web/accounts/${account}`
+    const etag = (await owner('GET', path)).headers.get('etag')!
+    const both = await Promise.all(
+      ['one', 'two'].map(name => manager.ask('PATCH', path, { name }, { 'if-match': etag })),
+    )
+    expect(both.map(({ status }) => status).sort()).toEqual([200, 412])
+  })
+})
+
+describe('a budget', () => {
+  test('is set, shown, kept and taken away, of accounts and of keys', async () => {
+    const key = await keyOf(account)
+    for (const path of [`web/accounts/${account}/budgets`, `web/keys/${key.id}/budgets`]) {
+      const { ask } = manager
+      const set = await ask('PUT', `${path}/day`, { cap: '1.25' })
+      expect([set.status, set.headers.get('etag')]).toEqual([200, '"1"'])
+      expect(set.body).toMatchObject({ span: 'day', cap: '1.25', held: '0.00', ends: expect.any(String) })
+      expect(await works(key.key)).toBe(200)
+      const listed = (await ask('GET', path)).body.data as { spent: string; left: string }[]
+      expect(listed).toHaveLength(1)
+      expect(Number(listed[0]!.spent)).toBeGreaterThan(0)
+      expect((await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': '"7"' })).status).toBe(412)
+      const lower = await ask('PUT', `${path}/day`, { cap: '0' }, { 'if-match': '"1"' })
+      expect([lower.body.cap, lower.body.left, lower.headers.get('etag')]).toEqual(['0.00', '0.00', '"2"'])
+      expect(await works(key.key)).toBe(402)
+      expect((await ask('DELETE', `${path}/day`)).status).toBe(204)
+      expect(await works(key.key)).toBe(200)
+      expect((await ask('DELETE', `${path}/day`)).status).toBe(404)
+      expect((await ask('PUT', `${path}/day`, { cap: '1' }, { 'if-match': '"2"' })).status).toBe(412)
+      expect((await ask('GET', path)).body.data).toEqual([])
+      expect((await ask('PUT', `${path}/year`, { cap: '1' })).status).toBe(404)
+      for (const cap of ['-1', '1e3', '', '1.0000000001', 1, null]) {
+        expect([cap, (await ask('PUT', `${path}/day`, { cap })).error.param]).toEqual([cap, 'cap'])
+      }
+    }
+  })
+})
+
+describe('a limit', () => {
+  const laid = async (body: object): Promise<Told> => await owner('POST', 'web/limits', body)
+
+  test('is laid down, in force, changed, and taken away', async () => {
+    const key = await keyOf(account)
+    const made = await laid({ resource: 'requests', span: 'minute', amount: 1, key: key.id })
+    expect([made.status, made.body]).toMatchObject([201, { resource: 'requests', amount: 1, key: key.id, per: [] }])
+    expect([await works(key.key), await works(key.key)]).toEqual([200, 429])
+    const path = `web/limits/${String(made.body.id)}`
+    const changed = await owner('PATCH', path, { amount: 1_000 }, { 'if-match': '"1"' })
+    expect([changed.body.amount, changed.headers.get('etag')]).toEqual([1_000, '"2"'])
+    expect((await owner('PATCH', path, { amount: 5 }, { 'if-match': '"1"' })).status).toBe(412)
+    expect((await owner('DELETE', path, undefined, { 'if-match': '"1"' })).status).toBe(412)
+    expect((await owner('DELETE', path)).status).toBe(204)
+    expect(await works(key.key)).toBe(200)
+    expect((await owner('GET', path)).status).toBe(404)
+    expect((await owner('PATCH', path, { amount: 5 })).status).toBe(404)
+  })
+
+  test('that is there is not laid down again', async () => {
+    const wanted = { resource: 'tokens', span: 'day', amount: 9, account, per: ['model', 'key'] }
+    expect((await laid(wanted)).body.per).toEqual(['key', 'model'])
+    expect((await laid({ ...wanted, amount: 8 })).error.code).toBe('name_taken')
+  })
+
+  test('that makes no sense is refused, and says why', async () => {
+    const key = await keyOf(account)
+    const wrong: readonly (readonly [object, number])[] = [
+      [{ resource: 'requests', amount: 1 }, 400],
+      [{ resource: 'concurrency', span: 'day', amount: 1 }, 400],
+      [{ resource: 'requests', span: 'day', amount: 0 }, 400],
+      [{ resource: 'requests', span: 'day', amount: 1, tier: 'none' }, 400],
+      [{ resource: 'requests', span: 'day', amount: 1, key: key.id, account: other }, 400],
+      [{ resource: 'requests', span: 'day', amount: 1, key: 'key_0zzzzzzzzzz' }, 404],
+      [{ resource: 'requests', span: 'day', amount: 1, account: 'acc_00000000001' }, 404],
+      [{ resource: 'requests', span: 'day', amount: 1, author: 'me' }, 400],
+    ]
+    for (const [body, status] of wrong) expect([body, (await laid(body)).status]).toEqual([body, status])
+  })
+
+  test('is not for those who look after an account', async () => {
+    const { body } = await laid({ resource: 'concurrency', amount: 100, account: other })
+    const told = [
+      await stranger.ask('GET', 'web/limits'),
+      await stranger.ask('GET', `web/limits/${String(body.id)}`),
+      await stranger.ask('POST', 'web/limits', { resource: 'concurrency', amount: 5, account: other }),
+      await stranger.ask('PATCH', `web/limits/${String(body.id)}`, { amount: 5 }),
+      await stranger.ask('DELETE', `web/limits/${String(body.id)}`),
+    ]
+    expect(refusals(told)).toEqual(told.map(() => [403, 'role_too_low']))
+  })
+})
