@@ -13,6 +13,7 @@ import { measurePlain } from './measures/plain.ts'
 import { measurePrompt } from './measures/prompt.ts'
 import { measureSlow } from './measures/slow.ts'
 import { measureStart } from './measures/start.ts'
+import { measureStatistics } from './measures/statistics.ts'
 import { measureStream } from './measures/stream.ts'
 import { measureThreads } from './measures/threads.ts'
 import { measureTranslatedSlow } from './measures/translated-slow.ts'
@@ -21,7 +22,7 @@ import { describeMachine, writeReport } from './report.ts'
 import { makeWeirHome } from './subjects/weir-home.ts'
 import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
 
-/** In this order: the last one fills the database. */
+/** In this order: the last one fills the database, and statistics are of the records that the ledger's has written. */
 const measures: Readonly<Record<string, Measure>> = {
   plain: measurePlain,
   threads: measureThreads,
@@ -33,6 +34,7 @@ const measures: Readonly<Record<string, Measure>> = {
   start: measureStart,
   choice: measureChoice,
   ledger: measureLedger,
+  statistics: measureStatistics,
   idle: measureIdle,
 }
 

@@ -181,11 +181,19 @@ function buildLimits({ store, world, log }: CallParts) {
 function buildChoice(parts: CallParts) {
   const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
-  const onCredentialOff = (channel: string): void =>
+  const { raise } = store.webhooks
+  const onCredentialOff = (channel: string): void => {
     log.error('a provider refuses this credential: it is left alone', { channel })
-  const onQuotaSpent = (channel: string): void =>
+    raise('channel.down', { channel, reason: 'credential_refused' })
+  }
+  const onQuotaSpent = (channel: string): void => {
     log.error('a provider says that this credential has nothing left to spend: it is left alone', { channel })
-  const onWellAgain = (channel: string): void => log.info('a credential works again', { channel })
+    raise('channel.down', { channel, reason: 'quota_spent' })
+  }
+  const onWellAgain = (channel: string): void => {
+    log.info('a credential works again', { channel })
+    raise('channel.up', { channel })
+  }
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
   const lines = new WaitingLines(deadlines)
   const picking = new Picking({

@@ -174,6 +174,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.follow({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
+  store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })

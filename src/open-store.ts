@@ -10,6 +10,7 @@ import type { Auditor } from './billing/auditor.ts'
 import type { PriceRow } from './billing/price-book.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
+import { openGuardedPost } from './http/guarded-post.ts'
 import { KeyDirectory } from './identity/key-directory.ts'
 import type { KeyFinderParts } from './identity/key-finder.ts'
 import { KeyFinder } from './identity/key-finder.ts'
@@ -18,7 +19,10 @@ import { buildBooksWatch } from './management/books-watch.ts'
 import type { Commands, KeyEnding } from './management/command.ts'
 import type { GatewayState } from './management/gateway-state.ts'
 import type { ManagementParts } from './management/management-parts.ts'
+import type { Webhooks } from './management/webhooks/webhooks.ts'
+import { buildWebhooks } from './management/webhooks/webhooks.ts'
 import { buildOperator } from './management/operator.ts'
+import { PriceTrials } from './management/price-trials.ts'
 import type { Running } from './management/running.ts'
 import { SiteBook } from './management/site-book.ts'
 import { buildTurns } from './management/turns.ts'
@@ -67,6 +71,7 @@ export interface Store {
   readonly auditor: Auditor
   readonly bodies: Bodies
   readonly vault: Vault
+  readonly webhooks: Webhooks
   readonly seal: Seal
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
   readonly rotation: Rotation
@@ -109,36 +114,34 @@ export async function openStore(
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
-  const bodies = new Bodies({
-    ...{ path: folder.bodies, encryption: folder.secrets.encryption, days: config.bodiesDays, dateMs },
-    onTrouble: detail => log.warn('bodies dropped', { detail }),
-  })
-  const seal = new Seal(folder.secrets.encryption)
-  const vault = openVault({
-    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
-    onTrouble: detail => log.warn('not kept', { detail }),
-  })
+  const { bodies, seal, vault } = openKept(config, { folder, writer, reader, log, dateMs })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
-  const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
+  const site = new SiteBook(reader, config.siteName)
+  const retentionDays = (): number => site.current.retentionDays
+  const kept = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
+  const { rolling, deleting, ...records } = openRecords(kept)
+  const { providerFolders } = config
+  const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
+  const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting },
+    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks, priceTrials },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
-    ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
+    ...{ site, secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    keyEnds: keyEndsOf(told),
-    onPriceAdded: row => told.price(row),
+    ...telling(told),
     ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
-    ...{ rules, rotation, catalogue, running: () => told.running, inTurn: buildTurns(), readProviderFile },
-    state: () => told.state(),
+    ...{ rules, rotation, catalogue, inTurn: buildTurns(), readProviderFile },
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
     await watch.close()
     await records.close()
+    await webhooks.deliverer.close()
+    priceTrials.close()
     rotation.close()
     await finder.close()
     await vault.close()
@@ -151,19 +154,24 @@ export async function openStore(
   }
   return {
     ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management, deleting },
+    ...{ rules, rotation, useCatalogue, management, deleting, webhooks },
     follow: listeners => void Object.assign(told, listeners),
   }
 }
 
-const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
-
-/** Of whoever has calls by then. */
-const keyEndsOf = (told: Told): KeyEnding => ({
-  end: id => told.keyEnds.end(id),
-  expires: (id, expiresMs) => told.keyEnds.expires(id, expiresMs),
-  renewed: (id, untilMs) => told.keyEnds.renewed(id, untilMs),
+/** Whoever is told by then: it is not known yet. */
+const telling = (told: Told) => ({
+  keyEnds: {
+    end: (id: number) => told.keyEnds.end(id),
+    expires: (id: number, expiresMs: number) => told.keyEnds.expires(id, expiresMs),
+    renewed: (id: number, untilMs: number) => told.keyEnds.renewed(id, untilMs),
+  },
+  onPriceAdded: (row: PriceRow) => told.price(row),
+  running: () => told.running,
+  state: () => told.state(),
 })
+
+const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
 
 interface RecordParts extends Omit<DeletingParts, 'rolling'> {
   readonly folder: DataFolder
@@ -191,6 +199,42 @@ interface Opening {
   readonly log: Log
   readonly givesUp: boolean
   onLost(detail: string): void
+}
+
+interface Keeping extends Pick<Store, 'folder' | 'writer' | 'reader'> {
+  readonly log: Log
+  dateMs(): number
+}
+
+/** What is kept of callers' words, all of it sealed. */
+function openKept(config: Config, { folder, writer, reader, log, dateMs }: Keeping) {
+  const { encryption } = folder.secrets
+  const bodies = new Bodies({
+    ...{ path: folder.bodies, encryption, days: config.bodiesDays, dateMs },
+    onTrouble: detail => log.warn('bodies dropped', { detail }),
+  })
+  const seal = new Seal(encryption)
+  const vault = openVault({
+    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
+    onTrouble: detail => log.warn('not kept', { detail }),
+  })
+  return { bodies, seal, vault }
+}
+
+interface WebhookWorld {
+  readonly reader: Reader
+  readonly writer: Writer
+  readonly seal: Seal
+  readonly world: World
+  readonly log: Log
+}
+
+function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookWorld): Webhooks {
+  const outside = openGuardedPost({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
+  return buildWebhooks({
+    ...{ reader: reader.webhooks, writer, seal, outside, log, everyMs: world.webhooksEveryMs },
+    ...{ dateMs: world.clock.dateMs, chance: world.chance },
+  })
 }
 
 /** The ledger, if the secrets are those that its data was made with. */

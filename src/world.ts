@@ -8,6 +8,7 @@ import { systemClock } from './base/clock.ts'
 import type { BodyBounds } from './http/body.ts'
 import { defaultBodyBounds } from './http/body.ts'
 import type { GuardedFetchOptions } from './http/guarded-fetch.ts'
+import type { GuardedPostOptions } from './http/guarded-post.ts'
 import type { ClientOptions } from './http/outgoing.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
@@ -22,6 +23,10 @@ export interface World {
   readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How what callers name by an address is fetched. */
   readonly media?: GuardedFetchOptions
+  /** How webhooks are found and trusted; what the settings say stands. */
+  readonly webhooks?: Pick<GuardedPostOptions, 'resolve' | 'ca' | 'msMax'>
+  /** How often it is looked for what they are to be told. */
+  readonly webhooksEveryMs: number
   /** Else as the settings say. */
   readonly silence?: Silence
   /** How often it is looked for tasks that are due. */
@@ -47,6 +52,7 @@ export interface World {
 export const realWorld: World = {
   clock: systemClock,
   tasksEveryMs: 1_000,
+  webhooksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
   passwordCost,
   answeredSeconds: 30,

@@ -1,5 +1,6 @@
-// Fills a database with records and their charges, spread over accounts, keys, models and the last hundred days, and in
-// balance. Indexes are made afterwards, which is many times quicker.
+// Fills a database with records and their charges, spread over a thousand keys, two hundred models (five of them for a
+// key), fifty channels and the last three hundred days, and in balance. Indexes are made afterwards, which is many times
+// quicker; the log of what was written is left empty, as of a database from before there was one.
 //
 // fill.ts <database> <records>
 
@@ -9,16 +10,19 @@ const [path = '', records = '10000000'] = process.argv.slice(2)
 
 /** The same as base/ids.ts: milliseconds since 2026, times 8192. */
 const SPAN = 8_192
-const DAYS = 100
+const DAYS = 300
 const ACCOUNTS = 1_000
 
 const db = openWriter(path)
 migrate(db)
 db.run('PRAGMA synchronous = OFF')
 
-const rows = db.query('SELECT name, sql FROM sqlite_schema WHERE type = ? AND tbl_name IN (?, ?) AND sql IS NOT NULL')
-const indexes = rows.all('index', 'record', 'transfer') as { name: string; sql: string }[]
-for (const { name } of indexes) db.run('DROP INDEX '.concat(name))
+const rows = db.query(
+  `SELECT type, name, sql FROM sqlite_schema
+   WHERE type IN ('index', 'trigger') AND tbl_name IN ('record', 'transfer') AND sql IS NOT NULL`,
+)
+const parts = rows.all() as { type: string; name: string; sql: string }[]
+for (const { type, name } of parts) db.run(`DROP ${type} `.concat(name))
 
 const lastId = (Date.now() - Date.UTC(2026, 0, 1)) * SPAN - SPAN
 const step = Math.floor((DAYS * 86_400_000 * SPAN) / Number(records))
@@ -36,16 +40,17 @@ db.transaction(() => {
   db.run(
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
      INSERT INTO record
-     SELECT ?2 + at * ?3, account + 1000000, account, 'openai-chat', 'openai', model, 'openai#1',
+     SELECT ?2 + at * ?3, account + 1000000, account, 'openai-chat', 'openai', 'gpt-4o-' || model, 'openai#' || ((model + at % 2) % 50 + 1),
        CASE WHEN at % 50 = 0 THEN 502 ELSE 200 END, CASE WHEN at % 50 = 0 THEN 'upstream_unusable' END,
        CASE WHEN at % 50 = 0 THEN 'upstream_failed' ELSE 'completed' END,
        CASE WHEN at % 50 = 0 THEN 'upstream_failed' ELSE 'completed' END,
-       CASE WHEN at % 50 = 0 THEN 'none' ELSE 'reported' END, at % 2, 812, 0, 0, 214, 0,
-       CASE WHEN at % 50 = 0 THEN 0 ELSE ?4 END, 0, 1234567, 321, '[["input",812,"0.15"],["output",214,"0.60"]]',
-       '[["openai#1","answered",412]]', '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}', 412, 413,
+       CASE WHEN at % 50 = 0 THEN 'none' ELSE 'reported' END, at % 2, 812, at % 3 * 100, 0, 214, 0,
+       CASE WHEN at % 50 = 0 THEN 0 ELSE ?4 END, 0, 1234567, 321, '[["input",712,"0.15"],["cacheRead",100,"0.075"],["output",214,"0.60"]]',
+       '[["openai#1","answered",412]]', '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}', 50 + (at * 7919) % 900,
+       100 + (at * 104729) % 9000,
        CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL, NULL, NULL, NULL, NULL, NULL
-     FROM (SELECT at, 1000 + (((at * 7919) % 1000) * ((at * 104729) % 1000)) / 1000 AS account,
-       'gpt-4o-' || ((at * 31) % 20) AS model FROM n)`,
+     FROM (SELECT at, account, (account * 37 + at % 5 * 41) % 200 AS model FROM
+       (SELECT at, 1000 + (((at * 7919) % 1000) * ((at * 104729) % 1000)) / 1000 AS account FROM n))`,
     [Number(records), firstId, step, PRICE],
   )
   db.run(
@@ -63,7 +68,7 @@ db.transaction(() => {
   db.run("UPDATE account SET balance = (SELECT sum(amount) FROM transfer WHERE kind = 'charge') WHERE id = 1")
   db.run("UPDATE account SET balance = -(SELECT sum(amount) FROM transfer WHERE kind = 'top_up') WHERE id = 4")
 })()
-for (const { sql } of indexes) db.run(sql)
+for (const { sql } of parts) db.run(sql)
 db.run('ANALYZE')
 db.run('PRAGMA wal_checkpoint(TRUNCATE)')
 db.close()

@@ -269,6 +269,26 @@ export const bounds = {
   /** Names and addresses whose attempts to sign in are remembered. */
   signInTriesMax: 10_000,
   recoveryCodesMax: 10,
+  /** Of one account, and of the site. */
+  webhooksOfAccountMax: 10,
+  webhooksOfSiteMax: 50,
+  webhookUrlCharsMax: 2_000,
+  /** For one that is told something, from the look at its name to the head of its answer. */
+  webhookMsMax: 10_000,
+  /** Told something at once, each of them one thing at a time. */
+  webhooksToldMax: 16,
+  /** How often, and for how long, something is tried before it is given up. */
+  webhookAttemptsMax: 40,
+  webhookTriedMsMax: 24 * 3_600_000,
+  webhookPauseMsMax: 3_600_000,
+  /** Looked at in one look for what is due. */
+  webhookDueMax: 2_000,
+  /** Of one webhook: what is kept of what is over. */
+  webhookKeptMax: 100,
+  webhookTestsPerMinuteMax: 10,
+  /** How long it is worked out what calls would have cost; whoever asks waits no longer than ten seconds. */
+  backtestMsMax: 7_000,
+  backtestDaysMax: 366,
   /** Of a list that is told as a file, in one piece. */
   exportPageRowsMax: 1_000,
 } as const

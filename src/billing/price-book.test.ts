@@ -107,7 +107,8 @@ test('a book is opened on what it has written', async () => {
   const shipped = shippedAt({ 'a/x': '1', 'a/y': '2' })
   const book = await openPriceBook({ shipped, rows, writer: { run }, author })
   const price = '{"input":"2.00","output":"1.00"}'
-  expect(asked).toEqual([['addPrices', { prices: [{ model: 'a/y', origin: 'shipped', price, author }] }]])
+  const fresh = { prices: [{ model: 'a/y', origin: 'shipped', price, author }] }
+  expect(asked).toEqual([['addPrices', fresh, { actor: author }]])
   expect([inForce(book, 'a/x'), inForce(book, 'a/y')]).toEqual([[1, '1'], [7, '2']])
   await openPriceBook({ shipped: shippedAt({ 'a/x': '1' }), rows, writer: { run }, author })
   expect(asked).toHaveLength(1)

@@ -13,8 +13,8 @@ import type { FaultyPlace } from '../fake-upstream/places/place.ts'
 import { Rehearsal } from '../fake-upstream/rehearsal.ts'
 import type { ReceivedRequest } from '../fake-upstream/request.ts'
 import { startFakeUpstream } from '../fake-upstream/server.ts'
+import { readProviders } from '../management/price-sources.ts'
 import { Problem, UsageProblem } from './asking.ts'
-import { readProviders } from './prices-check.ts'
 import { tableLines } from './printing.ts'
 
 type Say = (line: string) => void

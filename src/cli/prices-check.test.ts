@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import type { ModelPrice } from '@pydantic/genai-prices'
 import type { Provider } from '../upstreams/provider.ts'
 import { parseProvider } from '../upstreams/provider.ts'
-import type { CheckParts } from './prices-check.ts'
+import type { SourceCheckParts } from '../management/price-sources.ts'
 import { pricesCheck } from './prices-check.ts'
 
 const NOON_MS = Date.parse('2026-11-15T12:00Z')
@@ -17,16 +17,21 @@ function river(price: unknown): Provider {
 }
 
 /** A list that has this price for the model, at every hour or as the hour says. */
-function list(price: ModelPrice | ((hour: number) => ModelPrice)): CheckParts['data'] {
+function list(price: ModelPrice | ((hour: number) => ModelPrice)): SourceCheckParts['data'] {
   const calcPrice = (_usage: unknown, modelId: string, options?: { providerApiUrl?: string; timestamp?: Date }) => {
     if (modelId !== 'one' || options?.providerApiUrl !== 'https://river.test/v1') return null
     const found = typeof price === 'function' ? price(options.timestamp!.getUTCHours()) : price
     return { provider: { id: 'atlas' }, model: { id: 'one' }, model_price: found }
   }
-  return { calcPrice } as unknown as NonNullable<CheckParts['data']>
+  return { calcPrice } as unknown as NonNullable<SourceCheckParts['data']>
 }
 
-function check(price: unknown, data: CheckParts['data']): { readonly code: number; readonly lines: readonly string[] } {
+interface Checked {
+  readonly code: number
+  readonly lines: readonly string[]
+}
+
+function check(price: unknown, data: SourceCheckParts['data']): Checked {
   const lines: string[] = []
   const code = pricesCheck({ providers: [river(price)], data, nowMs: NOON_MS }, line => void lines.push(line))
   return { code, lines }

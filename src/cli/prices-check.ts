@@ -1,164 +1,30 @@
 // weir prices check: holds the prices of the provider files against the public price data they were made from, at
 // today's date. The data is a development dependency; an installation without it is told so, and nothing is compared.
 
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import type { calcPrice, ModelPrice } from '@pydantic/genai-prices'
 import type { Nanos } from '../base/money.ts'
 import { formatUsd } from '../base/money.ts'
-import type { Price } from '../base/price.ts'
-import { fees } from '../base/price.ts'
-import { buckets, units } from '../base/usage.ts'
-import type { CheckedModel, Disagreement, ListedRates, Listing } from '../billing/price-check.ts'
-import { checkPrices, dataRates, listedRate } from '../billing/price-check.ts'
-import { billOf } from '../billing/price.ts'
-import type { Provider } from '../upstreams/provider.ts'
-import { parseProvider } from '../upstreams/provider.ts'
-
-const DATA = '@pydantic/genai-prices'
-const SHIPPED = join(import.meta.dir, '..', '..', 'providers')
-
-interface PriceData {
-  readonly calcPrice: typeof calcPrice
-}
-
-export interface CheckParts {
-  readonly providers: readonly Provider[]
-  readonly data: PriceData | undefined
-  readonly nowMs: number
-}
+import type { Disagreement } from '../billing/price-check.ts'
+import type { SourceCheckParts } from '../management/price-sources.ts'
+import { checkSources, DATA, loadPriceData, readProviders } from '../management/price-sources.ts'
 
 export async function checkInstalledPrices(folders: readonly string[], say: (line: string) => void): Promise<0 | 1> {
   return pricesCheck({ providers: readProviders(folders), data: await loadPriceData(), nowMs: Date.now() }, say)
 }
 
 /** Prints one line for each rate that differs, and gives the exit code: 1 if any differs without a reason. */
-export function pricesCheck({ providers, data, nowMs }: CheckParts, say: (line: string) => void): 0 | 1 {
-  const priced = providers.filter(({ free, builtIn }) => !free && !builtIn)
-  const without = priced.flatMap(({ id, models }) =>
-    [...models.values()].filter(({ price }) => price === undefined).map(model => `${id}/${model.id}`),
-  )
-  if (data === undefined) {
+export function pricesCheck(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {
+  const { compared, prices, disagreements, unlisted, without } = checkSources(parts)
+  if (!compared) {
     say(`${DATA} is not installed (it is a development dependency), so no price was compared.`)
     sayList(say, 'without a price, so not served', without)
     return 0
   }
-  const models = priced.flatMap(provider => checkedModels(provider, data, nowMs))
-  const { disagreements, unlisted } = checkPrices(models)
   const unexplained = disagreements.filter(({ reason }) => reason === undefined)
   for (const one of disagreements) say(lineOf(one))
   sayList(say, `not in ${DATA}`, unlisted)
   sayList(say, 'without a price, so not served', without)
-  const total = new Set(models.map(({ model }) => model)).size
-  say(`${total} prices, ${disagreements.length} rates differ, ${unexplained.length} of them without a reason`)
+  say(`${prices} prices, ${disagreements.length} rates differ, ${unexplained.length} of them without a reason`)
   return unexplained.length > 0 ? 1 : 0
-}
-
-/** The provider files that ship, and those of the operator's folders. */
-export function readProviders(folders: readonly string[]): readonly Provider[] {
-  const byId = new Map<string, Provider>()
-  for (const folder of [SHIPPED, ...folders]) {
-    for (const name of readdirSync(folder).filter(file => file.endsWith('.json')).sort()) {
-      const provider = parseProvider(readFileSync(join(folder, name), 'utf8'), name)
-      byId.set(provider.id, provider)
-    }
-  }
-  return [...byId.values()]
-}
-
-export async function loadPriceData(): Promise<PriceData | undefined> {
-  try {
-    return (await import(DATA)) as PriceData
-  } catch {
-    return undefined
-  }
-}
-
-function checkedModels(provider: Provider, data: PriceData, nowMs: number): readonly CheckedModel[] {
-  return [...provider.models.values()].flatMap(({ id, price }) =>
-    price === undefined ? [] : checkedModel(price, { data, provider, id, nowMs }),
-  )
-}
-
-interface Place {
-  readonly data: PriceData
-  readonly provider: Provider
-  readonly id: string
-  readonly nowMs: number
-}
-
-function checkedModel(price: Price, place: Place): readonly CheckedModel[] {
-  return momentsOf(price, place.nowMs).flatMap(([clock, atMs]) => {
-    const found = listedPrices(place, atMs)
-    const starts = found.flatMap(({ price }) => Object.values(price)).flatMap(one => tiersOf(one))
-    const lengths = [0, ...new Set([...price.cases.flatMap(({ inputAbove }) => inputAbove ?? []), ...starts])]
-    return lengths.map(above => ({
-      model: `${place.provider.id}/${place.id}`,
-      when: [clock, above > 0 ? `above ${above} tokens` : ''].filter(part => part !== '').join(', '),
-      ours: ourRates(price, { atMs, tokens: above + 1 }),
-      theirs: found.map(({ source, price }): Listing => ({ source, rates: theirRates(price, above + 1) })),
-      ...(price.source !== undefined && { reason: price.source }),
-    }))
-  })
-}
-
-/** Now, or each time of this day at which the price changes. */
-function momentsOf(price: Price, nowMs: number): readonly (readonly [clock: string, atMs: number])[] {
-  const minutes = [...new Set(price.cases.flatMap(({ hours }) => hours ?? []))].sort((a, b) => a - b)
-  const midnightMs = nowMs - (nowMs % 86_400_000)
-  if (minutes.length === 0) return [['', nowMs]]
-  return minutes.map(minute => {
-    const atMs = midnightMs + minute * 60_000
-    return [`at ${new Date(atMs).toISOString().slice(11, 16)}`, atMs] as const
-  })
-}
-
-function ourRates(price: Price, { atMs, tokens }: { atMs: number; tokens: number }): ListedRates {
-  // A token of each kind, and one of each unit: the lines of such a bill are the rates.
-  const one = Object.fromEntries([...buckets, ...units].map(each => [each, 1]))
-  const usage = { ...one, input: tokens, output: 1 }
-  const priced = { price, version: 0, perMille: 1000n, serviceClass: undefined, atMs }
-  const rates = billOf(usage, priced).lines.map(({ what, rate }) => {
-    const fee = `per${what[0]!.toUpperCase()}${what.slice(1)}`
-    return (fees as readonly string[]).includes(fee) ? [fee, rate / 1_000_000n] : [what, rate as bigint]
-  })
-  return Object.fromEntries(rates) as ListedRates
-}
-
-interface Found {
-  readonly source: string
-  readonly price: ModelPrice
-}
-
-/** What the data has for this address, and for the maker of a model that another serves. */
-function listedPrices({ data, provider, id }: Place, atMs: number): readonly Found[] {
-  const timestamp = new Date(atMs)
-  const [, name, host] = /^([^:]+)(?::(.+))?$/.exec(id) ?? []
-  // What only an operator knows of an address is of no matter to the list.
-  const address = provider.baseUrl.replace(/\{\w+\}/g, 'x')
-  // A router's id may end in the host that answers, which then has a price of its own.
-  const providerApiUrl = host === undefined ? address : `${new URL(address).origin}/${host}`
-  const own = data.calcPrice({ input_tokens: 1 }, name ?? id, { providerApiUrl, timestamp })
-  if (own === null) return []
-  const maker = id.includes('/') ? data.calcPrice({ input_tokens: 1 }, id.replace(/^.*?\//, ''), { timestamp }) : null
-  return [own, ...(maker ? [maker] : [])].map(found => ({
-    source: `${found.provider.id} ${found.model.id}`,
-    price: found.model_price,
-  }))
-}
-
-const tiersOf = (price: ModelPrice[string]): readonly number[] =>
-  typeof price === 'object' ? price.tiers.map(({ start }) => start) : []
-
-function theirRates(price: ModelPrice, tokens: number): ListedRates {
-  const rates = Object.entries(price).flatMap(([key, value]) => {
-    const [name, per] = dataRates[key] ?? []
-    const reached = typeof value === 'object' ? value.tiers.filter(({ start }) => tokens > start).at(-1)?.price : value
-    const usd = reached ?? (typeof value === 'object' ? value.base : 0)
-    // A price of 0 means that it is not known, or free to try; neither is charged.
-    return name === undefined || usd === 0 ? [] : [[name, listedRate(usd / per!)] as const]
-  })
-  return Object.fromEntries(rates) as ListedRates
 }
 
 function lineOf({ model, when, rate, ours, theirs, isCheaper, reason }: Disagreement): string {

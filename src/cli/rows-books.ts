@@ -7,6 +7,7 @@ import { ask, folderOf, Problem } from './asking.ts'
 import { harmlessLines, tableLines } from './printing.ts'
 import { writtenTo } from './progress.ts'
 import { restore, restoreUsage } from './restore.ts'
+import { filterOptions, filterUsage, recordRows } from './rows-records.ts'
 import type { Row } from './row.ts'
 import { alone, asking, say } from './row.ts'
 
@@ -22,11 +23,12 @@ export const bookRows: Readonly<Record<string, Row>> = {
     ask: input => askPages('statement', input, { rows: 'transfers', cursor: 'next' }),
     print: ({ transfers, next }) => pageLines(transfers as Fields[], next),
   }),
+  ...recordRows,
   'records': asking({
-    usage: 'records [--account|--key|--model|--outcome|--user …] [--day YYYY-MM-DD] [--limit n] [--before …]',
+    usage: `records [${filterUsage}] [--limit n] [--before …]`,
     about: 'list calls, newest first',
     command: 'records',
-    options: ['account', 'key', 'model', 'outcome', 'user', 'day', 'limit', 'before'],
+    options: [...filterOptions, 'limit', 'before'],
     ask: input => askPages('records', input, { rows: 'records', cursor: 'before' }),
     print: ({ records, next }) => pageLines(records as Fields[], next),
   }),
@@ -63,6 +65,19 @@ export const bookRows: Readonly<Record<string, Row>> = {
     command: 'prices-withdraw',
     places: ['model'],
     prepare: ({ model }) => ({ model, author: 'cli' }),
+  }),
+  'prices backtest': asking({
+    usage:
+      'prices backtest [<provider/model>] [<JSON of a price, or a file of it>] [--tier name --multiplier n] ' +
+      '[--days 30] [--account …]',
+    about:
+      'work out what calls would have cost at another price of their model, or at another multiplier of their tier ' +
+      '(in thousandths)',
+    command: 'prices-backtest',
+    places: ['model?', 'price?'],
+    options: ['tier', 'multiplier', 'days', 'account'],
+    prepare: ({ price, ...input }) =>
+      price === undefined ? input : { ...input, price: textOrFile(String(price)) },
   }),
   'prices check': {
     usage: 'prices check',

@@ -6,10 +6,12 @@ import { UsageProblem } from './asking.ts'
 import { fakeUpstream, usage as fakeUpstreamUsage } from './fake-upstream.ts'
 import { harmlessLines } from './printing.ts'
 import type { Row } from './row.ts'
-import { alone, asking, say } from './row.ts'
+import { alone, say } from './row.ts'
 import { bookRows } from './rows-books.ts'
 import { keyRows } from './rows-keys.ts'
 import { moneyRows } from './rows-money.ts'
+import { peopleRows } from './rows-people.ts'
+import { remoteRows } from './rows-remote.ts'
 import { ruleRows } from './rows-rules.ts'
 import { secretRows } from './rows-secrets.ts'
 import { systemRows } from './rows-system.ts'
@@ -27,18 +29,8 @@ const rows: Readonly<Record<string, Row>> = {
   ...ruleRows,
   ...secretRows,
   ...systemRows,
-  'token': asking({
-    usage: 'token',
-    about: 'make a short-lived management token (JWT) for /api/web/*',
-    command: 'token',
-    print: ({ token }) => [token as string],
-  }),
-  'setup': asking({
-    usage: 'setup',
-    about: 'make a fresh one-time set-up token',
-    command: 'setup',
-    print: ({ setupToken }) => [setupToken as string],
-  }),
+  ...peopleRows,
+  ...remoteRows,
   'fake-upstream': {
     usage: fakeUpstreamUsage,
     about: 'a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',

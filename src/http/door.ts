@@ -48,6 +48,13 @@ export class Door {
     return found.then(addresses => this.#checked(addresses, mayBePrivate))
   }
 
+  /** Throws a ClosedDoor for a host that is closed whatever its name may lead to; nobody is asked. */
+  judge(host: string): void {
+    const kind = kindOfHost(host)
+    if (kind === 'never') throw new ClosedDoor('its host is one that is never reached')
+    if (kind === 'private' && !this.lists(host)) throw new ClosedDoor('its host is not a public one')
+  }
+
   /** One that may not be reached is enough to refuse: who gives such an answer means no good. */
   #checked(addresses: Addresses, mayBePrivate: boolean): Addresses {
     for (const address of addresses) {

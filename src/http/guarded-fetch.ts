@@ -6,13 +6,11 @@
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import { Stop } from '../base/stop.ts'
-import { Answer } from './answer.ts'
-import { ConnectionPool } from './connection-pool.ts'
 import type { DoorOptions } from './door.ts'
 import { ClosedDoor, Door } from './door.ts'
-import type { Addresses } from './names.ts'
 import type { Incoming } from './outgoing.ts'
-import { hostOf, portOf } from './written-address.ts'
+import type { Fetching } from './stranger.ts'
+import { askStranger, isReservedPort } from './stranger.ts'
 
 export interface Media {
   /** As its server says, without parameters, in lower case. */
@@ -59,30 +57,19 @@ export function openGuardedFetch(options: GuardedFetchOptions = {}): { readonly 
 const refused = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
 const unreachable = (why: string): Refusal => new Refusal('media_unreachable', why, { hint: `The reason: ${why}.` })
 
-/** What all fetches share. */
-interface Fetching {
-  readonly door: Door
-  readonly ca: string | undefined
-  readonly givenUp: { count: number }
-}
-
-const times = { connectMs: bounds.connectMsMax, tlsMs: bounds.tlsMsMax }
 const nothing = new Uint8Array()
 
-async function fetchAt(url: URL, { door, ca, givenUp }: Fetching, stop: Stop<Error>): Promise<Media> {
-  stop.throwIfStopped()
-  const host = hostOf(url)
-  const addresses = await addressesOf(host, door)
-  stop.throwIfStopped()
+async function fetchAt(url: URL, fetching: Fetching, stop: Stop<Error>): Promise<Media> {
   const words = [
     ...[`GET ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, 'User-Agent: weir'],
     ...['Accept: image/*, audio/*, video/*, application/pdf, text/*', 'Accept-Encoding: identity'],
     ...['Connection: close', '', ''],
   ].join('\r\n')
-  const place = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
-  const answer = new Answer({ pool: new ConnectionPool(place, 0), times })
-  stop.onStop(() => answer.discard())
-  return await readMedia(await answer.ask(words, nothing))
+  try {
+    return await readMedia(await askStranger({ url, words, body: nothing }, fetching, stop))
+  } catch (fault) {
+    throw fault instanceof ClosedDoor ? refused(fault.message) : fault
+  }
 }
 
 /** The parser has made one of all ways to write an IPv4 address. */
@@ -91,17 +78,8 @@ function readUrl(text: string): URL {
   if (url === null || url.href.length > bounds.mediaUrlCharsMax) throw refused('it is not a usable URL')
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused('it is neither https nor http')
   if (url.username !== '' || url.password !== '') throw refused('its URL holds credentials')
-  const port = portOf(url)
-  if (port < 1024 && port !== 80 && port !== 443) throw refused('this port is not for media')
+  if (isReservedPort(url)) throw refused('this port is not for media')
   return url
-}
-
-async function addressesOf(host: string, door: Door): Promise<Addresses> {
-  try {
-    return await door.addressesOf(host, false)
-  } catch (fault) {
-    throw fault instanceof ClosedDoor ? refused(fault.message) : fault
-  }
 }
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308]

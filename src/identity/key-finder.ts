@@ -19,8 +19,8 @@ const AT_ONCE = 64
 
 export class KeyFinder {
   readonly #parts: KeyFinderParts
-  /** By the key's id: one is written once, however many calls it makes meanwhile. */
-  readonly #waiting = new Map<number, RedigestedKey>()
+  /** By the digest that goes: one is written once, however many calls are made with it meanwhile. */
+  readonly #waiting = new Map<string, RedigestedKey>()
   #writing: Promise<void> | undefined
   #closed = false
 
@@ -51,8 +51,8 @@ export class KeyFinder {
     if (found === undefined || found.digest === digests[0]) return found?.row
     const { id } = found.row
     const [from, to] = [found.digest.toString('hex'), digests[0]!.toString('hex')]
-    if (!this.#waiting.has(id) && this.#waiting.size < bounds.keysCachedMax) {
-      this.#waiting.set(id, { id, from, to, pepper: pepper.newestMark })
+    if (!this.#waiting.has(from) && this.#waiting.size < bounds.keysCachedMax) {
+      this.#waiting.set(from, { id, from, to, pepper: pepper.newestMark })
     }
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
     return found.row
@@ -67,7 +67,7 @@ export class KeyFinder {
       } catch {
         return
       }
-      for (const key of keys) if (this.#waiting.get(key.id) === key) this.#waiting.delete(key.id)
+      for (const key of keys) if (this.#waiting.get(key.from) === key) this.#waiting.delete(key.from)
     }
   }
 }

@@ -33,6 +33,10 @@ export function buildBooksWatch({ folder, writer, everyMs, lagMs, version, log }
   const auditor = buildAuditor({
     pass: () => auditing.pass(),
     freeze: async id => void (await writer.run('setAccount', { id, frozen: true }, { actor: 'auditor' })),
+    async tell({ check, accountId: account, text: finding }) {
+      const data = JSON.stringify({ check, finding, ...(account !== null && { account }) })
+      await writer.run('raiseEvent', { event: 'ledger.drift', accountId: null, data })
+    },
     everyMs,
     log,
   })

@@ -1,6 +1,7 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
+import type { Seal } from '../base/seal.ts'
 import type { SecretRing } from '../base/secret-ring.ts'
 import type { PasswordDesk } from '../identity/password-desk.ts'
 import type { AuditReport } from '../store/audit-findings.ts'
@@ -16,8 +17,10 @@ import type { RuleBook } from '../store/rules-book.ts'
 import type { Writer } from '../store/writer.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { GatewayState } from './gateway-state.ts'
+import type { PriceTrials } from './price-trials.ts'
 import type { Running } from './running.ts'
 import type { Turn } from './turns.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 
 /** What becomes of the calls under way of a key. */
 export interface KeyEnding {
@@ -35,6 +38,10 @@ export interface OperatorParts {
   readonly desk: Pick<Desk, 'ask'>
   readonly deleting: Pick<RecordDeleting, 'sweep'>
   readonly bodies: Pick<Bodies, 'read'>
+  readonly seal: Pick<Seal, 'close'>
+  readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
+  /** Who is told what happens. */
+  readonly webhooks: Webhooks
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing
   readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>

@@ -6,6 +6,7 @@ import type { SessionInsert } from '../store/people.ts'
 import { digestSetUpToken, isKeptToken, mintSetUpToken, SETUP_SETTING } from '../store/set-up-token.ts'
 import { subjectOf } from './actor.ts'
 import type { OperatorParts } from './command.ts'
+import { siteDefaults } from './site-book.ts'
 
 type SetUpParts = Pick<OperatorParts, 'writer' | 'reader' | 'mintId' | 'dateMs'>
 
@@ -35,7 +36,7 @@ export async function setUpOwner(
 ) {
   const { writer, mintId, dateMs } = parts
   const person = { id: mintId(), ...owner }
-  const account = { id: mintId(), credit: '0', creditRef: mintId() } as const
+  const account = { id: mintId(), tier: siteDefaults.defaultTier, credit: '0', creditRef: mintId() } as const
   const digest = token === null ? null : digestSetUpToken(token)
   const asked = { token: digest, person, account, session, nowMs: dateMs() }
   const { done } = await writer.run('setUpOwner', asked, { ...by, actor: subjectOf(person.id) })

@@ -13,7 +13,7 @@ export interface SiteSettings {
   readonly allowedDomains: readonly string[]
   /** Who may invite others: admins and owners, or managers of accounts as well. */
   readonly invitations: 'admins' | 'managers'
-  /** Of keys that members make. */
+  /** Of the keys of whoever comes in with an account of their own. */
   readonly defaultTier: string
   /** For whoever registers. */
   readonly startingCredit: string

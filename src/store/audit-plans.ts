@@ -52,6 +52,17 @@ const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =
 const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
+/** All that was ever said of a model has one version after the other. */
+const PRICE = 'SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1'
+/** What stands behind the origin may be a secret of whoever is told. */
+const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
+const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
+const webhookRow = {
+  row: WEBHOOK,
+  key: ({ id }: { readonly id: number }) => id,
+  target: ({ id }: { readonly id: number }) => textId('hook', id),
+}
+
 export const auditPlans = {
   ...peoplePlans,
   createKey: plan('createKey', {
@@ -109,6 +120,23 @@ export const auditPlans = {
     account: ({ accountId }) => accountId,
     tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
   }),
+  createWebhook: plan('createWebhook', { done: ['created'], ...webhookRow }),
+  setWebhook: plan('setWebhook', {
+    done: ['set'],
+    ...webhookRow,
+    tells: ({ url, secret }) => ({
+      ...(url !== undefined && { url: 'new' }),
+      ...(secret !== undefined && { secret: 'new' }),
+    }),
+  }),
+  removeWebhook: plan('removeWebhook', { done: ['removed'], ...webhookRow }),
+  testWebhook: plan('testWebhook', { done: ['made'], target: ({ id }) => textId('hook', id) }),
+  setAlert: plan('setAlert', {
+    done: ['set', 'removed'],
+    row: ALERT,
+    key: ({ accountId }) => accountId,
+    target: ({ accountId }) => textId('acc', accountId),
+  }),
   voidCodes: plan('voidCodes', {
     done: ['voided'],
     target: input => ('batch' in input ? input.batch : textId('code', input.id)),
@@ -116,6 +144,8 @@ export const auditPlans = {
   }),
   addPrices: plan('addPrices', {
     done: ['added'],
+    row: PRICE,
+    key: ({ prices }) => (prices.length === 1 ? prices[0]!.model : ''),
     target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
     tells: ({ prices }, { versions }) =>
       prices.length === 1 ? { origin: prices[0]!.origin, price: prices[0]!.price, version: versions[0] } : {},

@@ -12,7 +12,7 @@ import { auditWhole } from './auditing.ts'
 import type { CopyOrder, FromCopier } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { Secrets } from './folder.ts'
-import { asideNoteIn, FolderError, restoringIn } from './folder.ts'
+import { asideNoteIn, FolderError, restoringIn, STATISTICS } from './folder.ts'
 import { schemaFindings, schemaVersion } from './schema-check.ts'
 import { absentSentence, findAbsent } from './secret-check.ts'
 import type { Environment, SecretKind } from './secret-files.ts'
@@ -27,7 +27,8 @@ export interface BackupReport {
 }
 
 const DATABASE = 'weir.db'
-const DATABASES = [DATABASE, 'bodies.db']
+/** The statistics first: they may be behind the records that are copied after them, and never ahead. */
+const DATABASES = [STATISTICS, DATABASE, 'bodies.db']
 const SECRETS = secretKinds.map(kind => secretHomes[kind].file)
 /** Written last: without it a backup is not whole. */
 const NOTE = 'backup.json'
@@ -86,7 +87,13 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   const before = readSecrets(data)
   for (const name of DATABASES) {
     if (!existsSync(join(data, name))) continue
-    await copyInThread({ from: join(data, name), to: join(to, name) })
+    try {
+      await copyInThread({ from: join(data, name), to: join(to, name) })
+    } catch (fault) {
+      if (name !== STATISTICS) throw fault
+      rmSync(join(to, `${name}.part`), { force: true })
+      continue // they can be made again from the records
+    }
     chmodSync(join(to, name), 0o600)
   }
   const after = readSecrets(data)

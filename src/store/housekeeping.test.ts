@@ -34,8 +34,8 @@ test('bodies are swept, and answers and kept rows as often as there are more', a
   const again = keepHouse([32, 5, 0, 7])
   await again.house.sweep()
   const names = again.seen.asked.map(asked => (asked as unknown[])[0])
-  expect(names).toEqual([...Array(3).fill('forgetAnswers'), ...Array(2).fill('forgetKept')])
-  expect(again.seen.asked.at(-1)).toEqual(['forgetKept', { nowMs }])
+  expect(names).toEqual([...Array(3).fill('forgetAnswers'), ...Array(2).fill('forgetKept'), 'forgetSessions'])
+  expect(again.seen.asked.at(-1)).toEqual(['forgetSessions', { nowMs }])
 })
 
 test('a ledger that is away is trouble for one sweep only', async () => {
@@ -43,6 +43,6 @@ test('a ledger that is away is trouble for one sweep only', async () => {
   await house.sweep()
   expect(seen.troubles).toEqual([new Error('away')])
   await house.sweep()
-  expect([seen.bodies, seen.asked.length]).toEqual([2, 3])
+  expect([seen.bodies, seen.asked.length]).toEqual([2, 4])
   await house.close()
 })

@@ -47,6 +47,7 @@ export class Housekeeping {
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetAnswers', { before })).count
     const nowMs = dateMs()
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetKept', { nowMs })).count
+    for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetSessions', { nowMs })).count
   }
 
   async close(): Promise<void> {

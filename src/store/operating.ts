@@ -13,6 +13,7 @@ import { recordOperations } from './record-deletion.ts'
 import { ruleOperations } from './rules-operations.ts'
 import { secretOperations } from './secret-operations.ts'
 import { tierOperations } from './tier-operations.ts'
+import { webhookOperations } from './webhook-operations.ts'
 
 export interface Operating {
   readonly run: Run
@@ -36,6 +37,7 @@ export function buildOperations(books: Books): Operating {
       ...secretOperations(books),
       ...tierOperations(books),
       ...peopleOperations(books),
+      ...webhookOperations(books),
       ...kept.run,
     },
     balance: () => books.operators.write(),

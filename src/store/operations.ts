@@ -19,6 +19,7 @@ import type { RecordOperations } from './record-deletion.ts'
 import type { RuleOperations } from './rules.ts'
 import type { SecretOperations } from './secret-operations.ts'
 import type { TierOperations } from './tier-operations.ts'
+import type { WebhookOperations } from './webhook-operations.ts'
 
 /** Nano-USD as decimal digits. */
 export type MoneyText = `${bigint}`
@@ -130,7 +131,8 @@ export interface Operations
     RecordOperations,
     RuleOperations,
     SecretOperations,
-    TierOperations {
+    TierOperations,
+    WebhookOperations {
   hold: { input: HoldInput; result: HoldResult }
   /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
   settle: {

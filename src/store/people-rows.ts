@@ -95,7 +95,8 @@ export function peopleRows(books: Books) {
 function accountRows(books: Books) {
   const { db } = books
   const insertAccount = db.query(
-    "INSERT INTO account (id, name, type, kind, created_ms) VALUES (?1, ?2, 'personal', 'prepaid', ?3)",
+    `INSERT INTO account (id, name, type, kind, created_ms, tier)
+     VALUES (?1, ?2, 'personal', 'prepaid', ?3, (SELECT name FROM tier WHERE name = ?4))`,
   )
   const findCustomer = db.query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
   const upsertMember = db.query(
@@ -110,7 +111,7 @@ function accountRows(books: Books) {
     },
     /** They look after it alone. */
     openAccount(person: PersonInsert, account: AccountInsert, nowMs: number): void {
-      insertAccount.run(account.id, person.name, nowMs)
+      insertAccount.run(account.id, person.name, nowMs, account.tier)
       upsertMember.run(account.id, person.id, MANAGER, nowMs)
       const amount = amountOf(account.credit)
       if (amount > 0n) give({ kind: 'gift', ref: account.creditRef, accountId: account.id, amount })

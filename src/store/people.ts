@@ -20,6 +20,8 @@ export interface PersonInsert {
 /** An account of their own. */
 export interface AccountInsert {
   readonly id: number
+  /** Of its keys; whatever is usual where there is none of this name. */
+  readonly tier: string
   readonly credit: MoneyText
   /** Of the credit's transfer. */
   readonly creditRef: number
@@ -135,7 +137,7 @@ interface SessionOperations {
     }
     result: { done: 'ended'; count: number } | { done: 'unknown' }
   }
-  /** Those that have been over for long, some at a time. */
+  /** Those that have been over for long, some at a time; and invitations. */
   forgetSessions: { input: Timed; result: { done: 'forgotten'; count: number } }
 }
 

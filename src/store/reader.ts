@@ -9,6 +9,7 @@ import type { PriceInsert } from './operations.ts'
 import { PeopleReader } from './people-reader.ts'
 import type { DeletionRule } from './record-deletion.ts'
 import { RulesReader } from './rules-reader.ts'
+import { WebhookReader } from './webhook-reader.ts'
 import type { SecretKind } from './secret-files.ts'
 import type { SecretMark } from './secret-marks.ts'
 import { readMarks } from './secret-marks.ts'
@@ -101,6 +102,7 @@ export class Reader {
   /** What is kept between calls. */
   readonly kept: KeptReader
   readonly rules: RulesReader
+  readonly webhooks: WebhookReader
   #people: PeopleReader | undefined
   readonly #findKey
   readonly #findBalance
@@ -114,6 +116,7 @@ export class Reader {
     this.accounts = new AccountReader(this.#db)
     this.kept = new KeptReader(this.#db)
     this.rules = new RulesReader(this.#db)
+    this.webhooks = new WebhookReader(this.#db)
     this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
     this.#findBalance = this.#db.query<Raw, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms

@@ -27,7 +27,8 @@ export interface PepperedTable {
 /** Of a key that was renewed, while it still works. */
 const OLD_TEXT = 'old_digest IS NOT NULL AND old_until_ms > unixepoch() * 1000'
 
-const LIVE_CODE = 'redeemed_ms IS NULL AND voided_ms IS NULL'
+const LIVE_CODE =
+  'redeemed_ms IS NULL AND voided_ms IS NULL AND coalesce(expires_ms > unixepoch() * 1000, 1)'
 
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', digest: 'digest', pepper: 'pepper', name: 'keys', live: 'revoked_ms IS NULL' },

@@ -34,6 +34,7 @@ export function sessionOperations(books: Books, people: PeopleRows): SessionRun 
   )
   const removeRefreshes = db.query('DELETE FROM refresh WHERE session_id = ?1')
   const remove = db.query('DELETE FROM session WHERE id = ?1')
+  const forgetInvitations = db.query('DELETE FROM invitation WHERE expires_ms < ?1')
   const takeSecond = secondTaker(books)
   return {
     signIn({ personId, ver, second, session, nowMs }) {
@@ -55,7 +56,9 @@ export function sessionOperations(books: Books, people: PeopleRows): SessionRun 
       return { done: 'ended', count: 1 }
     },
     forgetSessions({ nowMs }) {
-      const ids = findForgotten.all(nowMs - bounds.sessionKeptMsMax, FORGOTTEN_AT_ONCE)
+      const beforeMs = nowMs - bounds.sessionKeptMsMax
+      forgetInvitations.run(beforeMs)
+      const ids = findForgotten.all(beforeMs, FORGOTTEN_AT_ONCE)
       for (const { id } of ids) {
         removeRefreshes.run(id)
         remove.run(id)

@@ -60,7 +60,8 @@ function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
          (SELECT coalesce(max(ref), 0) FROM transfer), (SELECT coalesce(max(id), 0) FROM api_key),
          (SELECT coalesce(max(id), 0) FROM account), (SELECT coalesce(max(id), 0) FROM code),
          (SELECT coalesce(max(call_id), 0) FROM task), (SELECT coalesce(max(id), 0) FROM person),
-         (SELECT coalesce(max(id), 0) FROM session), (SELECT coalesce(max(id), 0) FROM invitation)) AS last`,
+         (SELECT coalesce(max(id), 0) FROM session), (SELECT coalesce(max(id), 0) FROM invitation),
+         (SELECT coalesce(max(id), 0) FROM webhook)) AS last`,
     )
     .get() as { last: bigint }
   answer({ ready: { recovered, lastId: Number(last.last) } })

@@ -20,7 +20,7 @@ let key: string
 const said: string[] = []
 
 beforeAll(async () => {
-  tenants = await startTenants(RIVER, { env: { WEIR_METRICS: '127.0.0.1:0' } })
+  tenants = await startTenants(RIVER, { env: { METRICS_PORT: '0', WEIR_ACCESS_LOG: 'on' } })
   key = (await tenants.operate('keys-create', { tier: 'pro', credit: '5', explain: 'on' })).key as string
   honest = await startProxy({ credentials: `joe:${PASSWORD}` })
   telltale = await startProxy({
@@ -62,6 +62,10 @@ test('through a proxy, explained, refused and repeated', async () => {
     said.push(JSON.stringify(await tenants.operate(command, {})))
   }
   await tenants.idle()
+  const metrics = /http:\S+\/metrics/.exec(tenants.logs.find(line => line.includes('"metrics"'))!)![0]
+  const told = await (await fetch(metrics)).text()
+  expect(told).toContain('weir_attempts_total{channel="river#')
+  said.push(told, JSON.stringify(await tenants.operate('doctor', {})))
 })
 
 test.each([RIVER, PASSWORD, basic])('%s is in no answer, no log and no file', secret => {

@@ -46,6 +46,7 @@ const kept = (): number => {
 /** Of the answer that is kept; with one given, that is put in its place. */
 function envelope(given?: Buffer): Buffer {
   const db = new Database(join(folder, 'weir.db'))
+  db.run('PRAGMA busy_timeout = 5000')
   const { sealed } = db.query('SELECT sealed FROM kept_answer').get() as { sealed: Uint8Array }
   if (given !== undefined) db.query('UPDATE kept_answer SET sealed = ?1').run(given)
   db.close()

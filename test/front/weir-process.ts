@@ -13,8 +13,9 @@ const COMMAND_MS_MAX = 10_000
 
 type Environment = Readonly<Record<string, string>>
 
-const start = (args: readonly string[], folder: string, env: Environment) =>
+const start = (args: readonly string[], folder: string, env: Environment, typed?: string) =>
   Bun.spawn([WEIR, ...args], {
+    ...(typed !== undefined && { stdin: new Blob([typed]) }),
     env: { PATH: process.env.PATH, WEIR_DATA: folder, PORT: '0', WEIR_DRAIN_DELAY_SECONDS: '0', ...env },
     stdout: 'pipe',
     stderr: 'pipe',
@@ -26,9 +27,10 @@ export interface Ran {
   readonly stderr: string
 }
 
-/** Runs one command to its end. */
-export async function weir(folder: string, command: string, env: Environment = {}): Promise<Ran> {
-  const child = start(command.split(' '), folder, env)
+/** Runs one command to its end. `STDIN` is no setting of it: it is what is piped in. */
+export async function weir(folder: string, command: string, given: Environment = {}): Promise<Ran> {
+  const { STDIN, ...env } = given
+  const child = start(command.split(' '), folder, env, STDIN)
   // A start that should have been refused must not outlive its test.
   const timer = setTimeout(() => child.kill('SIGKILL'), COMMAND_MS_MAX)
   void child.exited.then(() => clearTimeout(timer))

@@ -90,7 +90,7 @@ test('a top is told apart by what is asked, most first', async () => {
   expect(await named(owner, `of=model&key=${key(others)}`)).toEqual([['p/x', 3]])
   expect(await named(owner, 'of=model&channel=p%232&by=calls')).toEqual([['p/x', 1]])
   expect(await named(owner, 'of=channel&model=p/x&by=calls')).toEqual([['p#1', 3], ['p#2', 1]])
-  expect(await named(owner, 'of=account&model=p/x&by=calls')).toEqual([[account(others), 3], [account(mine), 1]])
+  expect(await named(owner, 'of=key&model=p/x&by=calls')).toEqual([[key(others), 3], [key(mine), 1]])
   expect(await named(owner, `of=key&account=${account(mine)}`)).toEqual([[key(mine), 11]])
   expect((await app.ask(owner, `GET statistics/top?of=channel&account=${account(mine)}`)).code).toBe('field_invalid')
 })

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { Refusal } from '../../src/base/errors.ts'
 import { Stop } from '../../src/base/stop.ts'
 import { openGuardedFetch } from '../../src/http/guarded-fetch.ts'
+import { openGuardedPost, PostFault } from '../../src/http/guarded-post.ts'
 import { openClient } from '../../src/http/outgoing.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { ProviderFileError } from '../../src/upstreams/provider.ts'
@@ -147,3 +148,27 @@ test.each(['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', 'f
     expect(peer.sockets.length).toBe(before)
   },
 )
+
+describe('a webhook is told nothing at', () => {
+  const { post, problemOf } = openGuardedPost({ resolve: toLoopback })
+  async function isRefused(url: string): Promise<void> {
+    const before = peer.sockets.length
+    const fault = await post({ url, headers: {}, body: '{}' }).then(() => undefined, (reason: unknown) => reason)
+    expect(fault).toBeInstanceOf(PostFault)
+    expect([url, peer.sockets.length]).toEqual([url, before])
+  }
+  test.each(hosts)('%s', async host => {
+    for (const scheme of ['https', 'http']) {
+      const url = `${scheme}://${host}:${peer.port}/`
+      await isRefused(url)
+      expect([url, typeof problemOf(url)]).toEqual([url, 'string'])
+    }
+  })
+  test.each(urls)('%s', async url => await isRefused(url))
+  test.each(portsOfOthers)('port %d', async port => await isRefused(`https://api.example.com:${port}/`))
+  test('a name that leads to this machine', async () => {
+    await isRefused(`https://api.example.com:${peer.port}/`)
+    expect(asked).toEqual(['api.example.com'])
+  })
+  test('a public host without TLS', async () => await isRefused(`http://api.example.com:${peer.port}/`))
+})

@@ -70,7 +70,8 @@ describe('a pepper', () => {
 
   test('takes by force the keys with it that rest on it, and no others; and codes', async () => {
     const dying = await harness.key()
-    const codes = (await harness.gateway.operator['codes-create']!({ count: '2', amount: '1' })).codes as string[]
+    const codes = (await harness.gateway.operator['codes-create']!({ count: '3', amount: '1' })).codes as string[]
+    write(folder, 'UPDATE code SET expires_ms = 1 WHERE id = (SELECT max(id) FROM code)')
     const [old] = marksIn(folder, 'pepper') as [string]
     await rotate('pepper')
     const living = await harness.key()

@@ -23,6 +23,7 @@ export function read<T>(folder: string, sql: string): T[] {
 export function write(folder: string, sql: string, ...values: (string | number | Uint8Array)[]): void {
   const db = new Database(join(folder, 'weir.db'))
   try {
+    db.run('PRAGMA busy_timeout = 5000')
     db.query(sql).run(...values)
   } finally {
     db.close()

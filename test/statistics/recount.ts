@@ -35,9 +35,7 @@ const cutsOf = (row: Raw): readonly (readonly [string, unknown, unknown])[] => {
     ['model', model, 0],
     ['channel', channel, 0],
     ['modelChannel', model, channel],
-    ['accountModel', row.account_id, model],
     ['keyModel', row.key_id, model],
-    ['accountKey', row.account_id, row.key_id],
   ]
 }
 
@@ -76,7 +74,7 @@ export function recount(db: Database, nowMs: number, rates: ReadonlyMap<string, 
     const values = valuesOf(row, (refunds.get(row.call_id!) as bigint | undefined) ?? 0n, rates)
     for (const [cut, one, other] of cutsOf(row)) {
       for (const [span, at] of spans) {
-        const pair = cut.length > 'channel'.length
+        const pair = cut === 'modelChannel' || cut === 'keyModel'
         if (!isRow(span, pair, { ms, nowMs })) continue
         const name = [cut, span, one, other, at(ms)].join('|')
         const sum = table.get(name) ?? { values: values.map(() => 0n), first: new Map(), took: new Map() }
@@ -120,7 +118,7 @@ function moneyOf(row: Raw, rates: ReadonlyMap<string, Rate>): { provider: bigint
   return { provider: up(provider), savings: listed === 0n ? 0n : ((savings / 1_000_000n) * billed) / up(listed) }
 }
 
-const cutNames = 'all account key model channel modelChannel accountModel keyModel accountKey'.split(' ')
+const cutNames = 'all account key model channel modelChannel keyModel'.split(' ')
 
 /** The same from the file of statistics. */
 export function written(db: Database): Table {

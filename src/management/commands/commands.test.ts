@@ -15,11 +15,11 @@ const dayMs = Date.UTC(2026, 5, 1)
 
 function filterOf(input: Record<string, unknown>): Promise<RecordFilter> {
   const asked = Promise.withResolvers<RecordFilter>()
-  const records = (filter: RecordFilter) => {
+  const ask = async (_: string, { filter }: { filter: RecordFilter }) => {
     asked.resolve(filter)
-    return { rows: [], next: undefined }
+    return { rows: [], next: null }
   }
-  recordCommands({ books: { records } } as unknown as OperatorParts).records!(input).catch(asked.reject)
+  recordCommands({ desk: { ask } } as unknown as OperatorParts).records!(input).catch(asked.reject)
   return asked.promise
 }
 

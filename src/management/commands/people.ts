@@ -1,14 +1,16 @@
 // People, from the command line: the first owner, whoever forgot their password, and a token for scripts.
 
 import { bounds } from '../../base/bounds.ts'
-import { textId } from '../../base/ids.ts'
+import { parseTextId, textId } from '../../base/ids.ts'
 import { Secret } from '../../base/secret.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
 import { mintToken } from '../../identity/token.ts'
-import { subjectOf } from '../actor.ts'
+import type { SignInRow } from '../../store/people-reader.ts'
+import type { SiteRole } from '../actor.ts'
+import { siteRoles, subjectOf } from '../actor.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { textOf } from '../command-input.ts'
+import { rowsOf, switchOf, textOf } from '../command-input.ts'
 import { makeSetUpToken, setUpOwner } from '../set-up.ts'
 
 export function peopleCommands(parts: OperatorParts): Commands {
@@ -16,6 +18,11 @@ export function peopleCommands(parts: OperatorParts): Commands {
     'token': () => token(parts),
     'setup': () => setUp(parts),
     'setup-owner': input => createOwner(parts, input),
+    'users-list': input => listUsers(parts, input),
+    'users-reset-password': input => resetPassword(parts, input),
+    'users-disable': input => setUser(parts, input, { disabled: true }),
+    'users-enable': input => setUser(parts, input, { disabled: false }),
+    'users-role': input => setUser(parts, input, { role: roleOf(input.role) }),
   }
 }
 
@@ -44,6 +51,59 @@ async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> 
   if (done === 'owner_exists') throw hasOwner()
   if (done !== 'set_up') throw new OperatorError('Somebody has this address already.')
   return { owner: textId('usr', personId), email }
+}
+
+async function listUsers({ desk }: OperatorParts, input: Input): Promise<Answer> {
+  const ask = { scope: null, filters: {}, sort: 'created', descending: true, limit: rowsOf(input.limit) }
+  const { rows } = await desk.ask('people', ask)
+  const users = rows.map(({ id, email, name, role, ...row }) => ({
+    ...{ user: textId('usr', id), email, name, role },
+    state: row.removed ? 'removed' : row.disabled ? 'disabled' : 'active',
+    secondFactor: row.secondFactor ? 'on' : 'off',
+    lastSignIn: row.signedMs === null ? 'never' : new Date(row.signedMs).toISOString(),
+  }))
+  return { users }
+}
+
+/** By their address or their id. */
+function userOf({ reader }: OperatorParts, given: unknown): SignInRow {
+  const text = String(given ?? '')
+  const id = parseTextId('usr', text)
+  const person = id === undefined ? reader.people.byEmail(parseEmail(text) ?? '') : reader.people.byId(id)
+  if (person !== undefined) return person
+  throw new OperatorError('There is nobody of this address or id. See: weir users list')
+}
+
+async function resetPassword(parts: OperatorParts, input: Input): Promise<Answer> {
+  const { id, email, totp } = userOf(parts, input.user)
+  const keeps = switchOf(input['second-factor'], '--second-factor') ?? true
+  const password = await hashOf(parts, input.password, email)
+  await parts.writer.run('setPassword', { id, password, sessionId: null, nowMs: parts.dateMs() }, by)
+  if (!keeps && totp !== undefined) await parts.writer.run('removeTotp', { personId: id }, by)
+  return { user: textId('usr', id), email, password: 'set' }
+}
+
+const refusals: Readonly<Record<string, string>> = {
+  unknown: 'There is nobody of this address or id any more.',
+  last_owner: 'There must be an owner: make another one first.',
+}
+
+async function setUser(
+  parts: OperatorParts,
+  input: Input,
+  change: { readonly role?: SiteRole; readonly disabled?: boolean },
+): Promise<Answer> {
+  const { id, email } = userOf(parts, input.user)
+  const { done } = await parts.writer.run('setPerson', { actorId: 0, id, ...change, nowMs: parts.dateMs() }, by)
+  if (done !== 'set') throw new OperatorError(refusals[done] ?? 'This cannot be done.')
+  const { role, disabled } = parts.reader.people.byId(id)!
+  return { user: textId('usr', id), email, role, state: disabled ? 'disabled' : 'active' }
+}
+
+function roleOf(given: unknown): SiteRole {
+  const role = siteRoles.find(name => name === given)
+  if (role === undefined) throw new OperatorError('A role is owner, admin, support or member.')
+  return role
 }
 
 function emailOf(given: unknown): string {

@@ -1,58 +1,59 @@
-// Prices: what holds and has held, and what an operator says of them: one of their own for a model, from now on, and
-// back to what is shipped. Both are new versions; what is under way keeps the version it began with.
+// Prices: what holds and has held, what an operator says of them, and what a change would have come to.
 
+import { bounds } from '../../base/bounds.ts'
 import type { Price } from '../../base/price.ts'
-import { isOfNothing, parsePrice, priceText } from '../../base/price.ts'
-import { parseModelName } from '../../routing/model-name.ts'
 import type { PriceView } from '../../store/books-reader.ts'
-import type { PriceInsert } from '../../store/operations.ts'
+import type { Tried } from '../backtesting.ts'
+import { backtestAsk, tellBacktest } from '../backtesting.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { textOf } from '../command-input.ts'
+import { accountOf, textOf, wholeNumberOf } from '../command-input.ts'
+import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../price-changes.ts'
 
 export function priceCommands(parts: OperatorParts): Commands {
   return {
     'prices-show': async input => showPrices(parts, input),
-    'prices-set': async ({ model, price, author }) =>
-      await add(parts, { ...subject(model, author), origin: 'operator', price: priceText(readPrice(price)) }),
+    async 'prices-set'({ model, price, author }) {
+      const own = subject(model, author)
+      return told(own.model, await setPrice(parts, { ...own, price: priceOf(price) }, by))
+    },
     async 'prices-withdraw'({ model, author }) {
       const [newest] = parts.books.prices(String(model))
       if (newest?.origin !== 'operator') throw new OperatorError('There is no price of your own for this model.')
-      return await add(parts, { ...subject(model, author), origin: 'withdrawn', price: '' })
+      const own = subject(model, author)
+      return told(own.model, await withdrawPrice(parts, own, by))
     },
+    'prices-backtest': input => backtest(parts, input),
   }
 }
 
-async function add(parts: OperatorParts, row: PriceInsert): Promise<Answer> {
-  const { versions } = await parts.writer.run('addPrices', { prices: [row] }, by)
-  const version = versions[0]!
-  parts.onPriceAdded({ ...row, version })
-  return { model: row.model, version, price: row.price === '' ? 'as shipped' : row.price }
+function told(model: string, added: Awaited<ReturnType<typeof setPrice>>): Answer {
+  if (added.done === 'stale') throw new OperatorError('It has been changed meanwhile. Look at it again.')
+  return { model, version: added.version, price: added.price === '' ? 'as shipped' : added.price }
 }
 
 function subject(model: unknown, author: unknown): { readonly model: string; readonly author: string } {
   const name = typeof model === 'string' ? model : ''
-  try {
-    parseModelName(name)
-  } catch {
-    throw new OperatorError('The model must be named as <provider>/<model>.')
-  }
+  if (!isModelName(name)) throw new OperatorError('The model must be named as <provider>/<model>.')
   return { model: name, author: typeof author === 'string' && author !== '' ? author.slice(0, 100) : 'operator' }
 }
 
 /** As a provider file has it; a text is JSON. */
-function readPrice(value: unknown): Price {
-  const fail = (problem: string): never => {
-    throw new OperatorError(`The price cannot be taken: ${problem}.`)
-  }
-  let json = value
+function priceOf(value: unknown): Price {
   try {
-    if (typeof value === 'string') json = JSON.parse(value)
-  } catch {
-    return fail('it is not valid JSON')
+    return readPrice(typeof value === 'string' ? parse(value) : value)
+  } catch (fault) {
+    if (!(fault instanceof BadPrice)) throw fault
+    throw new OperatorError(`The price cannot be taken: ${fault.message}.`)
   }
-  const price = parsePrice(json, fail)
-  return isOfNothing(price) ? fail('a price of nothing needs "free" in the file of the provider') : price
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new BadPrice('it is not valid JSON')
+  }
 }
 
 function showPrices(parts: OperatorParts, input: Input): Answer {
@@ -70,3 +71,24 @@ const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: P
   made: new Date(Number(madeMs)).toISOString(),
   price: price === '' ? '-' : price,
 })
+
+const DAY_MS = 86_400_000
+const DAYS_DEFAULT = 30
+
+async function backtest(parts: OperatorParts, input: Input): Promise<Answer> {
+  const days = wholeNumberOf(input.days, '--days', { otherwise: DAYS_DEFAULT, max: bounds.backtestDaysMax })
+  const beforeMs = parts.dateMs()
+  const range = { fromMs: beforeMs - days * DAY_MS, beforeMs }
+  const accountId = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
+  const model = input.model === undefined ? undefined : subject(input.model, undefined).model
+  const tried = triedOf(input, model)
+  return tellBacktest(await parts.priceTrials.backtest(backtestAsk({ ...range, tried, model, accountId })), range)
+}
+
+function triedOf({ price, tier, multiplier }: Input, model: string | undefined): Tried {
+  if (price !== undefined && model !== undefined) return { price: priceOf(price) }
+  if (typeof tier === 'string' && multiplier !== undefined) {
+    return { tier, perMille: wholeNumberOf(multiplier, '--multiplier', { max: 1_000_000 }) }
+  }
+  throw new OperatorError('Say a model and its price, or --tier and --multiplier (in thousandths: 1000 is as it is).')
+}

@@ -9,8 +9,8 @@ import type { TransferView } from '../../store/reads/records.ts'
 import type { RecordFilter, RecordView } from '../../store/record-search.ts'
 import { showRecord, showWhole } from '../../store/record-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { OperatorError } from '../command.ts'
-import { accountOf, callIdOf, keyIdOf, rowsOf, textOf } from '../command-input.ts'
+import { by, OperatorError } from '../command.ts'
+import { accountOf, callIdOf, keyIdOf, rowsOf, switchOf, textOf, usdOf, wholeNumberOf } from '../command-input.ts'
 import { refText } from '../statement-lines.ts'
 
 export function recordCommands(parts: OperatorParts): Commands {
@@ -33,7 +33,8 @@ async function listRecords(parts: OperatorParts, input: Input): Promise<Answer> 
   return { records: rows.map(shortRecord), next: next === null ? null : textId('req', next) }
 }
 
-function filterOf(parts: OperatorParts, input: Input): RecordFilter {
+/** What a search, an export and a deletion are for. */
+export function filterOf(parts: OperatorParts, input: Input): RecordFilter {
   const before = input.before === undefined ? undefined : callIdOf(input.before)
   const day = input.day === undefined ? undefined : dayOf(input.day)
   const dayEnd = day === undefined ? undefined : idAtMs(day + DAY_MS)
@@ -42,10 +43,30 @@ function filterOf(parts: OperatorParts, input: Input): RecordFilter {
     keyId: input.key === undefined ? undefined : keyIdOf(parts, input.key),
     endUser: textOf(input.user, '--user', END_USER_CHARS_MAX),
     outcome: textOf(input.outcome, '--outcome'),
+    error: textOf(input.error, '--error'),
+    channel: textOf(input.channel, '--channel'),
+    provider: textOf(input.provider, '--provider'),
+    status: input.status === undefined ? undefined : wholeNumberOf(input.status, '--status', { max: 599 }),
+    streamed: switchOf(input.streamed, '--streamed'),
+    costMin: input['min-cost'] === undefined ? undefined : String(usdOf(input['min-cost'], '--min-cost')),
+    costMax: input['max-cost'] === undefined ? undefined : String(usdOf(input['max-cost'], '--max-cost')),
     model: input.model === undefined ? undefined : modelOf(String(input.model)),
-    from: day === undefined ? undefined : idAtMs(day),
-    before: before !== undefined && dayEnd !== undefined ? Math.min(before, dayEnd) : (before ?? dayEnd),
+    from: day === undefined ? timeIdOf(input.since, '--since') : idAtMs(day),
+    before: leastOf(before, dayEnd, timeIdOf(input.until, '--until')),
   }
+}
+
+const leastOf = (...ids: readonly (number | undefined)[]): number | undefined => {
+  const told = ids.filter(id => id !== undefined)
+  return told.length === 0 ? undefined : Math.min(...told)
+}
+
+function timeIdOf(given: unknown, name: string): number | undefined {
+  if (given === undefined) return undefined
+  const text = String(given)
+  const ms = /^\d{4}-\d\d-\d\d(T[\d:.]+Z)?$/.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(ms)) throw new OperatorError(`${name} must be a time such as 2026-03-31 or 2026-03-31T12:30:00Z.`)
+  return idAtMs(ms)
 }
 
 /** `<provider>/<model>`, as callers write it. */
@@ -93,9 +114,12 @@ const lineOf = ({ madeMs, ref, debit, credit, amount, ...line }: TransferView): 
   ...{ ...line, atMs: madeMs, ref: BigInt(ref), debit: BigInt(debit), credit: BigInt(credit), amount: BigInt(amount) },
 })
 
-async function showBodies({ bodies }: OperatorParts, callId: number): Promise<Answer> {
+/** That they were seen is in the audit log. */
+async function showBodies({ bodies, desk, writer }: OperatorParts, callId: number): Promise<Answer> {
   const kept = await bodies.read(callId)
   if (kept === undefined) throw new OperatorError('No bodies are kept of this call.')
+  const found = await desk.ask('record', { callId, scope: null })
+  await writer.run('noteBodiesSeen', { callId, accountId: found?.record.accountId ?? 0 }, by)
   return { request: bodyText(kept.request), answer: bodyText(kept.answer) }
 }
 

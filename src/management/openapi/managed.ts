@@ -15,7 +15,9 @@ const DIALECT = 'openai-chat'
 export function describeManaged(row: WebEndpoint, schemas: Schemas): Operation {
   const isAuth = row.path.startsWith('/api/auth/')
   const { method, who, about, reserved = {} } = row
-  const held = Object.entries(reserved).map(([field, role]) => `\`${field}\` may be set by ${role}s only.`)
+  const held = Object.entries(Object.groupBy(Object.entries(reserved), ([, role]) => role)).map(
+    ([role, fields]) => `Only ${role}s may set ${fields!.map(([field]) => `\`${field}\``).join(', ')}.`,
+  )
   return {
     ...{ method, path: row.path.replaceAll('*}', '}'), operationId: operationIdOf(row) },
     tag: isAuth ? 'Sign in' : row.path.split('/')[3]!,
@@ -100,8 +102,18 @@ function answerOf(row: WebEndpoint, schemas: Schemas): Answer {
   return {
     description: row.status === 202 ? 'Begun.' : row.status === 201 ? 'Made.' : 'Done.',
     ...(Object.keys(headers).length > 0 && { headers }),
-    content: { [JSON_TYPE]: { schema } },
+    content: Object.fromEntries(typesOf(row).map(type => [type, type === JSON_TYPE ? { schema } : asText])),
   }
+}
+
+const asText: Content = { schema: { type: 'string' } }
+const formats: Readonly<Record<string, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson', json: JSON_TYPE }
+
+/** Where one may choose, the query says among what. */
+function typesOf({ query }: WebEndpoint): readonly string[] {
+  const { format } = (query?.shape ?? {}) as { format?: { unwrap?(): { options?: readonly string[] } } }
+  const options = format?.unwrap?.().options
+  return options?.map(option => formats[option] ?? 'text/plain') ?? [JSON_TYPE]
 }
 
 /** What follows from the row itself, and what it says beyond that. */

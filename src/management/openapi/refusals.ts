@@ -8,6 +8,8 @@ export const refusalsOfStrangers: readonly ErrorCode[] = ['origin_refused', 'set
 
 const ofPassword: readonly ErrorCode[] = ['password_wrong', 'attempts_too_many', 'resource_unknown']
 
+const ofPosting: readonly ErrorCode[] = ['field_missing', 'idempotency_key_invalid', 'posted_before', 'state_unfit']
+
 export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   createAuthSetup: ['state_unfit', 'setup_refused', 'name_taken', 'password_weak'],
   postAuthSignIn: ['sign_in_failed', 'code_needed'],
@@ -31,6 +33,19 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   createInvitation: ['role_too_low', 'resource_unknown', 'state_unfit', 'name_taken'],
   postInvitationsAccept: ['invitation_invalid'],
 
+  createAccountTopUp: ofPosting,
+  createAccountGift: ofPosting,
+  createAccountAdjustment: ofPosting,
+  createAccountRefund: ofPosting,
+  createAccountRedemption: ['code_unusable', 'state_unfit', 'attempts_too_many'],
+  createCode: ['name_taken'],
+  postCodesVoids: ['state_unfit', 'resource_unknown'],
+
+  listRecords: ['role_too_low'],
+  getRecordsExport: ['role_too_low'],
+  getRecordBodies: ['role_too_low'],
+  postRecordsDeletions: ['resource_unknown', 'role_too_low', 'state_unfit'],
+
   createKey: ['name_taken', 'resource_unknown', 'state_unfit'],
   updateKey: ['name_taken', 'state_unfit'],
   postKeyRotate: ['state_unfit'],
@@ -50,5 +65,5 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   postChannelEnable: ['version_stale'],
   postChannelDisable: ['version_stale'],
   postChannelsBulk: ['resource_unknown', 'version_stale', 'state_unfit'],
-  setRoute: ['state_unfit'],
+  setModelRoute: ['state_unfit'],
 }

@@ -17,6 +17,10 @@ const byName: Readonly<Record<string, readonly unknown[]>> = {
   qpm: [60],
   pricePerMille: [900],
   amount: ['25.00'],
+  cap: ['25.00'],
+  creditLimit: ['25.00'],
+  startingCredit: ['5.00'],
+  threshold: ['10.00'],
   credit: ['5.00'],
   tier: ['pro'],
   note: ['Paid by bank transfer'],
@@ -112,5 +116,5 @@ function fitsPlainly(value: unknown, schema: JsonSchema): boolean {
   if (typeof value !== 'string' || !types.includes('string')) return false
   if (format !== undefined && !(formats[format]?.test(value) ?? false)) return false
   if (value.length < minLength || value.length > maxLength) return false
-  return pattern === undefined || new RegExp(pattern).test(value)
+  return pattern === undefined || new RegExp(pattern, 'u').test(value)
 }

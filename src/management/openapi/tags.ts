@@ -23,7 +23,7 @@ const rows: readonly (readonly [tag: string, description: string])[] = [
   ['providers', 'Companies and servers that answer calls.'],
   ['channels', 'A provider and one credential; what routing picks.'],
   ['models', 'What can be called, and what is known of it.'],
-  ['model-routes', 'Names for models: aliases, and groups with weights and fallbacks.'],
+  ['routes', 'Names for models: aliases, and groups with weights and fallbacks.'],
   ['prices', 'What models cost: now, before, and what a change would come to.'],
   ['ledger', 'Statements, and money that is added, given, corrected and returned.'],
   ['codes', 'Codes that are worth money to whoever redeems them.'],

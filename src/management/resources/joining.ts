@@ -22,7 +22,7 @@ const taken = (): Refusal =>
   new Refusal('name_taken', 'email', { param: 'email', hint: 'Somebody has this address. Sign in.' })
 
 export function joiningEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
-  const { reader, writer, dateMs, mintId } = parts
+  const { reader, writer, dateMs, mintId, site } = parts
 
   /** Guesses cost no hash, and are counted. */
   function invited(kind: InvitationRow['kind'], secret: string, visit: Visit): InvitationRow {
@@ -46,7 +46,8 @@ export function joiningEndpoints(parts: ManagementParts, signing: SigningIn): re
         const row = invited('join', body.token, visit)
         const hash = await signing.hash(body.password, row.email)
         const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
-        const account = { id: mintId(), credit: '0', creditRef: mintId() } as const
+        const { defaultTier: tier } = site.current
+        const account = { id: mintId(), tier, credit: '0', creditRef: mintId() } as const
         const newcomer = { name: body.name, password: hash, account, session: insert }
         const asked = { digest: digestOpaque(body.token), personId, newcomer, nowMs: dateMs() }
         const result = await writer.run('acceptInvitation', asked, { ...by, actor: subjectOf(personId) })
@@ -84,7 +85,7 @@ function registering({ writer, dateMs, mintId, site }: ManagementParts, signing:
     answer: SignedIn,
     status: 201,
     async run({ body, by, ...visit }) {
-      const { registration, allowedDomains, startingCredit } = site.current
+      const { registration, allowedDomains, startingCredit, defaultTier: tier } = site.current
       if (registration === 'off') throw new Refusal('registration_closed', 'off')
       if (allowedDomains.length > 0 && !allowedDomains.includes(domainOf(body.email))) {
         throw new Refusal('registration_closed', 'another domain', { hint: 'Not with this address.', param: 'email' })
@@ -92,7 +93,7 @@ function registering({ writer, dateMs, mintId, site }: ManagementParts, signing:
       signing.register(visit)
       const hash = await signing.hash(body.password, body.email)
       const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
-      const account = { id: mintId(), credit: moneyText(parseUsd(startingCredit)!), creditRef: mintId() }
+      const account = { id: mintId(), tier, credit: moneyText(parseUsd(startingCredit)!), creditRef: mintId() }
       const person = { id: personId, email: body.email, name: body.name, password: hash }
       const asked = { person, account, session: insert, nowMs: dateMs() }
       const result = await writer.run('register', asked, { ...by, actor: subjectOf(personId) })

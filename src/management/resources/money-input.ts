@@ -16,7 +16,7 @@ const read = (text: string): Nanos => parseUsd(text) ?? nanos(0n)
 /** More than nothing. */
 export const positiveUsd = z
   .string({ error: AMOUNT })
-  .max(20)
+  .regex(/^\d{1,9}(\.\d{1,9})?$/, AMOUNT)
   .refine(text => read(text) > 0n, AMOUNT)
   .meta({ description: AMOUNT, examples: ['5', '0.25'] })
   .transform(read)
@@ -34,7 +34,7 @@ export const boundUsd = z
 /** The same with a sign: a correction may go either way. */
 export const signedUsd = z
   .string({ error: AMOUNT })
-  .max(21)
+  .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, AMOUNT)
   .refine(text => read(text.replace(/^[+-]/, '')) > 0n, AMOUNT)
   .meta({ description: `${AMOUNT}; with a minus to take it away`, examples: ['5', '-0.25'] })
   .transform(text => (text.startsWith('-') ? nanos(-read(text.slice(1))) : read(text.replace(/^\+/, ''))))

@@ -16,7 +16,7 @@ const fields = {
   registration: z.enum(['off', 'open']),
   allowedDomains: z.array(domain).max(100).meta({ description: 'Of addresses that may register; none: all' }),
   invitations: z.enum(['admins', 'managers']).meta({ description: 'Who may invite others' }),
-  defaultTier: z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/).meta({ description: 'Of keys that members make' }),
+  defaultTier: z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/).meta({ description: 'Of keys in accounts of newcomers' }),
   startingCredit: usd
     .refine(text => !text.startsWith('-'), 'not negative')
     .meta({ description: 'US dollars, for whoever registers' }),

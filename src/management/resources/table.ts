@@ -10,6 +10,7 @@ import { limitEndpoints } from './limits.ts'
 import { channelEndpoints } from './channels.ts'
 import { invitationEndpoints } from './invitations.ts'
 import { joiningEndpoints } from './joining.ts'
+import { balanceAlertEndpoints } from './balance-alerts.ts'
 import { codeEndpoints } from './codes.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { meEndpoints } from './me.ts'
@@ -25,10 +26,13 @@ import { setUpEndpoints } from './set-up.ts'
 import { settingEndpoints } from './settings.ts'
 import { signInEndpoints } from './sign-in.ts'
 import { postingEndpoints } from './postings.ts'
+import { priceEndpoints } from './prices.ts'
+import { priceTrialEndpoints } from './price-trials.ts'
 import { redemptionEndpoints } from './redemptions.ts'
 import { statementEndpoints } from './statements.ts'
 import { tierEndpoints } from './tiers.ts'
 import { userEndpoints } from './users.ts'
+import { webhookEndpoints } from './webhooks.ts'
 
 export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const signing = buildSigningIn(parts)
@@ -54,6 +58,10 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...ledgerEndpoints(parts),
     ...codeEndpoints(parts),
     ...redemptionEndpoints(parts),
+    ...balanceAlertEndpoints(parts),
+    ...webhookEndpoints(parts),
+    ...priceTrialEndpoints(parts),
+    ...priceEndpoints(parts),
     ...recordEndpoints(parts),
     ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),

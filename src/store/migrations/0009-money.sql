@@ -90,15 +90,13 @@ CREATE TRIGGER account_balance AFTER UPDATE OF balance, credit_limit ON account
   UPDATE balance_alert SET level = (SELECT v.level FROM balance_level v WHERE v.account_id = new.id)
     WHERE account_id = new.id AND level <> (SELECT v.level FROM balance_level v WHERE v.account_id = new.id);
 END;
-CREATE TRIGGER balance_alert_low AFTER UPDATE OF level ON balance_alert WHEN old.level = 0 AND new.level > 0 BEGIN
+CREATE TRIGGER balance_alert_crossed AFTER UPDATE OF level ON balance_alert WHEN new.level > old.level BEGIN
   INSERT INTO event SELECT 'balance.low', new.account_id, json_object('balance', CAST(balance AS TEXT),
     'credit_limit', CAST(credit_limit AS TEXT), 'threshold', CAST(threshold AS TEXT))
-    FROM balance_level WHERE account_id = new.account_id;
-END;
-CREATE TRIGGER balance_alert_empty AFTER UPDATE OF level ON balance_alert WHEN old.level < 2 AND new.level = 2 BEGIN
+    FROM balance_level WHERE account_id = new.account_id AND old.level = 0;
   INSERT INTO event SELECT 'balance.empty', new.account_id, json_object('balance', CAST(balance AS TEXT),
     'credit_limit', CAST(credit_limit AS TEXT), 'threshold', CAST(threshold AS TEXT))
-    FROM balance_level WHERE account_id = new.account_id;
+    FROM balance_level WHERE account_id = new.account_id AND new.level = 2;
 END;
 
 -- Nine tenths of a budget are spent. It only grows within its period, so this happens once in each.

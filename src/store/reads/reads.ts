@@ -17,12 +17,16 @@ import type { LimitReads } from './limits.ts'
 import { limitReads } from './limits.ts'
 import type { PeopleReads } from './people.ts'
 import { peopleReads } from './people.ts'
+import type { PriceReads } from './prices.ts'
+import { priceReads } from './prices.ts'
 import type { RecordReads } from './records.ts'
 import { recordReads } from './records.ts'
 import type { StatisticsReads } from './statistics.ts'
 import { statisticsReads } from './statistics.ts'
 import type { TierReads } from './tiers.ts'
 import { tierReads } from './tiers.ts'
+import type { WebhookReads } from './webhooks.ts'
+import { webhookReads } from './webhooks.ts'
 
 export interface Reads
   extends AccountReads,
@@ -33,9 +37,11 @@ export interface Reads
     KeyReads,
     LimitReads,
     PeopleReads,
+    PriceReads,
     RecordReads,
     StatisticsReads,
-    TierReads {}
+    TierReads,
+    WebhookReads {}
 
 export type ReadName = keyof Reads
 export type ReadInput<Name extends ReadName> = Reads[Name]['input']
@@ -55,4 +61,6 @@ export const buildReads = (db: Database): RunReads => ({
   ...recordReads(db),
   ...statisticsReads(db),
   ...tierReads(db),
+  ...webhookReads(db),
+  ...priceReads(db),
 })

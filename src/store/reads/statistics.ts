@@ -152,8 +152,10 @@ function ownersOf(db: Database, file: FiguresFile, ask: CallsAsked): Owners | Un
     return { cut: 'modelChannel', ones: [number], other: file.numberOf(channel) }
   }
   if (key !== undefined) return { cut: number === undefined ? 'key' : 'keyModel', ones: [key], other: number }
-  const cut = number === undefined ? 'account' : 'accountModel'
-  if (accounts !== 'all') return { cut, ones: accounts, other: number }
+  if (accounts !== 'all') {
+    if (number === undefined) return { cut: 'account', ones: accounts }
+    return { cut: 'keyModel', ones: keysOf(db, accounts), other: number }
+  }
   return number === undefined ? { cut: 'all', ones: [0] } : { cut: 'model', ones: [number] }
 }
 
@@ -164,6 +166,7 @@ function topOwners(db: Database, file: FiguresFile, ask: CallsAsked & { readonly
   const row = tops[ask.of][owners.cut]
   if (row === undefined) return { done: 'unfit' }
   const [cut, by] = row
+  if (owners.cut === 'account' && cut !== 'account') return { cut, by, ones: keysOf(db, owners.ones) }
   // Of the two, one is told apart, and the other is what was asked for.
   if (by === 'other' || cut === owners.cut) return { cut, by, ones: owners.ones }
   return { cut, by, ones: 'any', other: owners.cut === 'all' ? undefined : owners.ones[0]! }
@@ -173,11 +176,11 @@ type TopCut = readonly [cut: Cut, by: 'one' | 'other']
 
 /** By what is told apart, and by the calls that are asked for: all, or those of one. */
 const tops: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>> = {
-  account: { all: ['account', 'one'], account: ['account', 'one'], model: ['accountModel', 'one'] },
-  key: { all: ['key', 'one'], account: ['accountKey', 'other'], model: ['keyModel', 'one'] },
+  account: { all: ['account', 'one'], account: ['account', 'one'] },
+  key: { all: ['key', 'one'], account: ['key', 'one'], model: ['keyModel', 'one'] },
   model: {
     all: ['model', 'one'],
-    account: ['accountModel', 'other'],
+    account: ['keyModel', 'other'],
     key: ['keyModel', 'other'],
     channel: ['modelChannel', 'one'],
   },
@@ -200,6 +203,11 @@ function accountsOf(db: Database, { scope, account, key }: CallsAsked): readonly
   const bound = account === undefined ? values : { ...values, account }
   const rows = db.query<{ id: bigint }, [Record<string, Value>]>(sql).all(bound)
   return account !== undefined && rows.length === 0 ? 'unknown' : rows.map(({ id }) => Number(id))
+}
+
+function keysOf(db: Database, accounts: readonly number[]): readonly number[] {
+  const sql = 'SELECT k.id FROM json_each(?1) j CROSS JOIN api_key k ON k.account_id = j.value'
+  return db.query<{ id: bigint }, [string]>(sql).all(JSON.stringify(accounts)).map(({ id }) => Number(id))
 }
 
 class FiguresFile {

@@ -49,7 +49,7 @@ export class Batch {
   readonly #numberOf: (name: string) => number
   readonly #money: MoneyOfRecords
   readonly #nowMs: number
-  readonly #cells = new Cells()
+  readonly #cells: Cells
   readonly #failures = new Map<string, Counted>()
   readonly #endUsers = new Map<string, EndUserShare>()
 
@@ -57,6 +57,12 @@ export class Batch {
     this.#numberOf = numberOf
     this.#money = money
     this.#nowMs = nowMs
+    this.#cells = new Cells(nowMs)
+  }
+
+  /** How many kinds of calls there are in it. */
+  get cells(): number {
+    return this.#cells.size + this.#endUsers.size
   }
 
   addRecord(row: RecordColumns): void {
@@ -77,7 +83,7 @@ export class Batch {
   }
 
   added(): Pick<Added, 'shares' | 'failures' | 'endUsers'> {
-    const shares = this.#cells.shares(this.#nowMs)
+    const shares = this.#cells.shares()
     return { shares, failures: [...this.#failures.values()], endUsers: [...this.#endUsers.values()] }
   }
 

@@ -59,18 +59,25 @@ export const ownersOf: Readonly<Record<Cut, (whose: Whose) => readonly [one: num
   model: ({ model }) => [model, 0],
   channel: ({ channel }) => [channel, 0],
   modelChannel: ({ model, channel }) => [model, channel],
-  accountModel: ({ accountId, model }) => [accountId, model],
   keyModel: ({ keyId, model }) => [keyId, model],
-  accountKey: ({ accountId, keyId }) => [accountId, keyId],
 }
 
 export class Cells {
   readonly #cells = new Map<string, Cell>()
+  readonly #nowMs: number
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs
+  }
+
+  get size(): number {
+    return this.#cells.size
+  }
 
   /** Those to which a call of this time is added. */
   at(ms: number, whose: Whose): Figures {
-    const minute = spanAt('minute', ms)
-    const name = `${minute} ${whose.accountId} ${whose.keyId} ${whose.model} ${whose.channel}`
+    const span = this.#finest(ms)
+    const name = `${span} ${spanAt(span, ms)} ${whose.accountId} ${whose.keyId} ${whose.model} ${whose.channel}`
     let cell = this.#cells.get(name)
     if (cell === undefined) {
       cell = { ms, ...whose, figures: noFigures() }
@@ -80,7 +87,8 @@ export class Cells {
   }
 
   /** What each row is to have more; nothing of rows that would not be kept. In the order of the file. */
-  shares(nowMs: number): readonly Share[] {
+  shares(): readonly Share[] {
+    const nowMs = this.#nowMs
     const shares = new Map<string, Share>()
     for (const cell of this.#cells.values()) {
       const times = spans.map(span => [span, spanAt(span, cell.ms)] as const)
@@ -96,6 +104,12 @@ export class Cells {
       }
     }
     return [...shares.values()].sort(inOrder)
+  }
+
+  /** What is finer is no longer kept of that time. */
+  #finest(ms: number): Span {
+    const { all } = keepMs
+    return spans.find(span => isKept(all, span, { at: spanAt(span, ms), nowMs: this.#nowMs })) ?? 'month'
   }
 }
 

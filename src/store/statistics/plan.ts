@@ -23,8 +23,8 @@ export const msOfSpan = (span: Span, at: number): number =>
   span === 'month' ? Date.UTC(1970, at, 1) : at * spanMs[span]
 
 /**
- * Of which calls a row is: all, or those of one of something, or of one of something and one of another. Numbers as in
- * the file.
+ * Of which calls a row is: all, or those of one of something, or of one of something and one of another. Models of an
+ * account are those of its keys. Numbers as in the file.
  */
 export const cuts = {
   all: 0,
@@ -33,9 +33,7 @@ export const cuts = {
   model: 3,
   channel: 4,
   modelChannel: 5,
-  accountModel: 6,
-  keyModel: 7,
-  accountKey: 8,
+  keyModel: 6,
 } as const
 export type Cut = keyof typeof cuts
 export const cutNames = Object.keys(cuts) as readonly Cut[]
@@ -54,9 +52,7 @@ export const keepMs: Readonly<Record<Cut, Keeps>> = {
   model: ofOne,
   channel: ofOne,
   modelChannel: ofTwo,
-  accountModel: ofTwo,
   keyModel: ofTwo,
-  accountKey: ofTwo,
 }
 
 /** What went wrong, counted by outcome and error. */

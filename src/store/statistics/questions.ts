@@ -57,17 +57,16 @@ export interface TopRow {
 type Values = (number | string | bigint | null)[]
 type Raw = Readonly<Record<string, bigint | string | Uint8Array | null>>
 
-const FIGURE_ROWS = `SELECT * FROM figure
-  WHERE cut = ?1 AND span = ?2 AND one = ?3 AND other = ?4 AND at >= ?5 AND at < ?6`
+const FIGURE_ROWS = `SELECT f.* FROM json_each(?3) j CROSS JOIN figure f
+  ON f.cut = ?1 AND f.span = ?2 AND f.one = j.value AND f.other = ?4 AND f.at >= ?5 AND f.at < ?6`
 
 /** Sums over the whole range. */
 export function sumOf(db: Database, { cut, ones, other = 0 }: Owners, { pieces }: Pieces): FigureView {
   const query = db.query<Raw, Values>(FIGURE_ROWS)
   const figures = noFigures()
   for (const { span, from, before } of pieces) {
-    for (const one of ones) {
-      for (const row of query.all(cuts[cut], spanNumber[span], one, other, from, before)) addRow(figures, row)
-    }
+    const values = [cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before]
+    for (const row of query.all(...values)) addRow(figures, row)
   }
   return viewOf(figures)
 }
@@ -80,13 +79,11 @@ export function seriesOf(
 ): readonly (FigureView & { readonly atMs: number })[] {
   const query = db.query<Raw, Values>(FIGURE_ROWS)
   const points = new Map<number, Figures>()
-  for (const one of ones) {
-    for (const row of query.all(cuts[cut], spanNumber[span], one, other, from, before)) {
-      const at = Number(row.at)
-      const figures = points.get(at) ?? noFigures()
-      points.set(at, figures)
-      addRow(figures, row)
-    }
+  for (const row of query.all(cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before)) {
+    const at = Number(row.at)
+    const figures = points.get(at) ?? noFigures()
+    points.set(at, figures)
+    addRow(figures, row)
   }
   const inOrder = [...points].sort(([one], [next]) => one - next)
   return inOrder.map(([at, figures]) => ({ atMs: msOfSpan(span, at), ...viewOf(figures) }))
@@ -130,13 +127,19 @@ const TOP_SUMS = `sum(f.calls) AS calls, sum(f.errors) AS errors, sum(f.input_to
 
 /** Those that were there in these months; a row of figures is only looked for where there is one. */
 const MEMBERS = `SELECT DISTINCT one, other FROM figure
-  WHERE cut = ?1 AND span = 3 AND (?2 IS NULL OR one = ?2) AND (?3 IS NULL OR other = ?3) AND at >= ?4 AND at <= ?5`
+  WHERE cut = ?1 AND span = 3 AND ?2 IS NULL AND (?3 IS NULL OR other = ?3) AND at >= ?4 AND at <= ?5`
+/** The same of some. */
+const LISTED = `SELECT DISTINCT f.one, f.other FROM json_each(?2) j CROSS JOIN figure f
+  ON f.cut = ?1 AND f.span = 3 AND f.one = j.value AND (?3 IS NULL OR f.other = ?3) AND f.at >= ?4 AND f.at <= ?5`
 
-const topSql = (by: 'one' | 'other'): string =>
+const membersSql = (ones: TopAsk['ones']): string => (ones === 'any' ? MEMBERS : LISTED)
+const listOf = (ones: TopAsk['ones']): string | null => (ones === 'any' ? null : JSON.stringify(ones))
+
+const topSql = (by: 'one' | 'other', ones: TopAsk['ones']): string =>
   `SELECT d.${by} AS id, `.concat(
     TOP_SUMS,
     ' FROM (',
-    MEMBERS,
+    membersSql(ones),
     `) d JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other
        AND f.at >= ?7 AND f.at < ?8 GROUP BY 1`,
   )
@@ -157,13 +160,11 @@ export interface Months {
 /** Whoever has most of it, most first. */
 export function topOf(db: Database, ask: TopAsk, range: Pieces & Months): readonly TopRow[] {
   const { cut, ones, other, by, metric, limit } = ask
-  const query = db.query<Raw, Values>(topSql(by))
+  const query = db.query<Raw, Values>(topSql(by, ones))
   const found = new Map<number, TopSum>()
-  for (const one of ones === 'any' ? [null] : ones) {
-    for (const { span, from, before } of range.pieces) {
-      const values = [cuts[cut], one, other ?? null, range.first, range.last, spanNumber[span], from, before]
-      for (const row of query.all(...values)) addTop(found, row)
-    }
+  for (const { span, from, before } of range.pieces) {
+    const values = [cuts[cut], listOf(ones), other ?? null, range.first, range.last, spanNumber[span], from, before]
+    for (const row of query.all(...values)) addTop(found, row)
   }
   const weight = weights[metric]
   const rows = [...found].filter(([, sum]) => weight(sum) > 0)
@@ -194,9 +195,8 @@ const weights: Readonly<Record<Metric, (sum: TopSum) => number | bigint>> = {
 /** How many there are to choose from. */
 export function membersOf(db: Database, ask: Pick<TopAsk, 'cut' | 'ones' | 'other'>, { first, last }: Months): number {
   const { cut, ones, other = null } = ask
-  const query = db.query<{ n: bigint }, Values>('SELECT count(*) AS n FROM ('.concat(MEMBERS, ')'))
-  const count = (one: number | null): number => Number(query.get(cuts[cut], one, other, first, last)!.n)
-  return ones === 'any' ? count(null) : ones.reduce((sum, one) => sum + count(one), 0)
+  const query = db.query<{ n: bigint }, Values>('SELECT count(*) AS n FROM ('.concat(membersSql(ones), ')'))
+  return Number(query.get(cuts[cut], listOf(ones), other, first, last)!.n)
 }
 
 export interface EndUserRow extends Omit<TopRow, 'id'> {

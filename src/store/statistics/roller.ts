@@ -34,6 +34,9 @@ export interface RollStep {
 }
 
 const ROWS_A_STEP = 5_000
+/** Of old records: so many times that, as long as they have little to tell apart. */
+const ALIKE_A_STEP = 40
+const CELLS_A_STEP = 20_000
 
 interface LogRow extends RecordColumns {
   readonly seq: bigint
@@ -92,29 +95,23 @@ export class Roller {
 
   /** One slice: of what is new, and when that is done, of what is old. */
   step(): RollStep {
-    const { rows, older, isWhole } = this.#source.transaction(() => this.#read()).deferred()
     this.#money.renew()
     const batch = new Batch(name => this.#file.numberOf(name), this.#money, this.#dateMs())
     const late: bigint[] = []
-    for (const row of rows) {
-      const id = row.logged < 0n ? -row.logged : row.logged
-      if (id < this.#mark.scanBefore) late.push(row.logged)
-      if (row.logged < 0n) batch.addRefund(row, id)
-      else if (row.call_id !== null) batch.addRecord(row)
-    }
-    for (const id of late) this.#late.add(id)
-    for (const row of older) {
-      if (!this.#late.has(row.logged)) batch.addRecord(row)
-      if (row.refunded !== null && !this.#late.has(-row.logged)) batch.addRefund(row, row.logged)
-    }
-    const mark = this.#markAfter(rows, older, isWhole)
-    if (rows.length > 0 || mark.scanBefore !== this.#mark.scanBefore) {
+    const read = this.#source.transaction(() => {
+      const { seq, callId, records, isWhole } = this.#readLog(batch, late)
+      const scan = isWhole ? this.#readOlder(batch) : { scanBefore: this.#mark.scanBefore, records: 0 }
+      const mark = { ...this.#mark, seq, callId, scanBefore: scan.scanBefore }
+      return { mark, records: records + scan.records, isWhole }
+    })
+    const { mark, records, isWhole } = read.deferred()
+    if (mark.seq !== this.#mark.seq || mark.scanBefore !== this.#mark.scanBefore) {
       this.#file.add({ ...batch.added(), late, mark })
       this.#mark = mark
       if (mark.scanBefore === 0n) this.#late.clear()
     }
     const upToDate = isWhole && mark.scanBefore === 0n
-    return { records: rows.length + older.length, upToDate, seq: Number(mark.seq), scanned: scannedOf(mark) }
+    return { records, upToDate, seq: Number(mark.seq), scanned: scannedOf(mark) }
   }
 
   prune(): void {
@@ -130,23 +127,36 @@ export class Roller {
     this.#file.close()
   }
 
-  #read(): { rows: readonly LogRow[]; older: readonly LogRow[]; isWhole: boolean } {
+  #readLog(batch: Batch, late: bigint[]): Pick<Mark, 'seq' | 'callId'> & { records: number; isWhole: boolean } {
     const rows = this.#log.all(this.#mark.seq, this.#rows) as LogRow[]
-    const isWhole = rows.length < this.#rows
-    const { scanBefore } = this.#mark
-    const older = isWhole && scanBefore > 0n ? (this.#older.all(scanBefore, this.#rows) as LogRow[]) : []
-    return { rows, older, isWhole }
+    for (const row of rows) {
+      const id = row.logged < 0n ? -row.logged : row.logged
+      if (id < this.#mark.scanBefore) {
+        late.push(row.logged)
+        this.#late.add(row.logged)
+      }
+      if (row.logged < 0n) batch.addRefund(row, id)
+      else if (row.call_id !== null) batch.addRecord(row)
+    }
+    const last = rows.at(-1)
+    const { seq, callId } = last === undefined ? this.#mark : { seq: last.seq, callId: last.logged }
+    return { seq, callId, records: rows.length, isWhole: rows.length < this.#rows }
   }
 
-  #markAfter(rows: readonly LogRow[], older: readonly LogRow[], isWhole: boolean): Mark {
-    const last = rows.at(-1)
-    const { scanBefore } = this.#mark
-    const isLast = isWhole && older.length < this.#rows
-    return {
-      ...this.#mark,
-      ...(last !== undefined && { seq: last.seq, callId: last.logged }),
-      scanBefore: isLast ? 0n : (older.at(-1)?.call_id ?? scanBefore),
+  /** The more that is alike, the more at once: a row that is written for many costs what it costs for one. */
+  #readOlder(batch: Batch): { scanBefore: bigint; records: number } {
+    let { scanBefore } = this.#mark
+    let records = 0
+    while (scanBefore > 0n && batch.cells < CELLS_A_STEP && records < ALIKE_A_STEP * this.#rows) {
+      const rows = this.#older.all(scanBefore, this.#rows) as LogRow[]
+      for (const row of rows) {
+        if (!this.#late.has(row.logged)) batch.addRecord(row)
+        if (row.refunded !== null && !this.#late.has(-row.logged)) batch.addRefund(row, row.logged)
+      }
+      records += rows.length
+      scanBefore = rows.length < this.#rows ? 0n : rows.at(-1)!.call_id!
     }
+    return { scanBefore, records }
   }
 
   #beginAgain(): Mark {

@@ -20,6 +20,9 @@ export interface Things {
   valueFor(schema: Schema, field: string): unknown
 }
 
+/** A name that leads nowhere, by its top level. */
+const NOWHERE = 'https://hooks.invalid'
+
 export const MODEL = 'openai/gpt-4o-mini'
 
 export function buildThings(all: Everybody): Things {
@@ -37,27 +40,33 @@ export function buildThings(all: Everybody): Things {
     ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', models: [] },
   })
   const account = all.account
+  const invited = (): Body => ({
+    ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
+  })
 
   /** What stands in a hole of that name. */
   const makers: Readonly<Record<string, Make>> = {
     account: async () => account,
     key: () => made('web/keys', { account, name: next() }),
     user: async () => (await addPerson(all.harness, by, { members: [{ account, role: 'viewer' }] })).id,
-    invitation: () =>
-      made('web/invitations', { email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' }),
+    invitation: () => made('web/invitations', invited()),
     async session() {
       const person = await addPerson(all.harness, by, { members: [{ account, role: 'viewer' }] })
       const { data } = (await person.ask('GET', 'web/sessions')).body as { data: { id: string }[] }
       return data[0]!.id
     },
     tier: () => made('web/tiers', { name: `t${++count}`, qpm: 60 }, told => told.name),
-    limit: () => made('web/limits', { resource: 'requests', span: 'day', amount: 1_000, account, model: `m/${++count}` }),
+    limit: () =>
+      made('web/limits', { resource: 'requests', span: 'day', amount: 1_000, account, model: `m/${++count}` }),
     provider: () => made('web/providers', { definition: definition(`own-${++count}`) }),
     channel: () =>
       made('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, told =>
         encodeURIComponent((told.data as { id: string }[])[0]!.id),
       ),
-    model: async () => MODEL,
+    async model() {
+      await by('PUT', `web/prices/${MODEL}`, { price: { input: '0.15', output: '0.6' } })
+      return MODEL
+    },
     async span() {
       await by('PUT', `web/accounts/${account}/budgets/day`, { cap: '5' })
       if (known.has('key')) await by('PUT', `web/keys/${known.get('key')!}/budgets/day`, { cap: '5' })
@@ -65,21 +74,53 @@ export function buildThings(all: Everybody): Things {
     },
     async name() {
       const name = `route-${++count}`
-      await by('PUT', `web/model-routes/${name}`, { members: [{ model: MODEL }] })
+      await by('PUT', `web/routes/${name}`, { members: [{ model: MODEL }] })
       return name
     },
+    async record() {
+      const called = await call()
+      const { data } = (await by('GET', `web/records?id=${called}`)).body as { data: { id: string }[] }
+      const { id } = data[0]!
+      // Bodies are written beside the calls.
+      const isKept = async (): Promise<boolean> => (await by('GET', `web/records/${id}/bodies`)).status === 200
+      for (let at = 0; at < 200 && !(await isKept()); at++) await Bun.sleep(5)
+      return id
+    },
+    async webhook() {
+      const { data } = (await by('GET', `web/webhooks?account=${account}`)).body as { data: { id: string }[] }
+      // An account may have few.
+      for (const { id } of data) await by('DELETE', `web/webhooks/${id}`)
+      return made(`web/accounts/${account}/webhooks`, { url: `${NOWHERE}/${++count}`, events: ['balance.low'] })
+    },
+    deletion: () => made('web/records/deletions', { account, before: '2020-01-01T00:00:00Z' }),
   }
 
   const bodies: Readonly<Record<string, () => Promise<Body>>> = {
-    'POST /api/web/keys': async () => ({ account, name: next() }),
-    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
-    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
-    'PUT /api/web/accounts/{account}/budgets/{span}': async () => ({ cap: '5' }),
-    'PUT /api/web/keys/{key}/budgets/{span}': async () => ({ cap: '5' }),
-    'POST /api/web/invitations': async () => ({
-      ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
-    }),
+    'POST /api/web/invitations': async () => invited(),
+    'POST /api/web/accounts/{account}/redemptions': async () => {
+      const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
+      return { code: codes[0] }
+    },
+    'POST /api/web/accounts': async () => ({ type: 'team', name: next() }),
+    'POST /api/web/webhooks': async () => ({ url: `${NOWHERE}/${++count}`, events: ['balance.low'] }),
+    'POST /api/web/accounts/{account}/webhooks': async () => ({ url: `${NOWHERE}/x`, events: ['balance.low'] }),
+    'PATCH /api/web/webhooks/{webhook}': async () => ({ disabled: true }),
+    'POST /api/web/codes/voids': async () => {
+      const { batch } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body
+      return { batch }
+    },
+    'POST /api/web/records/deletions': async () => ({ account, before: '2020-01-01T00:00:00Z' }),
     'POST /api/web/accounts/{account}/members': async () => ({ user: await free(), role: 'viewer' }),
+  }
+  /** Somebody calls; its id. */
+  async function call(): Promise<string> {
+    const response = await fetch(`${all.harness.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'authorization': `Bearer ${all.key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, user: CANARY, messages: [{ role: 'user', content: CANARY }] }),
+    })
+    await response.text()
+    return response.headers.get('x-request-id')!
   }
   const free = async (): Promise<string> => (await addPerson(all.harness, by)).id
 
@@ -94,7 +135,10 @@ export function buildThings(all: Everybody): Things {
   return {
     async pathFor({ path, method }) {
       let filled = path.replace('/api/', '')
-      for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) filled = filled.replace(hole, await thing(name!, method !== 'GET'))
+      for (const [hole, name] of path.matchAll(/\{(\w+)\*?\}/g)) {
+        filled = filled.replace(hole, await thing(name!, method !== 'GET'))
+      }
+      if (filled.includes('/budgets/')) await by('PUT', filled, { cap: '5' })
       return filled
     },
     async bodyFor(endpoint) {

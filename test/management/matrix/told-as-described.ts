@@ -14,11 +14,13 @@ export function describeMisfit({ method, path }: WebEndpoint, told: Told): strin
   const answer = answerOf(found!.operation, told.status)
   const { code } = told.error
   if (answer === undefined) return `${told.status} ${code ?? ''} is not described`
-  if (code !== undefined && answer['x-weir-codes']?.includes(renamed[code] ?? code) !== true) return `${code} is not described`
+  const isTold = code === undefined || answer['x-weir-codes']?.includes(renamed[code] ?? code) === true
+  if (!isTold) return `${code} is not described`
   const type = told.headers.get('content-type')?.split(';')[0]
-  if (told.text === '' || type === undefined) return answer.content === undefined ? '' : 'it has no content'
+  if (told.text === '' && answer.content === undefined) return ''
+  if (type === undefined) return 'its type is not told'
   const content = answer.content?.[type]
   if (content === undefined) return `${type} is not described`
   if (type !== 'application/json') return ''
-  return misfits(JSON.parse(told.text), content.schema, findSchema).join('; ')
+  return told.text === '' ? 'it has no content' : misfits(JSON.parse(told.text), content.schema, findSchema).join('; ')
 }

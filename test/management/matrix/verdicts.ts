@@ -21,7 +21,8 @@ export type Row = Readonly<Record<Somebody, Verdict>>
 
 export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${path}`
 
-const isOf = <T extends string>(names: readonly T[], name: string): name is T => (names as readonly string[]).includes(name)
+const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
+  (names as readonly string[]).includes(name)
 
 function expected(who: Who, somebody: Somebody, { method, params }: WebEndpoint): Verdict {
   if (who === 'nobody') return 'may'
@@ -58,6 +59,10 @@ export const exceptions: Exceptions = {
   'DELETE /api/web/accounts/{account}/members/{user}': {
     ...{ viewer: '403', developer: '403', support: '403' },
     because: 'only they themselves may leave, others are taken out by managers',
+  },
+  'GET /api/web/records/{record}/bodies': {
+    ...{ support: '403' },
+    because: 'what callers have written is not for support',
   },
   'POST /api/web/invitations': {
     ...{ stranger: '404', viewer: '403', developer: '403', support: '403' },

@@ -1,0 +1,34 @@
+// Exports records through the desk, as the web does, to a reader that throws them away. Prints one line of JSON: how
+// many there were, how long it took, and how much more memory there was than before.
+//
+// export.ts <database> <records> <format>
+
+import { readFileSync } from 'node:fs'
+import { buildExport } from '../../src/management/resources/record-export.ts'
+import type { ExportFormat } from '../../src/store/record-text.ts'
+import { Desk } from '../../src/store/desk.ts'
+
+const [database = '', wanted = '1000000', format = 'ndjson'] = process.argv.slice(2)
+const NEWLINE = 10
+
+const megabytes = (): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1_024
+
+const desk = new Desk(database)
+await desk.ask('records', { scope: null, filter: {}, limit: 1 })
+const before = megabytes()
+const sinceMs = performance.now()
+const ask = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
+const reader = buildExport(desk)(ask, false).body!.getReader()
+let [rows, bytes, most] = [0, 0, before]
+while (rows < Number(wanted)) {
+  const { done, value } = await reader.read()
+  if (done) break
+  for (const byte of value) if (byte === NEWLINE) rows++
+  bytes += value.length
+  most = Math.max(most, megabytes())
+}
+await reader.cancel()
+const seconds = (performance.now() - sinceMs) / 1_000
+process.stdout.write(`${JSON.stringify({ rows, bytes, seconds, grown: most - before })}\n`)
+desk.close()

@@ -1,0 +1,130 @@
+// Working out old bills anew: without a change they are what they were, to the last digit; with one they are what the
+// call would have been settled at; and what cannot be known is said.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { formatUsd } from '../base/money.ts'
+import type { Price } from '../base/price.ts'
+import { parsePrice } from '../base/price.ts'
+import { buckets, units } from '../base/usage.ts'
+import type { BilledCall } from './backtest.ts'
+import { recompute } from './backtest.ts'
+import type { Bill } from './price.ts'
+import { billOf } from './price.ts'
+
+const priceOf = (json: unknown): Price =>
+  parsePrice(json, problem => {
+    throw new Error(problem)
+  })
+
+const rate = fc.integer({ min: 0, max: 90_000_000 }).map(micros => (micros / 1e6).toFixed(6))
+const feeNames = ['perRequest', 'perSearch', 'perImage', 'perCharacter', 'perSecond'] as const
+const rates = fc.record(
+  Object.fromEntries([...buckets, ...feeNames].map(name => [name, rate])) as Record<string, typeof rate>,
+  { requiredKeys: ['input', 'output'] },
+)
+const cases = fc.array(
+  fc.oneof(
+    fc.record({ class: fc.constantFrom('priority', 'flex'), input: rate, output: rate }),
+    fc.record({ inputAbove: fc.integer({ min: 1, max: 5_000 }), input: rate }),
+    fc.record({ hours: fc.constant(['08:00', '20:00']), output: rate }),
+  ),
+  { maxLength: 3 },
+)
+const price = fc.tuple(rates, cases).map(([stated, some]) => priceOf({ ...stated, cases: some }))
+const usage = fc
+  .record(
+    Object.fromEntries([...buckets, ...units].map(name => [name, fc.integer({ min: 1, max: 10_000 })])),
+    { requiredKeys: ['input', 'output'] },
+  )
+  .map(counts => counts as { input: number; output: number })
+
+const noon = Date.UTC(2026, 10, 15, 12)
+
+function callOf({ amount, lines }: Bill, { price: billed, perMille }: { price: Price; perMille?: bigint }): BilledCall {
+  const told = lines.map(({ what, count, rate: each }) => [what, count, formatUsd(each)])
+  return { atMs: noon, amount, price: billed, lines: JSON.stringify(told), used: true, perMille }
+}
+
+describe('a bill', () => {
+  const situation = fc.record({
+    usage,
+    from: price,
+    perMille: fc.integer({ min: 1, max: 5_000 }).map(BigInt),
+    serviceClass: fc.constantFrom(undefined, 'priority', 'flex'),
+  })
+
+  test('of a price that stays is what it was, to the last digit', () => {
+    fc.assert(
+      fc.property(situation, ({ usage: used, from, perMille, serviceClass }) => {
+        const billed = billOf(used, { price: from, version: 1, perMille, serviceClass, atMs: noon })
+        const again = recompute(callOf(billed, { price: from, perMille }), { price: from })
+        expect(again).toBe(billed.amount)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('of another price is what the call would have been settled at, where it is known', () => {
+    let known = 0
+    fc.assert(
+      fc.property(situation, price, ({ usage: used, from, perMille, serviceClass }, to) => {
+        const named = from.cases.some(one => one.class === serviceClass) ? serviceClass : undefined
+        const at = (one: Price) => billOf(used, { price: one, version: 1, perMille, serviceClass: named, atMs: noon })
+        const would = recompute(callOf(at(from), { price: from, perMille }), { price: to })
+        if (typeof would === 'string') return expect(['units_uncounted', 'class_unknown']).toContain(would)
+        known++
+        return expect(would).toBe(at(to).amount)
+      }),
+      { numRuns: 300 },
+    )
+    expect(known).toBeGreaterThan(20)
+  })
+
+  test('with another multiplier is the same lines with it', () => {
+    fc.assert(
+      fc.property(situation, fc.integer({ min: 0, max: 5_000 }), ({ usage: used, from, perMille }, other) => {
+        const at = (each: bigint) =>
+          billOf(used, { price: from, version: 1, perMille: each, serviceClass: undefined, atMs: noon })
+        const would = recompute(callOf(at(perMille), { price: from, perMille }), { perMille: BigInt(other) })
+        expect(would).toBe(at(BigInt(other)).amount)
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  const plain = priceOf({ input: '2', output: '8' })
+  const dearer = priceOf({ input: '3', output: '8' })
+  const at = (used: { input: number; output: number }, perMille: bigint): Bill =>
+    billOf(used, { price: plain, version: 1, perMille, serviceClass: undefined, atMs: noon })
+
+  test('follows from its own digits where the tier of its key has changed', () => {
+    const billed = at({ input: 1_000_000, output: 1_000 }, 1_250n)
+    const call = callOf(billed, { price: plain, perMille: 1_000n })
+    expect(recompute(call, { price: plain })).toBe(billed.amount)
+    expect(recompute({ ...call, perMille: undefined }, { price: plain })).toBe(billed.amount)
+  })
+
+  test('that several multipliers could have made is not guessed', () => {
+    const call = callOf(at({ input: 1, output: 0 }, 1_250n), { price: priceOf({ input: '0.000001', output: '8' }) })
+    const tiny = { ...call, amount: 1n, lines: '[["input",1,"0.000001"]]' }
+    expect(recompute(tiny, { price: plain })).toBe('multiplier_unknown')
+  })
+
+  test('that does not follow from its lines is left out', () => {
+    const call = callOf(at({ input: 1_000, output: 10 }, 1_000n), { price: plain, perMille: 1_000n })
+    expect(recompute({ ...call, amount: 0n }, { price: plain })).toBe('billed_otherwise')
+    expect(recompute({ ...call, lines: '[["input",1000,"7"],["output",10,"8"]]' }, { price: plain })).toBe(
+      'billed_otherwise',
+    )
+    expect(recompute({ ...call, lines: 'nonsense' }, { price: plain })).toBe('price_gone')
+    expect(recompute({ ...call, price: undefined }, { price: plain })).toBe('price_gone')
+  })
+
+  test('of nothing stays one, and of what was free is not known', () => {
+    const nothing = { atMs: noon, amount: 0n, lines: null, price: plain, used: false, perMille: 1_000n }
+    expect(recompute(nothing, { price: dearer })).toBe(0n)
+    expect(recompute({ ...nothing, price: undefined, used: true }, { price: dearer })).toBe('was_free')
+    expect(recompute({ ...nothing, price: undefined, used: true }, { perMille: 5n })).toBe(0n)
+  })
+})

@@ -1,0 +1,54 @@
+// Records as text, slice by slice, for a file; and orders to delete them.
+
+import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
+import type { ExportFormat } from '../../store/record-text.ts'
+import { exportFormats } from '../../store/record-text.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { author, by, OperatorError } from '../command.ts'
+import { filterOf } from './records.ts'
+
+const ROWS_A_SLICE = 1_000
+const DELETIONS_SHOWN_MAX = 50
+
+export function recordFileCommands(parts: OperatorParts): Commands {
+  return {
+    'records-export': input => exportSlice(parts, input),
+    'records-delete': input => orderDeletion(parts, input),
+    'records-deletions': () => listDeletions(parts),
+  }
+}
+
+async function exportSlice(parts: OperatorParts, input: Input): Promise<Answer> {
+  const format = String(input.format ?? 'ndjson') as ExportFormat
+  if (!exportFormats.includes(format)) throw new OperatorError('--format must be ndjson or csv.')
+  const after = input.next === undefined ? undefined : parseTextId('req', String(input.next))
+  const asked = { scope: null, filter: filterOf(parts, input), after, limit: ROWS_A_SLICE }
+  const { text, rows, next } = await parts.desk.ask('exportRecords', { ...asked, format, staff: true, packed: null })
+  return { text, rows, next: next === null ? null : textId('req', next) }
+}
+
+async function orderDeletion(parts: OperatorParts, input: Input): Promise<Answer> {
+  const { accountId, keyId, endUser, from = 0, before } = filterOf(parts, input)
+  const isAll = accountId === undefined && keyId === undefined && endUser === undefined
+  if (isAll && before === undefined) {
+    throw new OperatorError('Say which: --account, --key, --user, or a time (--until, --day).')
+  }
+  const end = Math.min(before ?? Number.POSITIVE_INFINITY, idAtMs(parts.dateMs()))
+  if (from >= end) throw new OperatorError('There is no time between --since and --until.')
+  const rule = { accountId: accountId ?? null, keyId: keyId ?? null, endUser: endUser ?? null, from, before: end }
+  const result = await parts.writer.run('orderDeletion', { ...rule, scope: null, author }, by)
+  if (!('id' in result)) throw new OperatorError('There is no such account, or the key is of another one.')
+  parts.deleting.sweep().catch(() => {}) // looked after again before long
+  return { deletion: result.id, state: 'ordered: see weir records deletions' }
+}
+
+async function listDeletions({ desk }: OperatorParts): Promise<Answer> {
+  const ask = { scope: null, filters: {}, sort: 'id', descending: true, limit: DELETIONS_SHOWN_MAX }
+  const { rows } = await desk.ask('deletions', ask)
+  const deletions = rows.map(({ id, accountId, keyId, ofEndUser, deleted, madeMs, doneMs }) => ({
+    ...{ deletion: id, account: accountId === null ? '-' : textId('acc', accountId) },
+    ...{ key: keyId === null ? '-' : textId('key', keyId), user: ofEndUser ? 'one' : '-', deleted },
+    ...{ ordered: new Date(madeMs).toISOString(), done: doneMs === null ? 'no' : new Date(doneMs).toISOString() },
+  }))
+  return { deletions }
+}

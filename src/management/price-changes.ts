@@ -1,0 +1,51 @@
+// What an operator says of a price: one of their own for a model, from now on, and back to what is shipped. Both are
+// new versions; what is under way keeps the version it began with.
+
+import type { Price } from '../base/price.ts'
+import { isOfNothing, parsePrice, priceText } from '../base/price.ts'
+import { parseModelName } from '../routing/model-name.ts'
+import type { By, Seen, Stale } from '../store/audited.ts'
+import type { PriceInsert, Result } from '../store/operations.ts'
+import type { OperatorParts } from './command.ts'
+
+/** A price, or a name of a model, that cannot be taken; its text says why. */
+export class BadPrice extends Error {}
+
+/** As a provider file has it. */
+export function readPrice(json: unknown): Price {
+  const fail = (problem: string): never => {
+    throw new BadPrice(problem)
+  }
+  const price = parsePrice(json, fail)
+  return isOfNothing(price) ? fail('a price of nothing needs "free" in the file of the provider') : price
+}
+
+export function isModelName(name: string): boolean {
+  try {
+    parseModelName(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+type Parts = Pick<OperatorParts, 'writer' | 'onPriceAdded'>
+type Who = By & Partial<Seen>
+type Own = { readonly model: string; readonly author: string }
+
+/** Live at once. */
+export const setPrice = (parts: Parts, { price, ...own }: Own & { readonly price: Price }, by: Who): Promise<Added> =>
+  add(parts, { ...own, origin: 'operator', price: priceText(price) }, by)
+
+export const withdrawPrice = (parts: Parts, own: Own, by: Who): Promise<Added> =>
+  add(parts, { ...own, origin: 'withdrawn', price: '' }, by)
+
+export type Added = { readonly done: 'added'; readonly version: number; readonly price: string } | Stale
+
+async function add(parts: Parts, row: PriceInsert, by: Who): Promise<Added> {
+  const result: Result<'addPrices'> | Stale = await parts.writer.run('addPrices', { prices: [row] }, by as By & Seen)
+  if (result.done === 'stale') return result
+  const version = result.versions[0]!
+  parts.onPriceAdded({ ...row, version })
+  return { done: 'added', version, price: row.price }
+}

@@ -1,0 +1,40 @@
+// A price as it is written: the same fields as in a provider file, and no others. What they mean together is for
+// parsePrice() to judge.
+
+import * as z from 'zod'
+import { fees } from '../../base/price.ts'
+import { buckets } from '../../base/usage.ts'
+
+const rate = z.string().max(30).meta({ description: 'US dollars for a million tokens, or for one', examples: ['0.15'] })
+
+type RateName = (typeof buckets)[number] | (typeof fees)[number]
+
+const rates = Object.fromEntries([...buckets, ...fees].map(name => [name, rate.optional()])) as Record<
+  RateName,
+  z.ZodOptional<typeof rate>
+>
+
+const PriceCase = z.strictObject({
+  ...rates,
+  class: z.string().max(40).optional(),
+  inputAbove: z.number().optional(),
+  hours: z.array(z.string().max(5)).max(2).optional(),
+  from: z.string().max(10).optional(),
+})
+
+export const writtenPrice = z
+  .strictObject({
+    ...rates,
+    input: rate,
+    output: rate,
+    cases: z.array(PriceCase).max(24).optional(),
+    currency: z
+      .strictObject({
+        code: z.string().max(3),
+        unitsPerUsd: z.string().max(30),
+        converted: z.literal(true).optional(),
+      })
+      .optional(),
+    source: z.string().max(500).optional(),
+  })
+  .meta({ id: 'WrittenPrice', description: 'As a provider file has it: docs/prices.md' })

@@ -1,0 +1,109 @@
+// Trying prices: what a change would have come to for calls of the past, and what public price data says.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import type { Range, Tried } from '../backtesting.ts'
+import { backtestAsk, isFit, RANGE, tellBacktest } from '../backtesting.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { isModelName } from '../price-changes.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, moment, time } from './endpoint.ts'
+import { money } from './money-input.ts'
+import { writtenPrice } from './price-schema.ts'
+import { priceIn } from './prices.ts'
+
+const Sums = z.object({ calls: z.number(), was: money, wouldBe: money, difference: money })
+
+const Backtest = Sums.extend({
+  from: time,
+  before: time,
+  complete: z.boolean(),
+  coveredFrom: time.meta({ description: 'Later than `from` where the time was over first: the newest go first.' }),
+  byModel: z.array(Sums.extend({ model: z.string() })),
+  byDay: z.array(Sums.extend({ day: z.string() })),
+  leftOut: z.array(z.object({ reason: z.string(), calls: z.number(), about: z.string() })),
+}).meta({ id: 'Backtest' })
+
+const body = z
+  .strictObject({
+    from: moment,
+    before: moment.optional(),
+    model: z.string().max(300).refine(isModelName, 'as callers name it: <provider>/<model>').optional(),
+    price: writtenPrice.optional(),
+    tier: z.string().max(32).optional(),
+    pricePerMille: z.number().int().min(0).max(1_000_000).optional(),
+    account: idOf('acc').optional(),
+    key: idOf('key').optional(),
+  })
+  .refine(
+    ({ model, price, tier, pricePerMille }) =>
+      price !== undefined
+        ? model !== undefined && pricePerMille === undefined
+        : tier !== undefined && pricePerMille !== undefined,
+    'say a "model" and its "price", or a "tier" and its "pricePerMille"',
+  )
+type Asked = z.output<typeof body>
+
+function rangeOf({ from, before }: Asked, nowMs: number): Range {
+  const range = { fromMs: from, beforeMs: before ?? nowMs }
+  if (isFit(range)) return range
+  throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE}.` })
+}
+
+const triedOf = ({ price, tier, pricePerMille }: Asked): Tried =>
+  price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: priceIn({ price }) }
+
+const Rate = z.object({ source: z.string(), rate: money })
+
+export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/prices/backtest',
+      who: { site: 'support' },
+      about: 'Work out what calls of a past range would have cost at another price, or with another multiplier.',
+      body,
+      answer: Backtest,
+      async run({ body: asked }) {
+        const range = rangeOf(asked, dateMs())
+        const { model, account: accountId, key: keyId } = asked
+        const result = await priceTrials.backtest(backtestAsk({ ...range, tried: triedOf(asked), model, accountId, keyId }))
+        return { body: tellBacktest(result, range) }
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/prices/check',
+      who: { site: 'support' },
+      about: 'Hold the prices of the provider files against public price data, as far as that is installed.',
+      answer: z.object({
+        compared: z.boolean(),
+        prices: z.number(),
+        disagreements: z.array(
+          z.object({
+            model: z.string(),
+            when: z.string(),
+            rate: z.string(),
+            ours: money.nullable(),
+            theirs: z.array(Rate),
+            cheaper: z.boolean(),
+            reason: z.string().nullable(),
+          }),
+        ),
+        unlisted: z.array(z.string()),
+        without: z.array(z.string()),
+      }),
+      async run() {
+        const { disagreements, unlisted, without, ...rest } = await priceTrials.check()
+        const usd = (amount: bigint): string => formatUsd(nanos(amount))
+        const told = disagreements.map(({ model, when, rate, ours, theirs, isCheaper, reason }) => ({
+          ...{ model, when, rate, ours: ours === undefined ? null : usd(ours), cheaper: isCheaper },
+          theirs: theirs.map(their => ({ source: their.source, rate: usd(their.rate) })),
+          reason: reason ?? null,
+        }))
+        return { body: { ...rest, disagreements: told, unlisted: [...unlisted], without: [...without] } }
+      },
+    }),
+  ]
+}

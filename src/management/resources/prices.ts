@@ -1,0 +1,158 @@
+// Prices: what each model costs now and has cost, and what an operator lays down instead of what is shipped.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import type { PriceTold } from '../../store/reads/prices.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../price-changes.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { writtenPrice } from './price-schema.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+
+const priceText = z.record(z.string(), z.unknown()).meta({ description: 'As a provider file has it: docs/prices.md' })
+
+const ModelPrice = z
+  .object({
+    model: z.string(),
+    origin: z.enum(['shipped', 'operator']),
+    version: z.number(),
+    price: priceText,
+    made: time,
+    inUse: z.boolean().meta({ description: 'False for what was shipped once and is no longer.' }),
+  })
+  .meta({ id: 'ModelPrice' })
+
+const PriceVersion = z
+  .object({
+    version: z.number(),
+    origin: z.enum(['shipped', 'operator', 'withdrawn']),
+    price: priceText.nullable(),
+    author: z.string(),
+    made: time,
+  })
+  .meta({ id: 'PriceVersion' })
+
+/** As callers name it, with its slashes. */
+const modelName = z
+  .string()
+  .max(300)
+  .transform(text => {
+    try {
+      return decodeURIComponent(text)
+    } catch {
+      return ''
+    }
+  })
+  .refine(isModelName)
+
+const params = z.object({ model: modelName })
+const timeOf = (ms: number): string => new Date(ms).toISOString()
+
+/** By name: a price that cannot be taken is a mistake of whoever wrote it. */
+export function priceIn(body: { readonly price: unknown }) {
+  try {
+    return readPrice(body.price)
+  } catch (fault) {
+    if (!(fault instanceof BadPrice)) throw fault
+    throw new Refusal('field_invalid', fault.message, { param: 'price', hint: `"price": ${fault.message}.` })
+  }
+}
+
+export function priceEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+  return [...listing(parts), ...changing(parts)]
+}
+
+function tellWith(parts: ManagementParts): (row: PriceTold) => z.input<typeof ModelPrice> {
+  const shipped = parts.catalogue().prices()
+  return ({ model, origin, version, price, madeMs }) => ({
+    ...{ model, origin: origin as 'shipped' | 'operator', version, made: timeOf(madeMs) },
+    price: price as Record<string, unknown>,
+    inUse: origin === 'operator' || shipped.has(model),
+  })
+}
+
+async function show(parts: ManagementParts, model: string) {
+  const { newest, current } = await parts.desk.ask('price', { model })
+  return { body: tellWith(parts)(found(current)), version: newest }
+}
+
+function listing(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk } = parts
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/prices',
+      who: 'person',
+      about: 'List what models cost now.',
+      query: listQuery(
+        { model: z.string().max(300).optional(), origin: z.enum(['shipped', 'operator']).optional() },
+        ['model'],
+      ),
+      answer: listOf(ModelPrice),
+      async run({ query }) {
+        const ask = listAsk(query, null, 'model')
+        return listAnswer(await desk.ask('prices', ask), ask, tellWith(parts))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/prices/history/{model*}',
+      who: { site: 'support' },
+      about: 'List every price that a model ever had, newest first.',
+      params,
+      query: listQuery({}, ['version']),
+      answer: listOf(PriceVersion),
+      async run({ params: { model }, query, scope }) {
+        const ask = listAsk({ ...query, model }, scope, '-version')
+        return listAnswer(await desk.ask('priceHistory', ask), ask, ({ version, origin, price, author, madeMs }) => ({
+          ...{ version, origin: origin as z.output<typeof PriceVersion>['origin'], author, made: timeOf(madeMs) },
+          price: price as Record<string, unknown> | null,
+        }))
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/prices/{model*}',
+      who: 'person',
+      about: 'Show what a model costs now.',
+      params,
+      answer: ModelPrice,
+      run: ({ params: { model } }) => show(parts, model),
+    }),
+  ]
+}
+
+function changing(parts: ManagementParts): readonly WebEndpoint[] {
+  return [
+    endpoint({
+      method: 'PUT',
+      path: '/api/web/prices/{model*}',
+      who: { site: 'admin' },
+      about: 'Put a price of your own before the one that is shipped, from the next call on.',
+      params,
+      body: z.strictObject({ price: writtenPrice }),
+      answer: ModelPrice,
+      async run({ params: { model }, body, by }) {
+        done(await setPrice(parts, { model, author: by.actor, price: priceIn(body) }, by), {})
+        return show(parts, model)
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/prices/{model*}',
+      who: { site: 'admin' },
+      about: 'Take your own price back; what is shipped holds again.',
+      params,
+      answer: nothing,
+      status: 204,
+      async run({ params: { model }, by }) {
+        const { current, newest } = await parts.desk.ask('price', { model })
+        if (current?.origin !== 'operator') throw unknown()
+        // Not one that somebody else has put there meanwhile.
+        done(await withdrawPrice(parts, { model, author: by.actor }, { expects: newest, ...by }), {})
+        return {}
+      },
+    }),
+  ]
+}

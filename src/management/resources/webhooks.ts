@@ -1,0 +1,270 @@
+// Webhooks: who is told what happens, how that went, and a try.
+
+import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
+import type { DeliveryView, WebhookView } from '../../store/reads/webhooks.ts'
+import type { Scope } from '../../store/reads/paging.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import { Tries } from '../tries.ts'
+import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
+import type { WantedWebhook } from '../webhooks/making.ts'
+import { BadWebhook, makeWebhook, originOf } from '../webhooks/making.ts'
+import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+
+const Webhook = z
+  .object({
+    id: z.string(),
+    account: z.string().nullable().meta({ description: 'Null: of the whole site.' }),
+    url: z.string(),
+    events: z.array(z.enum(siteEvents)),
+    disabled: z.boolean(),
+    waiting: z.number().meta({ description: 'What it is still to be told.' }),
+    dropped: z.number().meta({ description: 'What it was never told, because too much was waiting.' }),
+    author: z.string(),
+    created: time,
+  })
+  .meta({ id: 'Webhook' })
+
+const withSecret = Webhook.extend({
+  secret: z.string().meta({ description: 'What signatures are made with. It is told here, and never again.' }),
+})
+
+const Delivery = z
+  .object({
+    id: z.string(),
+    event: z.string(),
+    state: z.enum(['delivered', 'waiting', 'given up']),
+    made: time,
+    attempts: z.number(),
+    tried: time.nullable(),
+    status: z.number().nullable(),
+    ms: z.number().nullable(),
+    error: z.string().nullable(),
+    next: time.nullable(),
+  })
+  .meta({ id: 'WebhookDelivery' })
+
+const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
+  z
+    .array(z.enum(events))
+    .min(1)
+    .refine(some => new Set(some).size === some.length, 'each at most once')
+
+const url = z.string().min(1).max(bounds.webhookUrlCharsMax)
+const params = z.object({ webhook: idOf('hook') })
+const timeOf = (ms: number): string => new Date(ms).toISOString()
+const orNull = (ms: number | null): string | null => (ms === null ? null : timeOf(ms))
+
+const showWebhook = ({ id, accountId, createdMs, events, version: _, ...row }: WebhookView) => ({
+  ...row,
+  id: textId('hook', id),
+  account: accountId === null ? null : textId('acc', accountId),
+  events: (events ?? []) as z.output<typeof Webhook>['events'],
+  created: timeOf(createdMs),
+})
+
+const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
+  ...{ id: eventId(row.id), event: row.event, made: timeOf(row.madeMs), attempts: row.attempts },
+  state: row.delivered ? 'delivered' : row.dueMs === null ? 'given up' : 'waiting',
+  ...{ tried: orNull(row.triedMs), status: row.status, ms: row.tookMs, error: row.error },
+  next: row.dueMs === 0 ? timeOf(row.madeMs) : orNull(row.dueMs),
+})
+
+export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
+  ...listing(parts),
+  ...making(parts),
+  ...changing(parts),
+  ...telling(parts),
+]
+
+const buildShow =
+  ({ desk }: ManagementParts) =>
+  async (id: number, scope: Scope | null) => {
+    const row = found(await desk.ask('webhook', { id, scope }))
+    return { body: showWebhook(row), version: row.version }
+  }
+
+function listing(parts: ManagementParts): readonly WebEndpoint[] {
+  const { desk } = parts
+  const show = buildShow(parts)
+  return [
+    endpoint({
+      method: 'GET',
+      path: '/api/web/webhooks',
+      who: { account: 'manager' },
+      about: 'List webhooks: of the accounts that you manage, or all.',
+      query: listQuery({ account: idOf('acc').optional() }, ['created']),
+      answer: listOf(Webhook),
+      async run({ query, scope }) {
+        const ask = listAsk(query, scope, 'created')
+        return listAnswer(await desk.ask('webhooks', ask), ask, showWebhook)
+      },
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/webhooks/{webhook}',
+      who: { account: 'manager' },
+      about: 'Show a webhook.',
+      params,
+      answer: Webhook,
+      run: ({ params: { webhook }, scope }) => show(webhook, scope),
+    }),
+    endpoint({
+      method: 'GET',
+      path: '/api/web/webhooks/{webhook}/deliveries',
+      who: { account: 'manager' },
+      about: `List what a webhook was told and is to be told, newest first. ${bounds.webhookKeptMax} are kept.`,
+      params,
+      query: listQuery({}, ['made']),
+      answer: listOf(Delivery),
+      async run({ params: { webhook }, query, scope }) {
+        found(await desk.ask('webhook', { id: webhook, scope }))
+        const ask = listAsk({ ...query, webhook }, scope, '-made')
+        return listAnswer(await desk.ask('deliveries', ask), ask, showDelivery)
+      },
+    }),
+  ]
+}
+
+/** What is wrong with an address is told by name. */
+async function orSay<T>(run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (fault) {
+    if (!(fault instanceof BadWebhook)) throw fault
+    throw new Refusal('field_invalid', fault.message, { param: 'url', hint: `"url": ${fault.message}.` })
+  }
+}
+
+function making(parts: ManagementParts): readonly WebEndpoint[] {
+  const show = buildShow(parts)
+  async function make(wanted: WantedWebhook, by: EndpointAsk<never, never, never>['by']) {
+    const { id, secret, result } = await orSay(() => makeWebhook(parts, wanted, by))
+    done(result, {
+      account_unknown: unknown,
+      too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are as many webhooks as there may be.' }),
+    })
+    const shown = await show(id, null)
+    return { ...shown, body: { ...shown.body, secret } }
+  }
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/webhooks',
+      who: { site: 'admin' },
+      about: 'Make a webhook that is told what happens to all accounts and to the site.',
+      body: z.strictObject({ url, events: eventList(siteEvents) }),
+      answer: withSecret,
+      status: 201,
+      run: ({ body, by }) => make({ ...body, accountId: null, scope: null }, by),
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/accounts/{account}/webhooks',
+      who: { account: 'manager' },
+      about: 'Make a webhook that is told what happens to an account.',
+      params: z.object({ account: idOf('acc') }),
+      body: z.strictObject({ url, events: eventList(accountEvents) }),
+      answer: withSecret,
+      status: 201,
+      run: ({ params: { account }, body, scope, by }) => make({ ...body, accountId: account, scope }, by),
+    }),
+  ]
+}
+
+function changing(parts: ManagementParts): readonly WebEndpoint[] {
+  const { writer, seal, desk } = parts
+  const show = buildShow(parts)
+  return [
+    endpoint({
+      method: 'PATCH',
+      path: '/api/web/webhooks/{webhook}',
+      who: { account: 'manager' },
+      about: 'Change a webhook, or turn it off and on.',
+      params,
+      body: z.strictObject({
+        url: url.optional(),
+        events: eventList(siteEvents).optional(),
+        disabled: z.boolean().optional(),
+      }),
+      answer: Webhook,
+      async run({ params: { webhook: id }, body: { events, ...body }, scope, by }) {
+        const { accountId } = found(await desk.ask('webhook', { id, scope }))
+        const isStrange = (event: string): boolean => !(accountEvents as readonly string[]).includes(event)
+        if (accountId !== null && events?.some(isStrange)) {
+          const hint = '"events": one of them is not of an account.'
+          throw new Refusal('field_invalid', 'events', { param: 'events', hint })
+        }
+        const { url: moved } = body
+        const place = moved === undefined ? {} : { url: moved, origin: await orSay(() => originOf(parts, moved)) }
+        const input = { id, scope, ...place, events: events?.join(), disabled: body.disabled }
+        done(await writer.run('setWebhook', input, by), { unknown })
+        return show(id, scope)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/web/webhooks/{webhook}/secret',
+      who: { account: 'manager' },
+      about: 'Make a new secret for a webhook; what was signed with the old one is worth nothing from now on.',
+      params,
+      answer: withSecret,
+      async run({ params: { webhook: id }, scope, by }) {
+        const secret = mintWebhookSecret()
+        const input = { id, scope, secret: sealWebhookSecret(seal, id, secret) }
+        done(await writer.run('setWebhook', input, by), { unknown })
+        const shown = await show(id, scope)
+        return { ...shown, body: { ...shown.body, secret } }
+      },
+    }),
+    endpoint({
+      method: 'DELETE',
+      path: '/api/web/webhooks/{webhook}',
+      who: { account: 'manager' },
+      about: 'Remove a webhook, and what it was to be told with it.',
+      params,
+      answer: nothing,
+      status: 204,
+      async run({ params: { webhook: id }, scope, by }) {
+        done(await writer.run('removeWebhook', { id, scope }, by), { unknown })
+        return {}
+      },
+    }),
+  ]
+}
+
+/** Until then nobody else tells it. */
+const TEST_DUE_MS = 2 * bounds.webhookMsMax
+
+function telling({ writer, webhooks, dateMs }: ManagementParts): readonly WebEndpoint[] {
+  const tries = new Tries(bounds.webhookTestsPerMinuteMax, dateMs)
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/web/webhooks/{webhook}/test',
+      who: { account: 'manager' },
+      about: 'Tell a webhook something that has not happened (webhook.test), now and once, and say how that went.',
+      params,
+      answer: z.object({
+        id: z.string(),
+        delivered: z.boolean(),
+        status: z.number().nullable(),
+        ms: z.number(),
+        error: z.string().nullable(),
+      }),
+      async run({ params: { webhook: id }, actor, scope, by }) {
+        tries.take(`person ${actor.personId}`)
+        const dueMs = dateMs() + TEST_DUE_MS
+        const made = done(await writer.run('testWebhook', { id, scope, dueMs }, by), { unknown })
+        const delivery = 'delivery' in made ? made.delivery : 0
+        const { tookMs, ...told } = found(await webhooks.deliverer.tellOnce(delivery))
+        return { body: { id: eventId(delivery), ...told, ms: tookMs } }
+      },
+    }),
+  ]
+}

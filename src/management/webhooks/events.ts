@@ -1,0 +1,35 @@
+// What webhooks can be told, and how it is written. The words of one event are the same however often it is told.
+
+import { textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import type { DueDelivery } from '../../store/webhook-reader.ts'
+
+/** Of an account. */
+export const accountEvents = ['balance.low', 'balance.empty', 'budget.low', 'key.revoked', 'account.frozen'] as const
+/** Also of the site as a whole. */
+export const siteEvents = [...accountEvents, 'channel.down', 'channel.up', 'ledger.drift'] as const
+
+export type SiteEvent = Exclude<(typeof siteEvents)[number], (typeof accountEvents)[number]>
+
+const MONEY: ReadonlySet<string> = new Set(['balance', 'credit_limit', 'threshold', 'cap', 'spent'])
+const IDS: Readonly<Record<string, string>> = { key: 'key', account: 'acc' }
+
+export function eventText({ id, event, accountId, data, madeMs }: DueDelivery): string {
+  const told = Object.entries(JSON.parse(data) as Record<string, string | number | null>)
+  return JSON.stringify({
+    id: eventId(id),
+    type: event,
+    created: new Date(madeMs).toISOString(),
+    account: accountId === null ? null : textId('acc', accountId),
+    data: Object.fromEntries(told.map(([name, value]) => [name, tellValue(name, value)])),
+  })
+}
+
+export const eventId = (id: number): string => textId('evt', id)
+
+function tellValue(name: string, value: string | number | null): string | number | null {
+  if (value === null) return null
+  if (MONEY.has(name)) return formatUsd(nanos(BigInt(value)))
+  const prefix = IDS[name]
+  return prefix === undefined ? value : textId(prefix, Number(value))
+}

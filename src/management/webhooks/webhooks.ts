@@ -1,0 +1,37 @@
+// Webhooks as the rest of Weir sees them: what tells them, what they can be told, and how it is reached.
+
+import { describeFault } from '../../base/log.ts'
+import type { GuardedPost } from '../../http/guarded-post.ts'
+import type { WebhookReader } from '../../store/webhook-reader.ts'
+import type { DelivererParts } from './deliverer.ts'
+import { WebhookDeliverer } from './deliverer.ts'
+import type { SiteEvent } from './events.ts'
+
+export interface Webhooks {
+  readonly outside: Pick<GuardedPost, 'problemOf'>
+  readonly deliverer: WebhookDeliverer
+  /** Of what only a running gateway knows. What nobody wants to be told of is not written down. */
+  raise(event: SiteEvent, data: Readonly<Record<string, string>>): void
+}
+
+export interface WebhookParts extends DelivererParts {
+  readonly reader: WebhookReader
+  readonly outside: GuardedPost
+}
+
+export function buildWebhooks(parts: WebhookParts): Webhooks {
+  const { reader, writer, log } = parts
+  const write = async (event: SiteEvent, data: Readonly<Record<string, string>>): Promise<void> => {
+    if (!reader.wants(event)) return
+    await writer.run('raiseEvent', { event, accountId: null, data: JSON.stringify(data) })
+  }
+  return {
+    outside: parts.outside,
+    deliverer: new WebhookDeliverer(parts),
+    raise(event, data) {
+      write(event, data).catch((fault: unknown) => {
+        log.error('what happened could not be written down for webhooks', { what: event, fault: describeFault(fault) })
+      })
+    },
+  }
+}

@@ -1,0 +1,31 @@
+// A range is made of pieces that lie side by side, without a gap and without an overlap, of spans that are kept.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { keepMs, msOfSpan, spans } from './plan.ts'
+import { piecesOf } from './ranges.ts'
+
+const NOW_MS = Date.UTC(2026, 10, 15, 12, 34, 56)
+const DAY_MS = 86_400_000
+
+test('the pieces are the range, and it is no narrower than was asked for', () => {
+  const ages = fc.integer({ min: 1, max: 700 * DAY_MS })
+  fc.assert(
+    fc.property(ages, ages, fc.constantFrom('all', 'keyModel'), (one, other, cut) => {
+      const [fromMs, beforeMs] = [NOW_MS - Math.max(one, other) - 1, NOW_MS - Math.min(one, other)]
+      const { pieces, finest, ...range } = piecesOf({ fromMs, beforeMs, nowMs: NOW_MS, keeps: keepMs[cut] })
+      expect([range.fromMs <= fromMs, range.beforeMs >= beforeMs]).toEqual([true, true])
+      let at = range.fromMs
+      for (const { span, from, before } of pieces) {
+        expect(msOfSpan(span, from)).toBe(at)
+        expect(before).toBeGreaterThan(from)
+        at = msOfSpan(span, before)
+      }
+      expect(at).toBe(range.beforeMs)
+      for (const { span } of pieces) expect(spans.indexOf(span)).toBeGreaterThanOrEqual(spans.indexOf(finest))
+      expect(keepMs[cut][finest]).toBeGreaterThanOrEqual(NOW_MS - fromMs)
+      expect(pieces.reduce((sum, { from, before }) => sum + before - from, 0)).toBeLessThan(250)
+    }),
+    { numRuns: 500 },
+  )
+})

@@ -1,0 +1,77 @@
+// People from the command line: the first owner, and whoever forgot their password. No password stands in an argument.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { askAs } from '../support/management.ts'
+import { personOf, signIn } from '../support/people.ts'
+import type { Served } from '../front/weir-process.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
+
+const folder = freshFolder()
+let served: Served
+
+beforeAll(async () => {
+  served = await serve(folder)
+})
+afterAll(cleanUp)
+
+const enter = (password: string) => signIn(served, { email: 'olga@example.com', password })
+const typed = (text: string) => ({ STDIN: `${text}\nnot this line\n` })
+
+describe('weir setup', () => {
+  test('makes the owner, with the password from the standard input', async () => {
+    const weak = await weir(folder, 'setup --email olga@example.com', typed('short'))
+    expect([weak.code, weak.stdout]).toEqual([1, ''])
+    expect(weak.stderr).toContain('This password will not do. It must have 10 to 200 characters.')
+    const none = await weir(folder, 'setup --email olga@example.com', { STDIN: '' })
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Send the password on the standard input')])
+    const wrong = await weir(folder, 'setup --email olga', typed('a river of words'))
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('--email name@example.com')])
+    const said = await weirSays(folder, 'setup --email Olga@example.com --name Olga', typed('a river of words'))
+    expect(said).toMatch(/^owner +usr_\w{11}\nemail +olga@example\.com$/)
+    const { body } = await personOf(served, await enter('a river of words')).ask('GET', 'web/me')
+    expect(body).toMatchObject({ name: 'Olga', role: 'owner', accounts: [{ name: 'first key', role: 'manager' }] })
+  })
+
+  test('says that there is one, before it asks for anything', async () => {
+    for (const command of ['setup', 'setup --token', 'setup --email other@example.com']) {
+      const { code, stdout, stderr } = await weir(folder, command, typed('another river'))
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toContain('There is an owner already. For another password: weir users reset-password')
+    }
+  })
+})
+
+describe('weir users', () => {
+  test('lists people', async () => {
+    const { users } = JSON.parse(await weirSays(folder, 'users list --json')) as { users: object[] }
+    expect(users).toMatchObject([{ email: 'olga@example.com', role: 'owner', state: 'active', secondFactor: 'off' }])
+    expect(await weirSays(folder, 'users list')).toContain('olga@example.com')
+  })
+
+  test('gives whoever forgot theirs another password, also while no gateway runs', async () => {
+    const before = personOf(served, await enter('a river of words'))
+    await weirSays(folder, 'users reset-password olga@example.com', typed('a lake of words'))
+    expect((await before.ask('GET', 'web/me')).status).toBe(401)
+    expect([(await enter('a river of words')).status, (await enter('a lake of words')).status]).toEqual([401, 200])
+    expect(await stopServed(served)).toBe(0)
+    await weirSays(folder, 'users reset-password Olga@Example.com', typed('a sea of words'))
+    served = await serve(folder)
+    expect(served.said()).toBe(`Weir is listening on ${served.url}\n`)
+    expect((await enter('a sea of words')).status).toBe(200)
+  })
+
+  test('takes the last owner from nobody', async () => {
+    for (const command of ['users disable olga@example.com', 'users role olga@example.com member']) {
+      const { code, stderr } = await weir(folder, command)
+      expect([code, stderr]).toEqual([1, expect.stringContaining('There must be an owner: make another one first.')])
+    }
+    expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain('A role is owner, admin')
+    expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain('There is nobody')
+  })
+})
+
+test('weir token is of the operator, and goes on beside an owner', async () => {
+  const ask = askAs(served, await weirSays(folder, 'token'))
+  expect((await ask('GET', 'web/me')).body).toMatchObject({ id: null, name: 'operator', role: 'owner' })
+  expect((await ask('GET', 'web/users')).status).toBe(200)
+})

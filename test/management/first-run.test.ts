@@ -1,0 +1,160 @@
+// The first run: nobody becomes the owner but whoever has the token, and nobody after them.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import { buildWebEndpoints } from '../../src/management/resources/table.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Ask } from '../support/management.ts'
+import { askAs } from '../support/management.ts'
+import { goodPassword, personOf } from '../support/people.ts'
+
+const HOUR_MS = 3_600_000
+const clock = { aheadMs: 0 }
+const world = { clock: { nowMs: () => performance.now() + clock.aheadMs, dateMs: () => Date.now() + clock.aheadMs } }
+
+let harness: Harness
+let nobody: Ask
+
+const begin = async (): Promise<void> => {
+  harness = await startHarness({ world })
+  nobody = askAs(harness, undefined)
+}
+
+const freshToken = async (): Promise<string> => String((await harness.gateway.operator.setup!({})).setupToken)
+const owner = (token: string, email = 'owner@example.com') => ({ token, name: 'Olga', email, password: goodPassword })
+const become = (token: string, email?: string) => nobody('POST', 'auth/setup', owner(token, email))
+const people = (): unknown[] => {
+  const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+  try {
+    return db.query('SELECT email, role FROM person').all()
+  } finally {
+    db.close()
+  }
+}
+
+describe('before somebody has set it up', () => {
+  beforeAll(begin)
+  afterAll(() => harness.stop())
+
+  test('that is said, and nothing else of /api/auth/* answers', async () => {
+    expect((await nobody('GET', 'auth/setup')).body).toEqual({ needed: true })
+    const rows = buildWebEndpoints(harnessParts()).filter(({ path }) => path.startsWith('/api/auth/'))
+    expect(rows.length).toBeGreaterThan(6)
+    const asked = [
+      ...rows.filter(({ path }) => path !== '/api/auth/setup').map(({ method, path }) => [method, path.slice(5)]),
+      ['GET', 'auth/nothing'],
+      ['POST', 'auth/setup/'],
+      ['DELETE', 'auth/x/y'],
+    ]
+    for (const [method, path] of asked) {
+      const { status, error } = await nobody(method!, path!, method === 'GET' ? undefined : {})
+      expect([path, status, error.code]).toEqual([path!, 403, 'setup_needed'])
+    }
+  })
+
+  test('nothing of /api/web/* answers', async () => {
+    for (const path of ['web/me', 'web/users', 'web/settings', 'web/nothing']) {
+      expect([path, (await nobody('GET', path)).status]).toEqual([path, 401])
+    }
+  })
+
+  const wrong: readonly (readonly [string, () => Promise<string>])[] = [
+    ['no token', async () => ''],
+    ['a guess', async () => randomBytes(16).toString('base64url')],
+    ['another way to write it', async () => `${await freshToken()} `],
+    ['half of it', async () => (await freshToken()).slice(0, 11)],
+    ['one that is void', async () => {
+      const first = await freshToken()
+      await freshToken()
+      return first
+    }],
+    ['what is kept of it', async () => {
+      await freshToken()
+      const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+      const { value } = db.query("SELECT value FROM setting WHERE name = 'setup_token'").get() as { value: string }
+      db.close()
+      return (JSON.parse(value) as { digest: string }).digest
+    }],
+  ]
+  test.each(wrong)('%s makes nobody the owner', async (_, make) => {
+    const { status, error } = await become(await make())
+    expect([status, error.code]).toEqual([403, 'setup_refused'])
+    expect(people()).toEqual([])
+  })
+
+  test('a token is good for an hour', async () => {
+    const token = await freshToken()
+    clock.aheadMs += HOUR_MS
+    expect((await become(token)).error.code).toBe('setup_refused')
+    expect(people()).toEqual([])
+  })
+
+  test('guesses are slowed down, and cost no hash', async () => {
+    const guesses = await Promise.all(Array.from({ length: 60 }, () => become(randomBytes(16).toString('base64url'))))
+    const codes = guesses.map(({ error }) => error.code)
+    expect(codes.filter(code => code === 'setup_refused').length).toBeLessThanOrEqual(20)
+    expect(codes.filter(code => code === 'attempts_too_many').length).toBeGreaterThanOrEqual(40)
+    expect(guesses.at(-1)!.headers.get('retry-after')).toMatch(/^\d+$/)
+    clock.aheadMs += HOUR_MS
+  })
+
+  test('a password that will not do uses nothing up', async () => {
+    const token = await freshToken()
+    for (const password of ['short', 'aaaaaaaaaaaaaaa', 'password1234', 'owner@example.com']) {
+      const { status, error } = await nobody('POST', 'auth/setup', { ...owner(token), password })
+      expect([status, error.code, error.param]).toEqual([400, 'password_weak', 'password'])
+    }
+    expect((await nobody('POST', 'auth/setup', { ...owner(token), role: 'owner' })).error.code).toBe('field_unknown')
+  })
+
+  test('of many with the right token at once one becomes the owner', async () => {
+    const token = await freshToken()
+    const told = await Promise.all(Array.from({ length: 12 }, (_, at) => become(token, `owner-${at}@example.com`)))
+    const statuses = told.map(({ status }) => status).sort()
+    expect(statuses.filter(status => status === 201)).toHaveLength(1)
+    expect(statuses.filter(status => status !== 201 && status !== 409 && status !== 503)).toEqual([])
+    expect(people()).toHaveLength(1)
+  })
+
+  test('then it is over: the token is gone, and another does nothing', async () => {
+    expect((await nobody('GET', 'auth/setup')).body).toEqual({ needed: false })
+    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    expect(db.query("SELECT * FROM setting WHERE name = 'setup_token'").get()).toBeNull()
+    db.close()
+    expect((await become(randomBytes(16).toString('base64url'))).error.code).toBe('state_unfit')
+    await expect(harness.gateway.operator.setup!({})).rejects.toThrow('There is an owner already')
+    const asked = { email: 'two@example.com', name: 'Two', password: goodPassword }
+    await expect(harness.gateway.operator['setup-owner']!(asked)).rejects.toThrow('There is an owner already')
+    expect(people()).toHaveLength(1)
+  })
+})
+
+/** Rows are made with parts that only answers use. */
+const harnessParts = () => ({ nowMs: () => 0 }) as unknown as Parameters<typeof buildWebEndpoints>[0]
+
+describe('the owner looks after', () => {
+  test('the account of the key that the first start has made, if that is the only one', async () => {
+    await begin()
+    const key = await harness.key()
+    const person = personOf(harness, await become(await freshToken()))
+    const { account } = (await harness.gateway.operator.balance!({ key })) as { account: string }
+    const { accounts } = (await person.ask('GET', 'web/me')).body
+    expect(accounts).toEqual([{ account, name: 'unnamed', role: 'manager' }])
+    await harness.stop()
+  })
+
+  test('an account of their own, where there are others', async () => {
+    await begin()
+    await harness.key()
+    await harness.key()
+    const made = await harness.gateway.operator['setup-owner']!({ email: 'o@example.com', password: goodPassword })
+    expect(made).toMatchObject({ owner: expect.stringMatching(/^usr_/), email: 'o@example.com' })
+    const signed = await nobody('POST', 'auth/sign-in', { email: 'o@example.com', password: goodPassword })
+    const { accounts } = (await personOf(harness, signed).ask('GET', 'web/me')).body as { accounts: { name: string }[] }
+    expect(accounts.map(({ name }) => name)).toEqual(['o'])
+    await harness.stop()
+  })
+})

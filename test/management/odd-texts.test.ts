@@ -1,0 +1,125 @@
+// Whatever stands where a text may stand, in a path, an address or a body: it is a text or it is refused. It is never a
+// pattern, a piece of SQL, a path or the name of something that all objects have, and it breaks nothing.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
+import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
+import { operations } from '../openapi/described.ts'
+import type { Schema } from '../support/json-schema.ts'
+import type { Told } from '../support/management.ts'
+import type { Everybody } from './matrix/everybody.ts'
+import { fromElsewhere, startEverybody } from './matrix/everybody.ts'
+import type { Things } from './matrix/things.ts'
+import { buildThings } from './matrix/things.ts'
+import { nameOf } from './matrix/verdicts.ts'
+
+let all: Everybody
+let things: Things
+
+beforeAll(async () => {
+  all = await startEverybody()
+  things = buildThings(all)
+})
+afterAll(() => all.stop())
+
+const odd: readonly string[] = [
+  ...['%', '_', "'", '"', "' OR '1'='1", "'; DROP TABLE person; --", '\\', '\u0000', 'a\u0000b', '\ud800'],
+  ...['../../etc/passwd', '..', '.', '/', '__proto__', 'constructor', 'toString', 'null', 'undefined', 'NaN', ''],
+  ...['-1', '1e999', '9999999999999999999999', '\u202e', '￿', '💧', '${7*7}', '{{7*7}}', '<script>', '\r\nx: y', '\n'],
+  ...['x'.repeat(9_000), '*', '[]', '{}'],
+]
+
+/** Signing out and the like is not what is tried here. */
+const left = ['DELETE /api/web/sessions', 'POST /api/auth/sign-out', 'POST /api/auth/sign-out-everywhere']
+
+const rows = describedEndpoints
+  .filter(endpoint => !left.includes(nameOf(endpoint)))
+  .map(endpoint => [nameOf(endpoint), endpoint] as const)
+
+function parametersOf(endpoint: WebEndpoint, place: 'query' | 'path') {
+  const path = endpoint.path.replaceAll('*}', '}')
+  const { operation } = operations.find(one => one.method === endpoint.method && one.path === path)!
+  return operation.parameters.filter(one => one.in === place)
+}
+
+function expectWhole(name: string, what: unknown, { status, text }: Told): void {
+  const isWhole = status < 500 || (status === 503 && text.includes('"code":"'))
+  expect([name, what, status, isWhole ? '' : text]).toEqual([name, what, status, ''])
+}
+
+/** Where a text stands in it, as paths of names. */
+function textsIn(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
+  if (typeof value === 'string') return [path]
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, one]) => textsIn(one, [...path, name]))
+}
+
+function withText(value: unknown, [first, ...rest]: readonly string[], text: string): unknown {
+  if (first === undefined) return text
+  const copy = Array.isArray(value) ? [...(value as unknown[])] : { ...(value as object) }
+  const at = copy as Record<string, unknown>
+  at[first] = withText(at[first], rest, text)
+  return copy
+}
+
+describe('an odd text', () => {
+  test.each(rows)('%s', async (name, endpoint) => {
+    const { owner } = all.ask
+    const body = endpoint.body === undefined ? undefined : await things.bodyFor(endpoint)
+    const path = await things.pathFor(endpoint)
+    for (const text of odd) {
+      const written = encodeURIComponent(text.toWellFormed())
+      for (const { name: param } of parametersOf(endpoint, 'query')) {
+        const told = await owner(endpoint.method, `${path}?${param}=${written}`, body, fromElsewhere())
+        expectWhole(name, [param, text.slice(0, 40)], told)
+      }
+      for (const { name: hole } of parametersOf(endpoint, 'path')) {
+        const holed = endpoint.path.replace('/api/', '').replace(new RegExp(`\\{${hole}\\*?\\}`), () => written)
+        const told = await owner(endpoint.method, holed.replaceAll(/\{\w+\*?\}/g, 'none'), body, fromElsewhere())
+        expectWhole(name, [hole, text.slice(0, 40)], told)
+      }
+      for (const place of textsIn(body)) {
+        const told = await owner(endpoint.method, path, withText(body, place, text), fromElsewhere())
+        expectWhole(name, [place, text.slice(0, 40)], told)
+      }
+    }
+  })
+
+  const isList = ({ method, query }: WebEndpoint): boolean => method === 'GET' && 'after' in (query?.shape ?? {})
+  const lists = rows.filter(([, endpoint]) => isList(endpoint))
+  const isFree = ({ type, pattern, enum: some, format }: Schema): boolean =>
+    type === 'string' && pattern === undefined && some === undefined && format === undefined
+
+  test.each(lists)('in a filter is no pattern: %s', async (name, endpoint) => {
+    const path = await things.pathFor(endpoint)
+    const filters = parametersOf(endpoint, 'query').filter(({ name: one, schema }) => one !== 'after' && isFree(schema))
+    for (const { name: filter } of filters) {
+      for (const pattern of ['%', '_', '*', "' OR '1'='1", '%25']) {
+        const { status, body } = await all.ask.owner('GET', `${path}?${filter}=${encodeURIComponent(pattern)}`)
+        const rows = status === 200 ? (body.data as unknown[]) : []
+        const others = rows.filter(row => !JSON.stringify(row).includes(pattern))
+        expect([name, filter, pattern, others]).toEqual([name, filter, pattern, []])
+      }
+    }
+  })
+})
+
+describe('after all that', () => {
+  test('the books and the audit log are whole, and nothing has failed', async () => {
+    const db = new Database(join(all.harness.folder, 'weir.db'), { readonly: true })
+    expect(db.query('PRAGMA integrity_check').values()).toEqual([['ok']])
+    expect(db.query('PRAGMA foreign_key_check').values()).toEqual([])
+    db.close()
+    expect((await all.ask.owner('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
+    expect(all.harness.logs.filter(line => line.includes('answer failed'))).toEqual([])
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined()
+  })
+
+  test('everybody is who they were', async () => {
+    for (const role of ['support', 'admin', 'owner'] as const) {
+      expect((await all.ask[role]('GET', 'web/me')).body).toMatchObject({ role })
+    }
+  })
+})

@@ -1,0 +1,159 @@
+// Prices over the web: what holds, what held, a change that is live at once, and what one would have come to.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { formatUsd, nanos } from '../../src/base/money.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { Ask, Told } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+
+let harness: Harness
+let ask: Ask
+
+beforeAll(async () => {
+  harness = await startHarness()
+  ask = await askAsOwner(harness)
+})
+afterAll(() => harness.stop())
+
+const MODEL = 'openai/gpt-4o-mini'
+const OTHER = 'openai/gpt-4o'
+
+async function call(key: string, model = MODEL): Promise<bigint> {
+  const answer = await chat(harness, key, { model, messages: hello })
+  await answer.text()
+  return harness.records().at(-1)!.cost as bigint
+}
+
+const hourAgo = new Date(Date.now() - 3_600_000).toISOString()
+const trial = (body: object): Promise<Told> => ask('POST', 'web/prices/backtest', { from: hourAgo, ...body })
+const usd = (amount: bigint | number): string => formatUsd(nanos(BigInt(amount)))
+
+describe('a price', () => {
+  test('is listed by model, and found by how its name begins', async () => {
+    const { body } = await ask('GET', `web/prices?model=${MODEL}`)
+    const rows = body.data as { model: string; origin: string; price: { input: string } }[]
+    expect(rows.every(({ model }) => model.startsWith(MODEL))).toBeTrue()
+    expect(rows[0]).toMatchObject({ model: MODEL, origin: 'shipped', inUse: true, price: { input: '0.15' } })
+    expect((await ask('GET', 'web/prices?model=%25')).body.data).toEqual([])
+    expect((await ask('GET', 'web/prices?limit=1000')).headers.get('x-weir-clamped')).toBe('limit=200')
+  })
+
+  test('of your own holds from the next call on, and what is shipped after it is withdrawn', async () => {
+    const key = await harness.key()
+    const before = await call(key)
+    const shown = await ask('GET', `web/prices/${MODEL}`)
+    const price = { input: '15', output: '60' }
+    const put = await ask('PUT', `web/prices/${MODEL}`, { price }, { 'if-match': shown.headers.get('etag')! })
+    expect(put.body).toMatchObject({ origin: 'operator', price: { input: '15.00', output: '60.00' } })
+    expect(await call(key)).toBeGreaterThan(before)
+    const late = await ask('PUT', `web/prices/${MODEL}`, { price }, { 'if-match': shown.headers.get('etag')! })
+    expect([late.status, late.error.code]).toEqual([412, 'version_stale'])
+    expect((await ask('GET', 'web/prices?origin=operator')).body.data).toHaveLength(1)
+    expect((await ask('DELETE', `web/prices/${MODEL}`)).status).toBe(204)
+    expect((await ask('DELETE', `web/prices/${MODEL}`)).status).toBe(404)
+    expect(await call(key)).toBe(before)
+    const { body } = await ask('GET', `web/prices/history/${MODEL}`)
+    expect((body.data as { origin: string }[]).map(({ origin }) => origin)).toEqual([
+      ...['withdrawn', 'operator', 'shipped'],
+    ])
+    const audit = (await ask('GET', 'web/audit-log?action=addPrices&limit=2')).body.data as { target: string }[]
+    expect(audit.map(({ target }) => target)).toEqual([MODEL, MODEL])
+  })
+
+  test('that two set at once who have seen the same is set once', async () => {
+    const etag = (await ask('GET', `web/prices/${OTHER}`)).headers.get('etag')!
+    const sent = ['1', '2', '3', '4'].map(input =>
+      ask('PUT', `web/prices/${OTHER}`, { price: { input, output: '9' } }, { 'if-match': etag }),
+    )
+    const statuses = (await Promise.all(sent)).map(({ status }) => status)
+    expect(statuses.toSorted()).toEqual([200, 412, 412, 412])
+    await ask('DELETE', `web/prices/${OTHER}`)
+  })
+
+  const wrong: readonly (readonly [price: unknown, says: string])[] = [
+    [{ input: '1' }, 'output'],
+    [{ input: '1', output: '-2' }, 'output'],
+    [{ input: 1, output: '2' }, 'input'],
+    [{ input: '1', output: '1e3' }, 'output'],
+    [{ input: '1', output: '2', inptu: '1' }, 'inptu'],
+    [{ input: '0', output: '0' }, 'nothing'],
+    ['free', 'expected object'],
+  ]
+  test.each(wrong)('%j is refused, by name', async (price, says) => {
+    const { status, error } = await ask('PUT', `web/prices/${MODEL}`, { price })
+    expect([status, error.param!.startsWith('price')]).toEqual([400, true])
+    expect(error.message).toContain(says)
+  })
+
+  test('of what is no model is not there', async () => {
+    for (const name of ['nothing', 'openai/', 'openai/none-such', '%E0%A4%A']) {
+      expect((await ask('GET', `web/prices/${name}`)).status).toBe(404)
+    }
+    expect((await ask('PUT', 'web/prices/nothing', { price: { input: '1', output: '2' } })).status).toBe(404)
+  })
+})
+
+describe('a change that is tried', () => {
+  let key: string
+  let costs: bigint[]
+  let account: string
+
+  beforeAll(async () => {
+    await ask('POST', 'web/tiers', { name: 'dear', qpm: 1_000, pricePerMille: 1_337 })
+    key = await harness.key({ tier: 'dear' })
+    account = ((await harness.gateway.operator.balance!({ key })) as { account: string }).account
+    costs = []
+    for (const model of [MODEL, OTHER, MODEL]) costs.push(await call(key, model))
+  })
+
+  const sum = (some: readonly (bigint | undefined)[]): bigint =>
+    some.reduce<bigint>((all, one) => all + BigInt(one!), 0n)
+
+  test('to what holds already comes to what was settled, to the last digit', async () => {
+    const shown = await ask('GET', `web/prices/${MODEL}`)
+    const { body } = await trial({ model: MODEL, price: shown.body.price, account })
+    const was = usd(sum([costs[0], costs[2]]))
+    expect(body).toMatchObject({ calls: 2, was, wouldBe: was, difference: '0.00', complete: true, leftOut: [] })
+    const today = new Date().toISOString().slice(0, 10)
+    expect(body.byModel).toEqual([{ model: MODEL, calls: 2, was, wouldBe: was, difference: '0.00' }])
+    expect((body.byDay as { day: string }[]).map(({ day }) => day)).toContain(today)
+    const same = await trial({ tier: 'dear', pricePerMille: 1_337, account })
+    expect(same.body).toMatchObject({ calls: 3, was: usd(sum(costs)), wouldBe: usd(sum(costs)) })
+  })
+
+  test('comes to what the same calls are settled at once it holds', async () => {
+    const price = { input: '7.77', output: '31.3', perRequest: '0.0001' }
+    const { body } = await trial({ model: MODEL, price, account })
+    await ask('PUT', `web/prices/${MODEL}`, { price })
+    const each = await call(key)
+    expect(body.wouldBe).toBe(usd(2n * BigInt(each)))
+    await ask('DELETE', `web/prices/${MODEL}`)
+  })
+
+  test('of a multiplier comes to what the same calls are settled at with it', async () => {
+    const { body } = await trial({ tier: 'dear', pricePerMille: 2_000, account, model: OTHER })
+    await ask('PATCH', 'web/tiers/dear', { pricePerMille: 2_000 })
+    expect(body.wouldBe).toBe(usd(await call(key, OTHER)))
+  })
+
+  const wrong: readonly object[] = [
+    {},
+    { model: MODEL },
+    { price: { input: '1', output: '1' } },
+    { tier: 'dear' },
+    { model: MODEL, price: { input: '1' } },
+    { model: 'nothing', price: { input: '1', output: '1' } },
+    { model: MODEL, price: { input: '1', output: '1' }, from: '1999-01-01T00:00:00Z' },
+    { model: MODEL, price: { input: '1', output: '1' }, before: '1999-01-01T00:00:00Z' },
+    { model: MODEL, price: { input: '1', output: '1' }, pricePerMille: 5 },
+  ]
+  test.each(wrong)('%j is refused', async body => expect((await trial(body)).status).toBe(400))
+})
+
+test('prices are held against public price data', async () => {
+  const { body } = await ask('POST', 'web/prices/check')
+  expect(body.compared).toBeTrue()
+  expect(body.prices as number).toBeGreaterThan(100)
+  expect(body.without).toBeArray()
+})

@@ -1,0 +1,56 @@
+// Signing in at its real cost: it takes as long whoever is tried, and a flood of it takes a few places at a time while
+// calls go on.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { passwordCost } from '../../src/store/hash-password.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import { askAs } from '../support/management.ts'
+import { goodPassword, setUpOwner, signIn } from '../support/people.ts'
+
+let harness: Harness
+
+beforeAll(async () => {
+  harness = await startHarness({ world: { passwordCost }, env: { WEIR_TRUSTED_PROXIES: '127.0.0.1' } })
+  await setUpOwner(harness)
+})
+afterAll(() => harness.stop())
+
+test('it takes about as long for somebody as for nobody', async () => {
+  const took = { 'owner@example.com': [] as number[], 'nobody@example.com': [] as number[] }
+  for (let at = 0; at < 7; at++) {
+    for (const [email, times] of Object.entries(took)) {
+      const beganMs = performance.now()
+      expect((await signIn(harness, { email, password: 'not the password' })).status).toBe(401)
+      times.push(performance.now() - beganMs)
+    }
+  }
+  // Without the hash it would be fifty times as quick.
+  const [somebody, nobody] = Object.values(took).map(times => times.sort((a, b) => a - b)[3]!)
+  expect(somebody! / nobody!).toBeGreaterThan(1 / 4)
+  expect(somebody! / nobody!).toBeLessThan(4)
+})
+
+test('hundreds of tries at once are turned away but for a few, and no call fails', async () => {
+  const key = await harness.key()
+  const nobody = askAs(harness, undefined)
+  const flood = Promise.all(
+    Array.from({ length: 300 }, (_, at) =>
+      nobody('POST', 'auth/sign-in', { email: `u${at}@example.com`, password: goodPassword }, {
+        'x-forwarded-for': `10.${at >> 8}.${at & 255}.1`,
+      }),
+    ),
+  )
+  let [isOver, calls] = [false, 0]
+  void flood.then(() => (isOver = true))
+  do {
+    const { status } = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
+    expect(status).toBe(200)
+    calls++
+  } while (!isOver)
+  const codes = (await flood).map(({ error }) => error.code)
+  const [tried, away] = ['sign_in_failed', 'overloaded'].map(code => codes.filter(one => one === code).length)
+  expect(tried! + away!).toBe(300)
+  expect(away!).toBeGreaterThan(100)
+  expect(calls).toBeGreaterThan(5)
+})

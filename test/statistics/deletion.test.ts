@@ -1,0 +1,129 @@
+// Deleting records, step by step: nothing goes before it is summed up, orders wait for calls that are under way, the
+// auditor knows what was deleted and still finds what was not.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { rmSync } from 'node:fs'
+import { Audit } from '../../src/store/audit.ts'
+import { auditWhole } from '../../src/store/auditing.ts'
+import type { Result } from '../../src/store/operations.ts'
+import type { SampleBooks } from '../ledger/sample-books.ts'
+import { alice, aliceKey, calls, openSampleBooks, recordOf, spoil } from '../ledger/sample-books.ts'
+
+let books: SampleBooks
+beforeEach(() => {
+  books = openSampleBooks()
+})
+afterEach(() => {
+  books.db.close()
+  rmSync(books.folder, { recursive: true })
+})
+
+const ALL = Number.MAX_SAFE_INTEGER
+const his = { accountId: alice, keyId: aliceKey }
+const rule = { accountId: alice, keyId: null, endUser: null, from: 0, before: 1_000_000, scope: null, author: 'x' }
+const one = (sql: string): unknown => books.db.query(sql).values()[0]?.[0]
+const findings = async (): Promise<readonly string[]> =>
+  (await auditWhole(books.path)).findings.map(({ text }) => text)
+
+interface More {
+  readonly rolledSeq?: number
+  readonly order?: { readonly id: number; readonly next: number | null }
+}
+
+function remove(ids: readonly number[], more: More = {}) {
+  return books.run(run => run.deleteRecords({ ids, rolledSeq: ALL, ...more }))
+}
+
+const order = (): number => (books.run(run => run.orderDeletion(rule)) as Result<'orderDeletion'> & { id: number }).id
+
+describe('what is deleted', () => {
+  test('is not missed by the auditor, and its money is still there', async () => {
+    const audit = new Audit({ path: books.path, lagMs: 0, rests: false, deep: false })
+    await audit.pass()
+    expect(remove([calls.refunded, calls.plain, calls.short, calls.free])).toEqual({ done: 'deleted', count: 4 })
+    expect((await audit.pass()).findings).toEqual([])
+    expect(await findings()).toEqual([])
+    audit.close()
+    expect(one(`SELECT sum(cost) FROM deleted_sum WHERE account_id = ${alice}`)).toBe(270n)
+    const booked = one("SELECT sum(amount) FROM transfer WHERE kind = 'shortfall'")
+    expect(one('SELECT sum(shortfall) FROM deleted_sum')).toBe(booked)
+    expect(one("SELECT count(*) FROM transfer WHERE kind = 'charge'")).toBe(3n)
+  })
+
+  test('by age leaves nothing to look after, call by call', async () => {
+    remove([calls.plain])
+    books.run(run => run.keepRecordsFrom({ id: calls.plain + 1 }))
+    expect(remove([calls.refunded, calls.short])).toEqual({ done: 'deleted', count: 2 })
+    expect(await findings()).toEqual([])
+    expect(one('SELECT count(*) FROM deleted_record')).toBe(0n)
+    books.run(run => run.keepRecordsFrom({ id: 5 }))
+    expect(one("SELECT value FROM setting WHERE name = 'records_from'")).toBe(String(calls.plain + 1))
+  })
+
+  test('by anybody else is still found', async () => {
+    remove([calls.plain])
+    spoil(books.db, `DELETE FROM record WHERE call_id = ${calls.refunded}`)
+    expect(await findings()).toEqual([expect.stringContaining('without a record')])
+    spoil(books.db, `UPDATE deleted_record SET cost = cost + 1 WHERE call_id = ${calls.plain}`)
+    expect((await findings()).length).toBe(2)
+  })
+
+  test('can still be refunded', async () => {
+    remove([calls.plain])
+    const refund = { kind: 'refund', ref: calls.plain, accountId: alice, amount: 'all' } as const
+    const posted = books.run(run => run.post({ ...refund, reference: null, author: 'x' }))
+    expect(posted.done).toBe('posted')
+    expect(await findings()).toEqual([])
+  })
+})
+
+describe('what is not in the statistics', () => {
+  test('stays until it is', () => {
+    const rolledSeq = Number(one('SELECT max(seq) FROM record_log'))
+    books.run(run => run.record({ record: recordOf(7_000, his) }))
+    const id = order()
+    const ids = [calls.plain, 7_000]
+    expect(remove(ids, { rolledSeq, order: { id, next: null } })).toEqual({ done: 'behind', count: 1 })
+    expect(one('SELECT count(*) FROM record WHERE call_id = 7000')).toBe(1n)
+    expect(one('SELECT next_id FROM record_deletion')).toBe(7_000n)
+    expect(remove(ids, { order: { id, next: null } })).toEqual({ done: 'deleted', count: 1 })
+    expect(one('SELECT deleted FROM record_deletion')).toBe(2n)
+  })
+
+  test('stays, too, where a refund is not in them yet', () => {
+    const rolledSeq = Number(one('SELECT max(seq) FROM record_log'))
+    const refund = { kind: 'refund', ref: calls.plain, accountId: alice, amount: 'all' } as const
+    books.run(run => run.post({ ...refund, reference: null, author: 'x' }))
+    expect(remove([calls.plain], { rolledSeq })).toEqual({ done: 'behind', count: 0 })
+  })
+})
+
+describe('an order', () => {
+  test('is not done while a call that it is for is under way', () => {
+    const id = order()
+    remove([], { order: { id, next: null } })
+    expect([one('SELECT next_id FROM record_deletion'), one('SELECT done_ms FROM record_deletion')]).toEqual([
+      ...[BigInt(calls.open), null],
+    ])
+    books.run(run => run.settle({ record: recordOf(calls.open, his), cost: '0' }))
+    remove([calls.open], { order: { id, next: null } })
+    expect(one('SELECT done_ms FROM record_deletion')).not.toBeNull()
+  })
+
+  test('for what is not there, or not theirs, is none', () => {
+    const ask = (more: object) => books.run(run => run.orderDeletion({ ...rule, ...more })).done
+    expect(ask({})).toBe('ordered')
+    expect(ask({ accountId: 77 })).toBe('unknown')
+    expect(ask({ keyId: 77 })).toBe('unknown')
+    expect(ask({ keyId: aliceKey })).toBe('ordered')
+    expect(ask({ scope: { personId: 9, rank: 1 } })).toBe('unknown')
+    expect(ask({ accountId: null, scope: { personId: 9, rank: 1 } })).toBe('unknown')
+  })
+
+  test('forgets whose records it was for', () => {
+    const { id } = books.run(run => run.orderDeletion({ ...rule, endUser: 'ann', before: 10 })) as { id: number }
+    expect(one('SELECT end_user FROM record_deletion')).toBe('ann')
+    remove([], { order: { id, next: null } })
+    expect(one('SELECT end_user FROM record_deletion')).toBe('')
+  })
+})

@@ -1,0 +1,142 @@
+// Killed at any instant, the ledger and its roller lose nothing and count nothing twice; and a file of statistics is
+// taken for that of its own database only.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openBooks } from '../../src/store/books.ts'
+import { copyDatabase, migrate, openWriter } from '../../src/store/database.ts'
+import { buildOperations } from '../../src/store/operating.ts'
+import { recoverHolds } from '../../src/store/recovery.ts'
+import { Roller } from '../../src/store/statistics/roller.ts'
+import { recordOf } from '../ledger/sample-books.ts'
+import { recount, written } from './recount.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-killed-'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const KILLS = 8
+
+/** Runs until it is ready and for so long, and dies. */
+async function runAndKill(ms: number): Promise<void> {
+  const child = Bun.spawn([process.execPath, join(import.meta.dir, 'rolling-child.ts'), folder], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const reader = child.stdout.getReader()
+  expect((await reader.read()).value).toBeDefined()
+  await Bun.sleep(ms)
+  child.kill('SIGKILL')
+  await child.exited
+}
+
+function rollAll(place: string): void {
+  const paths = { database: join(place, 'weir.db'), statistics: join(place, 'stats.db') }
+  const roller = new Roller({ ...paths, dateMs: Date.now })
+  while (!roller.step().upToDate) continue
+  roller.close()
+}
+
+function expectEqual(place: string): number {
+  const [db, statistics] = ['weir.db', 'stats.db'].map(
+    name => new Database(join(place, name), { readonly: true, safeIntegers: true }),
+  )
+  const told = written(statistics!)
+  expect(told).toEqual(recount(db!, Date.now(), new Map()))
+  db!.close()
+  statistics!.close()
+  return Number(told.get('all|month|0|0|'.concat(monthNow()))?.[0] ?? 0)
+}
+
+const monthNow = (): string => {
+  const now = new Date()
+  return String((now.getUTCFullYear() - 1970) * 12 + now.getUTCMonth())
+}
+
+test('whenever it is killed, the sums are those of the records', async () => {
+  let calls = 0
+  for (let at = 0; at < KILLS; at++) {
+    await runAndKill(40 + at * 45)
+    const db = openWriter(join(folder, 'weir.db'))
+    recoverHolds(openBooks(db))
+    db.close()
+    rollAll(folder)
+    const now = expectEqual(folder)
+    expect(now).toBeGreaterThanOrEqual(calls)
+    calls = now
+  }
+  expect(calls).toBeGreaterThan(100)
+}, 60_000)
+
+describe('the statistics', () => {
+  /** A ledger in a folder of its own, to which records are added. */
+  function openPlace(name: string) {
+    const place = mkdtempSync(join(folder, name))
+    const db = openWriter(join(place, 'weir.db'))
+    migrate(db)
+    const { run } = buildOperations(openBooks(db))
+    const add = (from: number, count: number): void =>
+      db.transaction(() => {
+        for (let id = from; id < from + count; id++) run.record({ record: recordOf(id, { accountId: 5, keyId: 6 }) })
+      }).immediate()
+    return { place, db, add, run }
+  }
+  const copy = (from: string, to: string): void => copyFileSync(join(from, 'stats.db'), join(to, 'stats.db'))
+
+  test('of another database are not taken for its own', () => {
+    const [one, other] = [openPlace('one'), openPlace('other')]
+    one.add(1_000, 20)
+    rollAll(one.place)
+    other.add(1_000, 7)
+    copy(one.place, other.place)
+    rollAll(other.place)
+    expectEqual(other.place)
+  })
+
+  test('that are ahead of a database, or of another future of it, are not either', () => {
+    const now = openPlace('now')
+    now.add(1_000, 20)
+    const then = mkdtempSync(join(folder, 'then'))
+    copyDatabase(now.db, join(then, 'weir.db'))
+    now.add(1_100, 20)
+    rollAll(now.place)
+    copy(now.place, then)
+    const db = openWriter(join(then, 'weir.db'))
+    const { run } = buildOperations(openBooks(db))
+    for (let id = 1_200; id < 1_260; id++) run.record({ record: recordOf(id, { accountId: 7, keyId: 8 }) })
+    db.close()
+    rollAll(then)
+    expectEqual(then)
+  })
+
+  test('from before a copy of the database go on with it, though records are gone meanwhile', () => {
+    const now = openPlace('before')
+    now.add(1_000, 20)
+    rollAll(now.place)
+    const copied = mkdtempSync(join(folder, 'copied'))
+    copyDatabase(new Database(join(now.place, 'stats.db'), { readonly: true }), join(copied, 'stats.db'))
+    now.db.run('DELETE FROM record WHERE call_id < 1010')
+    now.add(1_100, 5)
+    copyDatabase(now.db, join(copied, 'weir.db'))
+    rollAll(copied)
+    const statistics = new Database(join(copied, 'stats.db'), { readonly: true })
+    expect(statistics.query('SELECT calls FROM figure WHERE cut = 0 AND span = 3').values()).toEqual([[25]])
+    statistics.close()
+  })
+
+  test('are never given a number of the log twice, however much of it is let go', () => {
+    const { place, db, add, run } = openPlace('log')
+    add(1_000, 20)
+    rollAll(place)
+    run.trimLog({ below: 1_000_000 })
+    add(1_100, 3)
+    rollAll(place)
+    expectEqual(place)
+    expect(db.query('SELECT count(*), max(seq) FROM record_log').values()).toEqual([[4n, 23n]])
+  })
+})

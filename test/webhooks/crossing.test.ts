@@ -1,0 +1,110 @@
+// When something is to be told, on the ledger's own operations: each crossing once, whatever the history, and never
+// what was rolled back.
+
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { MoneyText } from '../../src/store/operations.ts'
+import type { TestBooks } from '../support/books.ts'
+import { holdOf, openTestBooks, recordOf } from '../support/books.ts'
+
+const ACCOUNT = 11
+const KEY = ACCOUNT + 1_000
+const CENT = 10_000_000n
+
+let books: TestBooks
+let calls: number
+
+beforeEach(() => {
+  books = openTestBooks({ sync: false })
+  books.account(ACCOUNT, '0')
+  calls = 100
+  const url = { url: 'https://example.com/', origin: 'https://example.com' }
+  const secret = Buffer.alloc(40).toString('base64')
+  const events = 'balance.low,balance.empty,budget.low'
+  books.run.createWebhook({ ...url, id: 1, accountId: ACCOUNT, scope: null, events, secret, author: 'test' })
+})
+afterEach(() => books.close())
+
+const told = (): string[] =>
+  (books.db.query('SELECT event FROM webhook_delivery ORDER BY id').all() as { event: string }[]).map(row => row.event)
+
+const post = (amount: bigint): unknown =>
+  amount !== 0n &&
+  books.run.post({
+    ...{ kind: 'adjustment', ref: calls++, accountId: ACCOUNT, amount: `${amount}` as MoneyText },
+    ...{ reference: null, author: 'test' },
+  })
+
+test('each crossing of a threshold is told once, whatever goes up and down', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.bigInt({ min: -60n, max: 60n }).filter(step => step !== 0n), { maxLength: 30 }),
+      fc.bigInt({ min: 2n, max: 30n }),
+      (steps, threshold) => {
+        books.run.setAlert({ accountId: ACCOUNT, scope: null, threshold: null })
+        post(60n * CENT - books.row(ACCOUNT).balance)
+        books.db.run('DELETE FROM webhook_delivery')
+        books.run.setAlert({ accountId: ACCOUNT, scope: null, threshold: `${threshold * CENT}` })
+        const expected: string[] = []
+        let [balance, level] = [60n * CENT, 0]
+        for (const step of steps) {
+          const next = balance + (step * CENT) / 2n
+          if (next < 0n) continue
+          post((step * CENT) / 2n)
+          balance = next
+          const before: number = level
+          const bar = threshold * CENT
+          if (balance < CENT || (level === 2 && balance < (CENT * 11n) / 10n)) level = 2
+          else if (balance < bar || (level > 0 && balance < bar + bar / 10n)) level = 1
+          else level = 0
+          if (before === 0 && level > 0) expected.push('balance.low')
+          if (before < 2 && level === 2) expected.push('balance.empty')
+        }
+        expect(told()).toEqual(expected)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test('a call that is settled may cross it, and one that is only held does not', () => {
+  post(100n)
+  books.run.setAlert({ accountId: ACCOUNT, scope: null, threshold: `${10n * CENT}` })
+  expect(told()).toEqual(['balance.low', 'balance.empty']) // of what was there already
+  post(20n * CENT)
+  books.run.hold(holdOf(7, ACCOUNT, `${15n * CENT}`))
+  expect(told()).toHaveLength(2)
+  books.run.settle({ record: recordOf(7, ACCOUNT), cost: `${12n * CENT}` })
+  expect(told()).toEqual(['balance.low', 'balance.empty', 'balance.low'])
+})
+
+test('what is rolled back is not told', () => {
+  post(100n * CENT)
+  books.run.setAlert({ accountId: ACCOUNT, scope: null, threshold: `${10n * CENT}` })
+  const fails = books.db.transaction(() => {
+    books.db.query('UPDATE account SET balance = 5 WHERE id = ?1').run(ACCOUNT)
+    expect(told()).toHaveLength(2)
+    throw new Error('no')
+  })
+  expect(() => fails.immediate()).toThrow('no')
+  expect(told()).toEqual([])
+})
+
+test('a budget is told of once in each of its periods, when nine tenths of it are spent', () => {
+  post(1_000n * CENT)
+  books.run.setBudget({ scopeId: KEY, span: 'day', cap: '1000' })
+  const spend = (cost: MoneyText): void => {
+    books.run.hold(holdOf(++calls, ACCOUNT, cost))
+    books.run.settle({ record: recordOf(calls, ACCOUNT), cost })
+  }
+  spend('899')
+  expect(told()).toEqual([])
+  spend('1')
+  spend('50')
+  expect(told()).toEqual(['budget.low'])
+  books.nowMs += 86_400_000
+  spend('899')
+  expect(told()).toHaveLength(1)
+  spend('101')
+  expect(told()).toEqual(['budget.low', 'budget.low'])
+})

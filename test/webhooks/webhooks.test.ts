@@ -1,0 +1,371 @@
+// Webhooks end to end: what is told, when, how often and to whom; what happens when nobody listens.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness, until } from '../support/gateway.ts'
+import type { Ask, Told } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+import type { Receiver } from './receiver.ts'
+import { isSignedWith, startReceiver } from './receiver.ts'
+
+let harness: Harness
+let ask: Ask
+let receiver: Receiver
+/** What the clock is ahead by. */
+let aheadMs = 0
+
+beforeAll(async () => {
+  harness = await startHarness({
+    env: { WEIR_PRIVATE_HOSTS: '127.0.0.1' },
+    world: {
+      clock: { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs },
+      ...{ webhooksEveryMs: 10, chance: () => 0.5, webhooks: { msMax: 300 } },
+    },
+  })
+  ask = await askAsOwner(harness)
+  receiver = startReceiver()
+})
+afterEach(() => {
+  receiver.came.length = 0
+  receiver.answer = () => new Response('thanks')
+})
+afterAll(async () => {
+  await harness.stop()
+  receiver.stop()
+})
+
+async function account(credit = '10'): Promise<{ id: string; key: string }> {
+  const key = await harness.key({ credit })
+  return { id: ((await harness.gateway.operator.balance!({ key })) as { account: string }).account, key }
+}
+
+interface Hook {
+  readonly id: string
+  readonly secret: string
+}
+
+async function hook(path: string, events: readonly string[], url = receiver.url): Promise<Hook> {
+  const made = await ask('POST', path, { url, events })
+  expect(made.status).toBe(201)
+  return made.body as unknown as Hook
+}
+
+const ofAccount = (id: string, events: readonly string[], url?: string): Promise<Hook> =>
+  hook(`web/accounts/${id}/webhooks`, events, url)
+
+let posted = 0
+const take = (id: string, usd: string): Promise<Told> =>
+  ask('POST', `web/accounts/${id}/adjustments`, { amount: `-${usd}`, reference: `take ${posted++}` })
+const give = (id: string, usd: string): Promise<Told> =>
+  ask('POST', `web/accounts/${id}/top-ups`, { amount: usd, reference: `give ${posted++}` })
+const alertAt = (id: string, threshold: string): Promise<Told> =>
+  ask('PUT', `web/accounts/${id}/balance-alert`, { threshold })
+
+const types = (): string[] => receiver.came.map(({ event }) => event.type)
+
+interface DeliveryRow {
+  readonly id: string
+  readonly state: string
+  readonly attempts: number
+  readonly status: number | null
+  readonly error: string | null
+}
+
+const deliveries = async (id: string): Promise<readonly DeliveryRow[]> =>
+  (await ask('GET', `web/webhooks/${id}/deliveries`)).body.data as DeliveryRow[]
+
+/** Of one webhook, once it has been tried so often. */
+async function tried(id: string, attempts: number): Promise<DeliveryRow> {
+  for (;;) {
+    const [row] = await deliveries(id)
+    if (row !== undefined && row.attempts >= attempts) return row
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+/** To the account of the webhook that was made last, in one transaction. */
+function happens(times: number): void {
+  const db = new Database(join(harness.folder, 'weir.db'))
+  const { id } = db.query('SELECT account_id AS id FROM webhook ORDER BY id DESC LIMIT 1').get() as { id: number }
+  const raise = db.query("INSERT INTO event (name, account_id, data) VALUES ('balance.low', ?1, '{}')")
+  db.transaction(() => {
+    for (let at = 0; at < times; at++) raise.run(id)
+  }).immediate()
+  db.close()
+}
+
+describe('a webhook', () => {
+  test('is told once when a balance falls below its threshold, by a call, with a good signature', async () => {
+    const { id, key } = await account('1')
+    const { secret } = await ofAccount(id, ['balance.low', 'balance.empty'])
+    await alertAt(id, '0.99999999')
+    for (let at = 0; at < 3; at++) {
+      await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
+    }
+    await until(() => receiver.came.length > 0, 'it is told')
+    const [came] = receiver.came
+    expect(came!.event).toMatchObject({ type: 'balance.low', account: id, data: { threshold: '0.99999999' } })
+    expect(came!.headers.get('x-weir-event')).toBe('balance.low')
+    expect(came!.headers.get('x-weir-event-id')).toBe(came!.event.id)
+    expect(await isSignedWith(secret, came!)).toBeTrue()
+    expect(await isSignedWith(`${secret}x`, came!)).toBeFalse()
+    await give(id, '1')
+    await take(id, '1.5')
+    await until(() => types().length === 2, 'it is told of the next crossing')
+    await take(id, '0.49')
+    await until(() => types().includes('balance.empty'), 'it is told when nothing is left')
+    expect(types()).toEqual(['balance.low', 'balance.low', 'balance.empty'])
+  })
+
+  test('is not told again of what goes up and down around a threshold', async () => {
+    const { id } = await account('10')
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    await alertAt(id, '5')
+    await take(id, '5.1')
+    for (const usd of ['0.2', '0.3']) {
+      await give(id, usd) // beyond the threshold, and by less than a tenth of it
+      await take(id, usd)
+    }
+    await give(id, '0.7')
+    await take(id, '0.7')
+    await until(() => receiver.came.length === 2, 'two crossings are told')
+    expect(await deliveries(hookId)).toHaveLength(2)
+  })
+
+  test('is told at once when a threshold is set above what is there', async () => {
+    const { id } = await account('3')
+    await ofAccount(id, ['balance.low'])
+    expect((await alertAt(id, '5')).body).toEqual({ threshold: '5.00', state: 'low' })
+    await until(() => receiver.came.length === 1, 'it is told')
+    expect((await ask('DELETE', `web/accounts/${id}/balance-alert`)).status).toBe(204)
+    expect((await ask('GET', `web/accounts/${id}/balance-alert`)).body).toEqual({ threshold: null, state: null })
+  })
+
+  test('is told of budgets, keys and accounts, and the site of all accounts', async () => {
+    const { id, key } = await account('10')
+    const site = await hook('web/webhooks', ['budget.low', 'key.revoked', 'account.frozen', 'ledger.drift'])
+    const budget = (amount: string) =>
+      harness.gateway.operator['budgets-set']!({ scope: key, span: 'total', amount })
+    await budget('1')
+    await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
+    await budget('0.0000015') // as much as the call has cost
+    await harness.gateway.operator['keys-revoke']!({ key })
+    await harness.gateway.operator['accounts-freeze']!({ account: id })
+    const told = ['budget.low', 'key.revoked', 'account.frozen']
+    await until(() => told.every(type => types().includes(type)), 'all of it is told')
+    expect(types().toSorted()).toEqual(told.toSorted())
+    const low = receiver.came.find(({ event }) => event.type === 'budget.low')!.event
+    expect(low).toMatchObject({ account: id, data: { key: expect.stringMatching(/^key_/), cap: '0.0000015' } })
+    await ask('DELETE', `web/webhooks/${site.id}`)
+  })
+
+  test('of one account is told nothing of another', async () => {
+    const [one, other] = [await account(), await account()]
+    const { id: hookId } = await ofAccount(one.id, ['balance.low'])
+    await alertAt(other.id, '5')
+    await take(other.id, '9')
+    await alertAt(one.id, '5')
+    await take(one.id, '9')
+    await until(() => receiver.came.length === 1, 'its own is told')
+    expect(receiver.came[0]!.event.account).toBe(one.id)
+    expect(await deliveries(hookId)).toHaveLength(1)
+  })
+
+  test('that is turned off is told nothing, and that is removed neither', async () => {
+    const { id } = await account()
+    const off = await ofAccount(id, ['balance.low'])
+    const gone = await ofAccount(id, ['balance.low'])
+    const on = await ofAccount(id, ['balance.low'])
+    expect((await ask('PATCH', `web/webhooks/${off.id}`, { disabled: true })).body.disabled).toBeTrue()
+    expect((await ask('DELETE', `web/webhooks/${gone.id}`)).status).toBe(204)
+    await alertAt(id, '50')
+    await until(() => receiver.came.length === 1, 'the last is told')
+    expect([await deliveries(off.id), (await deliveries(on.id)).length]).toEqual([[], 1])
+    expect((await ask('GET', `web/webhooks/${gone.id}`)).status).toBe(404)
+  })
+})
+
+describe('one that does not take what it is told', () => {
+  const faults: readonly (readonly [name: string, answer: Receiver['answer'], error: RegExp])[] = [
+    ['answers 500', () => new Response('no', { status: 500 }), /^it answers 500$/],
+    [
+      'sends us to where credentials are',
+      () => Response.redirect('http://169.254.169.254/latest/meta-data/', 302),
+      /^it sends us elsewhere, where we do not go$/,
+    ],
+    ['never answers', () => new Promise<Response>(() => {}), /^it takes too long$/],
+  ]
+  test.each(faults)('because it %s, is told again later, with the same id and words', async (_, answer, error) => {
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    receiver.answer = answer
+    await alertAt(id, '50')
+    const first = await tried(hookId, 1)
+    expect([first.state, first.attempts]).toEqual(['waiting', 1])
+    expect(first.error).toMatch(error)
+    receiver.answer = () => new Response(null, { status: 204 })
+    const before = receiver.came.length
+    aheadMs += 10_001
+    await until(() => receiver.came.length > before, 'it is told again')
+    const [one, again] = [receiver.came[0]!, receiver.came.at(-1)!]
+    expect([again.body, again.event.id]).toEqual([one.body, one.event.id])
+    expect(await tried(hookId, 2)).toMatchObject({ state: 'delivered', status: 204, error: null })
+    ask = await askAsOwner(harness)
+  })
+
+  test('because its answer has no end, is not listened to', async () => {
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    let written = 0
+    receiver.answer = () =>
+      new Response(
+        new ReadableStream({
+          pull(controller) {
+            written += 65_536
+            controller.enqueue(new Uint8Array(65_536))
+          },
+        }),
+      )
+    await alertAt(id, '50')
+    expect(await tried(hookId, 1)).toMatchObject({ state: 'delivered', status: 200 })
+    expect(written).toBeLessThan(16 * 1024 * 1024)
+  })
+
+  test('waits longer each time, and is given up after a day', async () => {
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    receiver.answer = () => new Response(null, { status: 503 })
+    await alertAt(id, '50')
+    let attempts = 1
+    for (let pauseMs = 10_000; (await tried(hookId, attempts)).state === 'waiting'; attempts++) {
+      aheadMs += pauseMs + 1
+      pauseMs = Math.min(pauseMs * 2, bounds.webhookPauseMsMax)
+      ask = await askAsOwner(harness)
+    }
+    const [row] = await deliveries(hookId)
+    expect(row).toMatchObject({ state: 'given up', error: 'it answers 503' })
+    expect(row!.attempts).toBeGreaterThan(25)
+    expect(row!.attempts).toBeLessThanOrEqual(bounds.webhookAttemptsMax)
+    expect(harness.logs.join('')).toContain('a webhook was not told: given up')
+  })
+
+  test('has a bounded queue, and it is said how much was dropped', async () => {
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    receiver.answer = () => new Response(null, { status: 500 })
+    await alertAt(id, '50')
+    await tried(hookId, 1)
+    happens(1_005)
+    expect((await ask('GET', `web/webhooks/${hookId}`)).body).toMatchObject({ waiting: 1_000, dropped: 6 })
+    await ask('DELETE', `web/webhooks/${hookId}`)
+  })
+
+  test('keeps the last hundred of what it was told', async () => {
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    happens(130)
+    await until(() => receiver.came.length === 130, 'all of it is told')
+    expect(new Set(receiver.came.map(({ event }) => event.id)).size).toBe(130)
+    const count = async (): Promise<number> => {
+      const { body } = await ask('GET', `web/webhooks/${hookId}/deliveries?limit=200`)
+      return (body.data as unknown[]).length
+    }
+    while ((await count()) > bounds.webhookKeptMax) await new Promise(resolve => setTimeout(resolve, 5))
+    expect(await count()).toBe(bounds.webhookKeptMax)
+  })
+})
+
+describe('a try', () => {
+  test('tells it now, and says how that went', async () => {
+    const { id } = await account()
+    const { id: hookId, secret } = await ofAccount(id, ['balance.low'])
+    const told = await ask('POST', `web/webhooks/${hookId}/test`)
+    expect(told.body).toMatchObject({ delivered: true, status: 200, error: null })
+    expect(receiver.came.map(({ event }) => event.type)).toEqual(['webhook.test'])
+    expect(await isSignedWith(secret, receiver.came[0]!)).toBeTrue()
+    receiver.answer = () => new Response(null, { status: 404 })
+    expect((await ask('POST', `web/webhooks/${hookId}/test`)).body).toMatchObject({
+      ...{ delivered: false, status: 404, error: 'it answers 404' },
+    })
+    expect((await deliveries(hookId)).map(({ state }) => state)).toEqual(['given up', 'delivered'])
+    const renewed = (await ask('POST', `web/webhooks/${hookId}/secret`)).body.secret as string
+    expect(renewed).not.toBe(secret)
+    receiver.answer = () => new Response()
+    await ask('POST', `web/webhooks/${hookId}/test`)
+    expect(await isSignedWith(renewed, receiver.came.at(-1)!)).toBeTrue()
+    expect(await isSignedWith(secret, receiver.came.at(-1)!)).toBeFalse()
+  })
+
+  test('is not for scanning: so many a minute', async () => {
+    aheadMs += 60_000
+    ask = await askAsOwner(harness)
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    const statuses: number[] = []
+    for (let at = 0; at <= bounds.webhookTestsPerMinuteMax; at++) {
+      statuses.push((await ask('POST', `web/webhooks/${hookId}/test`)).status)
+    }
+    expect(statuses.filter(status => status === 429)).toHaveLength(1)
+  })
+})
+
+describe('what is asked wrongly', () => {
+  test('is refused, by name', async () => {
+    const { id } = await account()
+    const path = `web/accounts/${id}/webhooks`
+    const wrong: readonly (readonly [body: object, param: string])[] = [
+      [{ url: receiver.url }, 'events'],
+      [{ url: receiver.url, events: [] }, 'events'],
+      [{ url: receiver.url, events: ['balance.low', 'balance.low'] }, 'events'],
+      [{ url: receiver.url, events: ['ledger.drift'] }, 'events.0'],
+      [{ url: '', events: ['balance.low'] }, 'url'],
+      [{ url: 'http://example.com/', events: ['balance.low'] }, 'url'],
+      [{ url: 'https://example.com:22/', events: ['balance.low'] }, 'url'],
+      [{ url: `https://example.com/${'x'.repeat(2_000)}`, events: ['balance.low'] }, 'url'],
+      [{ url: receiver.url, events: ['balance.low'], secret: '' }, 'secret'],
+    ]
+    for (const [body, param] of wrong) {
+      const { status, error } = await ask('POST', path, body)
+      expect([status, error.param]).toEqual([400, param])
+    }
+    const nowhere = { url: receiver.url, events: ['balance.low'] }
+    expect((await ask('POST', 'web/accounts/acc_00000000zzz/webhooks', nowhere)).status).toBe(404)
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    const stale = await ask('PATCH', `web/webhooks/${hookId}`, { disabled: true }, { 'if-match': '"7"' })
+    expect(stale.error.code).toBe('version_stale')
+    expect((await ask('PATCH', `web/webhooks/${hookId}`, { events: ['ledger.drift'] })).error.param).toBe('events')
+    for (let at = 1; at < bounds.webhooksOfAccountMax; at++) await ofAccount(id, ['balance.low'])
+    const full = await ask('POST', path, { url: receiver.url, events: ['balance.low'] })
+    expect([full.status, full.error.code]).toEqual([409, 'state_unfit'])
+  })
+
+  test('a secret is in no answer but its own, in no log and in no audit row', async () => {
+    aheadMs += 60_000
+    ask = await askAsOwner(harness)
+    const { id } = await account()
+    const made = await ofAccount(id, ['balance.low'], `${receiver.url}?token=canary-of-the-address`)
+    const renewed = (await ask('POST', `web/webhooks/${made.id}/secret`)).body.secret as string
+    await ask('POST', `web/webhooks/${made.id}/test`)
+    const told = await Promise.all(
+      [`web/webhooks`, `web/webhooks/${made.id}`, `web/webhooks/${made.id}/deliveries`, 'web/audit-log?limit=200'].map(
+        path => ask('GET', path),
+      ),
+    )
+    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
+    const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
+    db.close()
+    for (const secret of [made.secret, renewed]) {
+      expect(secret).toMatch(/^whsec_[\w-]{43}$/)
+      for (const text of [...told.map(one => one.text), ...harness.logs, ...rows, receiver.came.at(-1)!.body]) {
+        expect(text).not.toContain(secret)
+      }
+    }
+    const audit = told.at(-1)!.text
+    expect(audit).toContain(new URL(receiver.url).origin)
+    expect(audit).not.toContain('canary-of-the-address')
+  })
+})
