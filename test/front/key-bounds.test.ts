@@ -47,12 +47,13 @@ describe('an endpoint', () => {
   const named = rows.map(row => [`${row.method} ${pathOf(row)}`, row] as const)
   const refusal = new Refusal('endpoint_forbidden', '')
 
+  const alike = ['images', 'audio', 'rerank', 'moderations', 'files'] as const
   /** The first that fits; what is left of /api/v3 is Ark's own. */
   const words: readonly (readonly [EndpointKind, RegExp])[] = [
     ['count_tokens', /count_?tokens|input_tokens|tokenization/i],
     ['embeddings', /embed/i],
     ['tasks', /\/tasks/],
-    ...(['images', 'audio', 'rerank', 'moderations', 'files'] as const).map(kind => [kind, RegExp(`/${kind}?`)] as const),
+    ...alike.map(kind => [kind, new RegExp(`/${kind}`)] as const),
     ['models', /^\/(v1beta|api\/v3)\/models(\/\*)?$/],
     ['own', /^\/v1\/key$/],
     ['gemini', /:(stream)?generateContent$/i],
@@ -71,7 +72,7 @@ describe('an endpoint', () => {
     expect([...kinds].sort()).toEqual([...endpointNames, 'own' as const].sort())
   })
 
-  test.each(named)('%s is refused to a key for other kinds, in its dialect, and answers to one for it', async (_, row) => {
+  test.each(named)('%s is refused in its dialect to keys for other kinds, and answers to one for it', async (_, row) => {
     const others = endpointNames.filter(name => name !== row.kind)
     const barred = await harness.key()
     await set(barred, { endpoints: others.join() })
