@@ -356,6 +356,7 @@ describe('what is asked wrongly', () => {
     )
     const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
     const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
+    const sealedRows = db.query('SELECT secret FROM webhook ORDER BY id').all()
     const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
     db.close()
     for (const secret of [made.secret, renewed]) {
@@ -365,6 +366,8 @@ describe('what is asked wrongly', () => {
       }
     }
     const audit = told.at(-1)!.text
+    const sealed = Buffer.from((sealedRows.at(-1) as { secret: Uint8Array }).secret)
+    for (const text of [sealed.toString('hex'), sealed.toString('base64')]) expect(audit).not.toContain(text)
     expect(audit).toContain(new URL(receiver.url).origin)
     expect(audit).not.toContain('canary-of-the-address')
   })
