@@ -118,7 +118,10 @@ export async function openStore(
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
-  const { rolling, deleting, ...records } = openRecords({ folder, writer, desk, bodies, reader, log, dateMs })
+  const site = new SiteBook(reader, config.siteName)
+  const retentionDays = (): number => site.current.retentionDays
+  const kept = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
+  const { rolling, deleting, ...records } = openRecords(kept)
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
@@ -126,7 +129,7 @@ export async function openStore(
   const management: ManagementParts = {
     ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks, priceTrials },
     ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
-    ...{ site: new SiteBook(reader, config.siteName), secureCookies: config.secureCookies },
+    ...{ site, secureCookies: config.secureCookies },
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
     ...telling(told),

@@ -2,13 +2,15 @@
 
 export const rules = {
   'What the service does 1':
-    'The service is a gateway for LLM requests. It accepts LLM calls on several endpoint families and forwards them to ' +
+    'The service is a gateway for LLM requests. It accepts LLM calls on several endpoint families and forwards ' +
+    'them to ' +
     'upstream providers.',
   'What the service does 2':
     'Each forwarded call passes through these stages, in this order: authentication, rate-limit check, routing, ' +
     'upstream adaptation.',
   'What the service does 3':
-    'After forwarding, the gateway computes a cost, deducts it and records the call. These steps appear as timings in ' +
+    'After forwarding, the gateway computes a cost, deducts it and records the call. These steps appear as ' +
+    'timings in ' +
     'a debug header.',
   'What the service does 4': 'The model is named in the request as `<provider>/<model>`.',
   'What the service does 5.1':
@@ -36,14 +38,16 @@ export const rules = {
   'Request shape 3': 'Content-Type: required, `application/json`.',
   'Request shape 4': 'model: string, required, form `<provider>/<model>`.',
   'Request shape 5':
-    'messages: array of objects, required. Each element has `role` (string) and `content` (string). The role `user` is ' +
+    'messages: array of objects, required. Each element has `role` (string) and `content` (string). The role ' +
+    '`user` is ' +
     'the one shown.',
 
   'Debug response headers 1':
     'The headers are injected only in the forwarding flow of chat, messages and responses calls.',
   'Debug response headers 2': 'Metadata endpoints such as `GET /v1/models` do not return them.',
   'Debug response headers 3':
-    'When authentication fails, including with an invalid API key, the response still carries `X-Pipeline-Auth` with a ' +
+    'When authentication fails, including with an invalid API key, the response still carries `X-Pipeline-Auth` ' +
+    'with a ' +
     'value beginning `fail`.',
   'Debug response headers, X-Pipeline-Auth':
     'Authentication result and duration: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.',
@@ -66,12 +70,14 @@ export const rules = {
   'API key 3': 'The key is sent in one of two ways; both are equally valid on every authenticated LLM endpoint.',
 
   'Authentication rules 1':
-    'When the key is missing or invalid on an authenticated LLM endpoint, then the response status is 401 and the body ' +
+    'When the key is missing or invalid on an authenticated LLM endpoint, then the response status is 401 and ' +
+    'the body ' +
     'is the authentication error described under Errors.',
   'Authentication rules 2': '`GET /v1/models` requires no authentication.',
   'Authentication rules 3': '`GET /api/public/*` requires no authentication.',
   'Authentication rules 4':
-    'LLM endpoints (`/v1/...`) accept only the API key. Management endpoints (`/api/web/*`) accept only a JWT. The two ' +
+    'LLM endpoints (`/v1/...`) accept only the API key. Management endpoints (`/api/web/*`) accept only a JWT. ' +
+    'The two ' +
     'credentials are not interchangeable.',
   'Authentication rules 5':
     'A successful authentication is reported in `X-Pipeline-Auth` as `pass` together with a tier value.',

@@ -66,6 +66,19 @@ export const bookRows: Readonly<Record<string, Row>> = {
     places: ['model'],
     prepare: ({ model }) => ({ model, author: 'cli' }),
   }),
+  'prices backtest': asking({
+    usage:
+      'prices backtest [<provider/model>] [<JSON of a price, or a file of it>] [--tier name --multiplier n] ' +
+      '[--days 30] [--account …]',
+    about:
+      'work out what calls would have cost at another price of their model, or at another multiplier of their tier ' +
+      '(in thousandths)',
+    command: 'prices-backtest',
+    places: ['model?', 'price?'],
+    options: ['tier', 'multiplier', 'days', 'account'],
+    prepare: ({ price, ...input }) =>
+      price === undefined ? input : { ...input, price: textOrFile(String(price)) },
+  }),
   'prices check': {
     usage: 'prices check',
     about: 'compare the prices of the provider files with public price data; exit code 1 if they disagree',

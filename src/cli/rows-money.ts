@@ -1,11 +1,20 @@
 // Commands that move money or say what it may be spent on.
 
 import type { Fields } from './asking.ts'
-import { listLines, tableLines } from './printing.ts'
-import type { Row } from './row.ts'
+import { listLines } from './printing.ts'
+import type { AskingRow, Row } from './row.ts'
 import { asking } from './row.ts'
+import { webhookRows } from './rows-webhooks.ts'
 
 const accountSettings = ['credit-limit', 'bodies', 'tier', 'allow', 'deny']
+
+const topUp: AskingRow = {
+  usage: 'top-up <account or key> <usd> [--reference text]',
+  about: 'book money that came in; the same reference is booked once',
+  command: 'top-up',
+  places: ['account', 'amount'],
+  options: ['reference'],
+}
 
 export const moneyRows: Readonly<Record<string, Row>> = {
   'balance': asking({
@@ -58,13 +67,8 @@ export const moneyRows: Readonly<Record<string, Row>> = {
     command: 'accounts-unfreeze',
     places: ['account'],
   }),
-  'top-up': asking({
-    usage: 'top-up <account or key> <usd> [--reference text]',
-    about: 'book money that came in; the same reference is booked once',
-    command: 'top-up',
-    places: ['account', 'amount'],
-    options: ['reference'],
-  }),
+  'top-up': asking(topUp),
+  'topup': asking({ ...topUp, usage: topUp.usage.replace('top-up', 'topup'), about: 'the same as top-up' }),
   'gift': asking({
     usage: 'gift <account or key> <usd> [--reference text]',
     about: 'give credit away',
@@ -99,6 +103,21 @@ export const moneyRows: Readonly<Record<string, Row>> = {
     command: 'codes-redeem',
     places: ['code', 'account'],
   }),
+  'codes list': asking({
+    usage: 'codes list [<batch>] [--limit n]',
+    about: 'list the batches of codes, or the codes of one; never what is written on them',
+    command: 'codes-list',
+    places: ['batch?'],
+    options: ['limit'],
+    print: ({ batches, codes }) => listLines((batches ?? codes) as Fields[], 'no codes'),
+  }),
+  'codes void': asking({
+    usage: 'codes void <batch or code id>',
+    about: 'take back a code, or those of a batch, that nobody has redeemed',
+    command: 'codes-void',
+    places: ['codes'],
+  }),
+  ...webhookRows,
   'budgets set': asking({
     usage: 'budgets set <key or account id> <total|day|month> <usd|none>',
     about: 'bound what a key or an account may spend; days and months are UTC',
@@ -115,7 +134,4 @@ export const moneyRows: Readonly<Record<string, Row>> = {
   }),
 }
 
-function budgetLines({ budgets }: Fields): readonly string[] {
-  const rows = budgets as Fields[]
-  return rows.length === 0 ? ['no budgets'] : tableLines(rows)
-}
+const budgetLines = ({ budgets }: Fields): readonly string[] => listLines(budgets as Fields[], 'no budgets')

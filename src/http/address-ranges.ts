@@ -13,6 +13,8 @@ type Groups = readonly number[]
 
 interface Range {
   readonly groups: Groups
+  /** Of each group the bits that count. */
+  readonly masks: Groups
   readonly bits: number
 }
 
@@ -59,10 +61,11 @@ function readRange(text: string): Range {
   const wrapped = family === 6 && width === 32 ? WRAP_GROUPS * GROUP_BITS : 0
   const bits = written === undefined ? width : Number(written) - wrapped
   if (bits < 0 || bits > width) throw new BadRange(`${text} has no ${written} bits that could count.`)
-  if (groups.some((group, at) => (group & ~maskOf(bits, at)) !== 0)) {
+  const masks = groups.map((_, at) => maskOf(bits, at))
+  if (groups.some((group, at) => (group & ~masks[at]!) !== 0)) {
     throw new BadRange(`${text} is not where its range begins: to mean one address, leave the /${written} out.`)
   }
-  return { groups, bits }
+  return { groups, masks, bits }
 }
 
 function addressGroups(address: string): Groups | undefined {
@@ -76,12 +79,13 @@ function addressGroups(address: string): Groups | undefined {
   return isWrapped ? groups.slice(WRAP_GROUPS) : groups
 }
 
-/** Of the bits that count those that are in this group. */
 function maskOf(bits: number, at: number): number {
   const inGroup = Math.min(GROUP_BITS, Math.max(0, bits - at * GROUP_BITS))
   return (0xffff << (GROUP_BITS - inGroup)) & 0xffff
 }
 
-const lies = (groups: Groups, range: Range): boolean =>
-  groups.length === range.groups.length &&
-  groups.every((group, at) => (group & maskOf(range.bits, at)) === range.groups[at]!)
+function lies(address: Groups, { groups, masks }: Range): boolean {
+  if (address.length !== groups.length) return false
+  for (let at = 0; at < groups.length; at++) if ((address[at]! & masks[at]!) !== groups[at]) return false
+  return true
+}

@@ -1,10 +1,12 @@
-// Makes a batch of redemption codes. What is written on them is told to whoever makes them, once, and kept nowhere.
+// Redemption codes: makes a batch of them, and says how one is. What is written on them is told to whoever makes them,
+// once, and kept nowhere.
 
 import type { Nanos } from '../base/money.ts'
 import type { CodeText } from '../identity/code-format.ts'
 import { digestCode, mintCode } from '../identity/code-format.ts'
 import type { By } from '../store/audited.ts'
 import { moneyText } from '../store/operations.ts'
+import type { CodeView } from '../store/reads/codes.ts'
 import type { OperatorParts } from './command.ts'
 
 /** Written in one transaction, which calls wait for. */
@@ -35,3 +37,14 @@ export async function makeCodes(parts: Parts, wanted: CodeBatch, by: By): Promis
   }
   return codes
 }
+
+export const codeStates = ['open', 'redeemed', 'voided', 'expired'] as const
+export type CodeState = (typeof codeStates)[number]
+
+export function codeState({ expiresMs, redeemedMs, voidedMs }: CodeTimes, nowMs: number): CodeState {
+  if (redeemedMs !== null) return 'redeemed'
+  if (voidedMs !== null) return 'voided'
+  return expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'open'
+}
+
+type CodeTimes = Pick<CodeView, 'expiresMs' | 'redeemedMs' | 'voidedMs'>

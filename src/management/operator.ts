@@ -6,6 +6,7 @@ import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelAskCommands, channelCommands } from './commands/channels.ts'
+import { codeCommands } from './commands/codes.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
 import { peopleCommands } from './commands/people.ts'
@@ -16,6 +17,7 @@ import { recordFileCommands } from './commands/record-files.ts'
 import { recordCommands } from './commands/records.ts'
 import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
+import { webhookCommands } from './commands/webhooks.ts'
 import type { ManagementParts } from './management-parts.ts'
 
 export function buildOperator(parts: ManagementParts): Commands {
@@ -24,6 +26,8 @@ export function buildOperator(parts: ManagementParts): Commands {
     ...peopleCommands(parts),
     ...accountCommands(parts),
     ...postingCommands(parts),
+    ...codeCommands(parts),
+    ...webhookCommands(parts),
     ...recordCommands(parts),
     ...recordFileCommands(parts),
     ...priceCommands(parts),

@@ -15,12 +15,11 @@ export interface DeletingParts {
   readonly desk: Pick<Desk, 'ask'>
   readonly bodies: Pick<Bodies, 'erase'>
   readonly rolling: Pick<Rolling, 'catchUp' | 'eraseEndUser' | 'rolled'>
-  readonly reader: Pick<Reader, 'openDeletions' | 'setting'>
+  readonly reader: Pick<Reader, 'openDeletions'>
+  /** For how many days records are kept; 0: for good. */
+  retentionDays(): number
   dateMs(): number
 }
-
-/** The setting that says for how many days records are kept; none: for ever. */
-export const RECORDS_DAYS = 'records_days'
 
 const AT_ONCE = 100
 const DAY_MS = 86_400_000
@@ -63,9 +62,9 @@ export class RecordDeleting {
 
   async #sweepOnce(): Promise<void> {
     const { reader, rolling, writer, dateMs } = this.#parts
-    const days = Number(reader.setting(RECORDS_DAYS) ?? 0)
+    const days = this.#parts.retentionDays()
     const orders = reader.openDeletions()
-    if (!(days > 0) && orders.length === 0) return
+    if (days === 0 && orders.length === 0) return
     await rolling.catchUp()
     if (days > 0) {
       const id = idAtMs(dateMs() - days * DAY_MS)

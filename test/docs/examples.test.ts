@@ -54,9 +54,11 @@ test('every block that can be typed says that it is of the shell, and whether it
 
 /** As they are in the documents, but for what stands for something: the address, a key, and the command itself. */
 function scriptOf(blocks: readonly Block[]): string {
-  const head = ['set -e', 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }', 'weir() { "$COMMAND" "$@"; }']
+  const curl = 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }'
+  const head = ['set -e', curl, 'weir() { "$COMMAND" "$@"; }']
   const body = blocks.map(({ line, text }) => `echo "line ${line}" >&2\n${text}`)
-  return [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR').replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
+  const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR')
+  return text.replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
 }
 
 const runnable = Map.groupBy(typed.filter(({ info }) => info === 'sh'), ({ page }) => page)

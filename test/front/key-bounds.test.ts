@@ -200,6 +200,31 @@ test('what an account may not use none of its keys may, from the next call on', 
   expect(await status(key)).toBe(200)
 })
 
+describe('what an operator writes wrongly is told in a sentence', () => {
+  const wrong: readonly (readonly [command: string, input: object, says: string])[] = [
+    ['keys-set', { expires: '2001-01-01' }, '--expires must lie ahead'],
+    ['keys-set', { expires: '2999-01-01' }, '--expires must lie ahead'],
+    ['keys-set', { expires: 'soon' }, '--expires must lie ahead'],
+    ['keys-set', { endpoints: 'everything' }, '--endpoints must be of chat, '],
+    ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 is not where its range begins'],
+    ['keys-set', { addresses: 'any' }, '--addresses: any is no address'],
+    ['keys-set', { disable: true, enable: true }, 'Either --disable or --enable'],
+    ['keys-set', { tier: 'none-such' }, 'There is no tier "none-such"'],
+    ['keys-set', { qpm: '0' }, '--qpm must be a whole number'],
+    ['keys-rotate', { overlap: '31d' }, '--overlap must be a time such as 90s'],
+    ['keys-rotate', { overlap: '5' }, '--overlap must be a time such as 90s'],
+    ['keys-rotate', { overlap: '-1h' }, '--overlap must be a time such as 90s'],
+    ['keys-list', { state: 'gone' }, '--state must be one of active, disabled, expired, revoked'],
+    ['accounts-create', { tier: 'free' }, 'Say whose it is'],
+    ['accounts-create', { name: 'Delta', tier: 'none-such' }, 'There is no tier'],
+  ]
+  test.each(wrong)('%s %j', async (...[command, input, says]) => {
+    const key = await harness.key()
+    await expect(operator(command, { key, ...input })).rejects.toThrow(says)
+    expect(await status(key)).toBe(200)
+  })
+})
+
 describe('calls under way', () => {
   const never = new Promise<void>(() => {})
   const half = (): Script => script(streamHead, chunk(role() + piece('four') + piece('more')), gate(never))

@@ -113,6 +113,10 @@ test('what is written and never read', async () => {
   const made = await ask('admin', 'POST', 'web/channels', { provider: 'openai', credentials: [credential], name: 'c' })
   const { id } = (made.body.data as { id: string }[])[0]!
   const operator = all.harness.gateway.operator
+  for (const name of ['Authorization', 'x-api-key', 'cookie', 'x-our-token', 'x-gateway-secret']) {
+    const headers = { [name]: canaries.plant(`header ${name}`, random('header')) }
+    expect((await ask('owner', 'PATCH', `web/channels/${encodeURIComponent(id)}`, { headers })).status).toBe(400)
+  }
   const set = await operator['channels-set']!({ channel: id, proxy: `http://joe:${proxy}@127.0.0.1:9` })
   canaries.heard(JSON.stringify(set))
   expect(await call('/v1/chat/completions', { authorization: `Bearer ${all.key}` }, {
@@ -120,11 +124,12 @@ test('what is written and never read', async () => {
   })).toBeLessThan(505)
   await ask('admin', 'POST', `web/channels/${encodeURIComponent(id)}/test`, {})
   await ask('admin', 'POST', `web/channels/${encodeURIComponent(id)}/fetch-models`)
-  for (const path of ['web/channels', `web/channels/${encodeURIComponent(id)}`, 'web/providers']) await ask('owner', 'GET', path)
+  await ask('owner', 'GET', `web/channels/${encodeURIComponent(id)}`)
+  for (const path of ['web/channels', 'web/providers']) await ask('owner', 'GET', path)
   await operator['channels-set']!({ channel: id, proxy: 'none' })
 })
 
-test('calls, in every dialect, with the key wherever it may stand, and upstreams that repeat what they were sent', async () => {
+test('calls in every dialect, the key wherever it may stand, upstreams that repeat what they were sent', async () => {
   const messages = [{ role: 'user', content: 'Hello' }]
   const bodies: readonly (readonly [string, object])[] = [
     ['/v1/chat/completions', { model: MODEL, messages }],
@@ -144,7 +149,8 @@ test('calls, in every dialect, with the key wherever it may stand, and upstreams
     await call(path, { 'authorization': `Bearer ${key}`, 'x-weir-explain': 'dry' }, body)
     await call(path, { authorization: `Bearer ${all.people.owner.token}` }, body)
     for (const status of [400, 401, 429, 500]) {
-      all.harness.upstream.plan(scripted(({ rawHead }) => jsonAnswer(status, JSON.stringify({ error: { message: rawHead } }))))
+      const told = (head: string): string => JSON.stringify({ error: { message: head } })
+      all.harness.upstream.plan(scripted(({ rawHead }) => jsonAnswer(status, told(rawHead))))
       await call(path, { authorization: `Bearer ${key}` }, body)
     }
     all.harness.upstream.plan(fail(500))
@@ -185,7 +191,8 @@ test('the command line, metrics, a doctor and a backup', async () => {
   const metrics = await (await fetch(address)).text()
   expect(metrics).toContain('weir_')
   canaries.heard(metrics)
-  for (const path of ['/openapi.json', '/docs', '/llms.txt', '/', '/health/ready', '/v1/models', '/api/public/settings']) {
+  const open = ['/openapi.json', '/docs', '/llms.txt', '/', '/health/ready', '/v1/models', '/api/public/settings']
+  for (const path of open) {
     canaries.heard(await (await fetch(`${all.harness.url}${path}`)).text())
   }
   canaries.heard(JSON.stringify((await all.ask.owner('GET', 'web/audit-log?limit=200')).body))

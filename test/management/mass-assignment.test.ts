@@ -36,7 +36,8 @@ function schemaOf(endpoint: WebEndpoint): Schema {
   return typeof schema.$ref === 'string' ? findSchema(schema.$ref) : schema
 }
 
-const fieldsOf = (endpoint: WebEndpoint): readonly string[] => Object.keys((schemaOf(endpoint).properties ?? {}) as Schema)
+const fieldsOf = (endpoint: WebEndpoint): readonly string[] =>
+  Object.keys((schemaOf(endpoint).properties ?? {}) as Schema)
 
 function columnsOf(folder: string): readonly string[] {
   const db = new Database(join(folder, 'weir.db'), { readonly: true })
@@ -79,8 +80,8 @@ describe('every body', () => {
       const body = await things.bodyFor(endpoint)
       const own = fieldsOf(endpoint)
       for (const name of foreign.filter(one => !own.includes(one))) {
-        const json = JSON.parse(`{${JSON.stringify(name)}:1,${JSON.stringify(body).slice(1)}`.replace(/,}$/, '}')) as object
-        const { success, error } = endpoint.body!.safeParse(json)
+        const text = `{${JSON.stringify(name)}:1,${JSON.stringify(body).slice(1)}`.replace(/,}$/, '}')
+        const { success, error } = endpoint.body!.safeParse(JSON.parse(text))
         const unknown = error?.issues.some(issue => issue.code === 'unrecognized_keys' && issue.keys.includes(name))
         expect([nameOf(endpoint), name, success, unknown]).toEqual([nameOf(endpoint), name, false, true])
       }
@@ -104,12 +105,16 @@ function allRows(folder: string): string {
 const mayAsk = (endpoint: WebEndpoint): readonly Somebody[] =>
   everybody.filter(somebody => expectedRows.get(nameOf(endpoint))![somebody] === 'may')
 
-const dangerous = ['role', 'balance', 'account_id', 'accountId', 'disabled', 'version', 'id', 'digest', 'personId', 'isAdmin']
+const dangerous: readonly string[] = [
+  ...['role', 'balance', 'account_id', 'accountId', 'disabled', 'version', 'id', 'digest', 'personId', 'isAdmin'],
+]
 
 describe('over the wire', () => {
   test('a field that there is not is named, and nothing is done', async () => {
     const prepared = []
-    for (const endpoint of writing) prepared.push([endpoint, await things.pathFor(endpoint), await things.bodyFor(endpoint)] as const)
+    for (const endpoint of writing) {
+      prepared.push([endpoint, await things.pathFor(endpoint), await things.bodyFor(endpoint)] as const)
+    }
     const before = allRows(all.harness.folder)
     for (const [endpoint, path, body] of prepared) {
       const own = fieldsOf(endpoint)
@@ -126,7 +131,9 @@ describe('over the wire', () => {
   })
 
   const reserving = writing.flatMap(endpoint =>
-    Object.entries(endpoint.reserved ?? {}).map(([field, least]) => [nameOf(endpoint), field, least, endpoint] as const),
+    Object.entries(endpoint.reserved ?? {}).map(
+      ([field, least]) => [nameOf(endpoint), field, least, endpoint] as const,
+    ),
   )
 
   test.each(reserving)('%s: %s is for %ss', async (name, field, least, endpoint) => {

@@ -87,7 +87,8 @@ describe('an odd text', () => {
     }
   })
 
-  const lists = rows.filter(([, { method, query }]) => method === 'GET' && query !== undefined && 'after' in query.shape)
+  const isList = ({ method, query }: WebEndpoint): boolean => method === 'GET' && 'after' in (query?.shape ?? {})
+  const lists = rows.filter(([, endpoint]) => isList(endpoint))
   const isFree = ({ type, pattern, enum: some, format }: Schema): boolean =>
     type === 'string' && pattern === undefined && some === undefined && format === undefined
 

@@ -188,7 +188,7 @@ describe('a deletion', () => {
   test('by the days that records are kept', async () => {
     const old = await app.call({ ...others, agoMs: 31 * DAY_MS, cost: '400' })
     const young = await app.call({ ...others, agoMs: 29 * DAY_MS, cost: '500' })
-    await app.store.writer.run('setSetting', { name: 'records_days', value: '30' })
+    expect((await app.ask(owner, 'PATCH settings', { retentionDays: 30 })).status).toBe(200)
     await app.store.management.deleting.sweep()
     const there = idsOf(await app.ask(owner, 'GET records'))
     expect([there.includes(textId('req', old)), there.includes(textId('req', young))]).toEqual([false, true])

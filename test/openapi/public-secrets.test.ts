@@ -12,7 +12,8 @@ let ask: Ask
 const KEY = 'sk-canary-public-0123456789'
 
 const definition = (id: string, more: object = {}): object => ({
-  ...{ id, name: `Named ${id}`, baseUrl: `https://${id}.canary-host.example/v1`, keyEnv: 'NO_KEY', baseUrlEnv: 'NO_URL' },
+  ...{ id, name: `Named ${id}`, baseUrl: `https://${id}.canary-host.example/v1` },
+  ...{ keyEnv: 'NO_KEY', baseUrlEnv: 'NO_URL' },
   ...{ speaks: { 'openai-chat': '/chat' }, sign: 'bearer', tags: ['canary-tag'] },
   models: [{ id: 'model', price: { input: '1', output: '2' } }],
   ...more,
@@ -24,7 +25,8 @@ beforeAll(async () => {
   for (const id of ['shown', 'hidden-canary', 'empty-canary']) {
     expect((await ask('POST', 'web/providers', { definition: definition(id) })).status).toBeLessThan(300)
   }
-  const channel = { name: 'canary-channel', credentials: [KEY], tags: ['canary-own-tag'], headers: { 'x-own': 'canary-header' } }
+  const own = { tags: ['canary-own-tag'], headers: { 'x-own': 'canary-header' } }
+  const channel = { name: 'canary-channel', credentials: [KEY], ...own }
   expect((await ask('POST', 'web/channels', { ...channel, provider: 'shown' })).status).toBe(201)
   const hidden = await ask('POST', 'web/channels', { ...channel, provider: 'hidden-canary', disabled: true })
   expect(hidden.status).toBe(201)
@@ -33,7 +35,8 @@ afterAll(() => harness.stop())
 
 const pages = [
   ...['models', 'providers', 'pricing', 'pricing?tier=pro', 'settings'].map(name => `/api/public/${name}`),
-  ...['/v1/models', '/v1/models/shown/model', '/openapi.json', '/docs', '/llms.txt', '/', '/health/live', '/health/ready'],
+  ...['/v1/models', '/v1/models/shown/model', '/openapi.json', '/docs', '/llms.txt', '/'],
+  ...['/health/live', '/health/ready'],
 ]
 
 test.each(pages)('%s', async path => {

@@ -1,20 +1,14 @@
-// Money that moves by an operator's word: top-up, gift, adjustment, refund, redemption codes. Each is a transfer with
-// an author; a reference is taken once for each kind, so that the same payment cannot be booked twice.
+// Money that moves by an operator's word: top-up, gift, adjustment, refund. Each is a transfer with an author; a
+// reference is taken once for each kind, so that the same payment cannot be booked twice.
 
-import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import type { Nanos } from '../../base/money.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
-import { digestCode, parseCode } from '../../identity/code-format.ts'
 import type { PostedKind } from '../../store/operations.ts'
 import { moneyText, readMoney } from '../../store/operations.ts'
-import { makeCodes } from '../codes.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, by, OperatorError } from '../command.ts'
-import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf, wholeNumberOf } from '../command-input.ts'
-
-const DAY_MS = 86_400_000
-const DAYS_MAX = 3_650
+import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf } from '../command-input.ts'
 
 export function postingCommands(parts: OperatorParts): Commands {
   return {
@@ -22,8 +16,6 @@ export function postingCommands(parts: OperatorParts): Commands {
     'gift': input => give(parts, 'gift', input),
     'adjust': input => adjust(parts, input),
     'refund': input => refund(parts, input),
-    'codes-create': input => createCodes(parts, input),
-    'codes-redeem': input => redeemCode(parts, input),
   }
 }
 
@@ -84,34 +76,4 @@ async function post(parts: OperatorParts, { amount, ...posting }: Posting): Prom
     balance: formatUsd(readMoney(result.balance)),
     ...(posting.reference !== null && { reference: posting.reference }),
   }
-}
-
-async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> {
-  const count = wholeNumberOf(input.count, '--count', { max: bounds.codesPerBatchMax })
-  const amount = positiveUsdOf(input.amount, '--amount')
-  const batch = textOf(input.batch, '--batch') ?? textId('batch', parts.mintId())
-  const days = input.expires === undefined ? null : wholeNumberOf(input.expires, '--expires', { max: DAYS_MAX })
-  const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
-  const codes = await makeCodes(parts, { count, amount, batch, isNew: false, expiresMs }, by)
-  const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
-  return { batch, amount: formatUsd(amount), expires, codes }
-}
-
-const codeRefusals = {
-  code_unknown: 'There is no such code.',
-  code_used: 'This code has been redeemed already.',
-  code_expired: 'This code has expired.',
-  code_void: 'This code was taken back.',
-  account_unknown: 'A code cannot be redeemed to this account.',
-} as const
-
-async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
-  const accountId = Number(accountOf(parts, input.account).id)
-  const code = parseCode(String(input.code ?? ''))
-  if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
-  const digests = parts.pepper.all.map(pepper => digestCode(code, pepper).toString('hex'))
-  const result = await parts.writer.run('redeemCode', { digests, accountId }, by)
-  if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
-  const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
-  return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }
 }

@@ -1,10 +1,13 @@
 // Prices: what holds and has held, what an operator says of them, and what a change would have come to.
 
+import { bounds } from '../../base/bounds.ts'
 import type { Price } from '../../base/price.ts'
 import type { PriceView } from '../../store/books-reader.ts'
+import type { Tried } from '../backtesting.ts'
+import { backtestAsk, tellBacktest } from '../backtesting.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { textOf } from '../command-input.ts'
+import { accountOf, textOf, wholeNumberOf } from '../command-input.ts'
 import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../price-changes.ts'
 
 export function priceCommands(parts: OperatorParts): Commands {
@@ -20,6 +23,7 @@ export function priceCommands(parts: OperatorParts): Commands {
       const own = subject(model, author)
       return told(own.model, await withdrawPrice(parts, own, by))
     },
+    'prices-backtest': input => backtest(parts, input),
   }
 }
 
@@ -35,7 +39,7 @@ function subject(model: unknown, author: unknown): { readonly model: string; rea
 }
 
 /** As a provider file has it; a text is JSON. */
-export function priceOf(value: unknown): Price {
+function priceOf(value: unknown): Price {
   try {
     return readPrice(typeof value === 'string' ? parse(value) : value)
   } catch (fault) {
@@ -67,3 +71,24 @@ const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: P
   made: new Date(Number(madeMs)).toISOString(),
   price: price === '' ? '-' : price,
 })
+
+const DAY_MS = 86_400_000
+const DAYS_DEFAULT = 30
+
+async function backtest(parts: OperatorParts, input: Input): Promise<Answer> {
+  const days = wholeNumberOf(input.days, '--days', { otherwise: DAYS_DEFAULT, max: bounds.backtestDaysMax })
+  const beforeMs = parts.dateMs()
+  const range = { fromMs: beforeMs - days * DAY_MS, beforeMs }
+  const accountId = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
+  const model = input.model === undefined ? undefined : subject(input.model, undefined).model
+  const tried = triedOf(input, model)
+  return tellBacktest(await parts.priceTrials.backtest(backtestAsk({ ...range, tried, model, accountId })), range)
+}
+
+function triedOf({ price, tier, multiplier }: Input, model: string | undefined): Tried {
+  if (price !== undefined && model !== undefined) return { price: priceOf(price) }
+  if (typeof tier === 'string' && multiplier !== undefined) {
+    return { tier, perMille: wholeNumberOf(multiplier, '--multiplier', { max: 1_000_000 }) }
+  }
+  throw new OperatorError('Say a model and its price, or --tier and --multiplier (in thousandths: 1000 is as it is).')
+}

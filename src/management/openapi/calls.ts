@@ -115,7 +115,7 @@ function answerOf({ generates, forwarded, streams, answers, answersList, dialect
 }
 
 /** A refused key says so by its header everywhere; what each stage did, a generating call says of every error. */
-function withStages(answers: Record<string, Answer>, generates: boolean): Record<string, Answer> {
+function withStages(answers: Readonly<Record<string, Answer>>, generates: boolean): Record<string, Answer> {
   return Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {
       const names = generates ? stages : status === '401' ? [stages[0]!] : []

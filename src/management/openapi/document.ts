@@ -52,15 +52,18 @@ export interface DocumentParts {
 
 export async function buildDocument({ managed, version, pause }: DocumentParts): Promise<OpenApi> {
   const schemas = new Schemas()
-  const managedOperations: Operation[] = []
-  for (const row of managed) {
-    managedOperations.push(describeManaged(row, schemas))
+  const operations: Operation[] = []
+  const managedCodes = new Set<ErrorCode>([...refusalsOfStrangers, ...Object.values(refusals).flat()])
+  for (const row of callRows) {
+    operations.push(describeCall(row, managedCodes))
     await pause()
   }
-  const managedCodes = new Set<ErrorCode>([...refusalsOfStrangers, ...Object.values(refusals).flat()])
-  const calls = callRows.map(row => describeCall(row, managedCodes))
-  const operations = [...calls, ...otherOperations, ...managedOperations]
-  const { paths, responses } = sharedAnswers(operations)
+  operations.push(...otherOperations)
+  for (const row of managed) {
+    operations.push(describeManaged(row, schemas))
+    await pause()
+  }
+  const { paths, responses } = await sharedAnswers(operations, pause)
   return {
     openapi: '3.1.0',
     info: { title: 'Weir', version, description: ABOUT },
@@ -129,11 +132,17 @@ interface Shared extends Pick<OpenApi, 'paths'> {
 }
 
 /** An answer that several operations have is told once. */
-function sharedAnswers(operations: readonly Operation[]): Shared {
+async function sharedAnswers(operations: readonly Operation[], pause: () => Promise<void>): Promise<Shared> {
   const seen = new Map<string, number>()
-  const keyOf = (answer: unknown): string => JSON.stringify(answer)
+  const keys = new Map<object, string>()
+  const keyOf = (answer: object): string => {
+    const key = keys.get(answer) ?? JSON.stringify(answer)
+    keys.set(answer, key)
+    return key
+  }
   for (const { responses } of operations) {
     for (const answer of Object.values(responses)) seen.set(keyOf(answer), (seen.get(keyOf(answer)) ?? 0) + 1)
+    await pause()
   }
   const responses: Record<string, object> = {}
   // Named by what it says: another operation must not rename it.
@@ -159,6 +168,7 @@ function sharedAnswers(operations: readonly Operation[]): Shared {
         responses: Object.fromEntries(answers),
       },
     }
+    await pause()
   }
   return { paths, responses: sorted(responses) }
 }

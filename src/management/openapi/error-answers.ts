@@ -61,8 +61,17 @@ function inWords(code: ErrorCode, dialect: ErrorDialectName): { status: number; 
 
 const RETRIED = [429, 503, 529]
 
-/** By status, lowest first. */
-export function errorAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Record<string, Answer> {
+const known = new Map<string, Readonly<Record<string, Answer>>>()
+
+/** By status, lowest first. Most operations have the same, which is made once. */
+export function errorAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Readonly<Record<string, Answer>> {
+  const key = [dialect, ...codes].join()
+  const answers = known.get(key) ?? makeAnswers(codes, dialect)
+  known.set(key, answers)
+  return answers
+}
+
+function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Readonly<Record<string, Answer>> {
   const schema = refTo(errorSchemaOf[dialect])
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of new Set(codes)) {

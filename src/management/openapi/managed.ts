@@ -15,7 +15,9 @@ const DIALECT = 'openai-chat'
 export function describeManaged(row: WebEndpoint, schemas: Schemas): Operation {
   const isAuth = row.path.startsWith('/api/auth/')
   const { method, who, about, reserved = {} } = row
-  const held = Object.entries(reserved).map(([field, role]) => `\`${field}\` may be set by ${role}s only.`)
+  const held = Object.entries(Object.groupBy(Object.entries(reserved), ([, role]) => role)).map(
+    ([role, fields]) => `Only ${role}s may set ${fields!.map(([field]) => `\`${field}\``).join(', ')}.`,
+  )
   return {
     ...{ method, path: row.path.replaceAll('*}', '}'), operationId: operationIdOf(row) },
     tag: isAuth ? 'Sign in' : row.path.split('/')[3]!,

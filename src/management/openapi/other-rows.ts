@@ -43,7 +43,8 @@ const models: readonly OtherRow[] = [
     about: 'The same as /v1/models.',
   },
   {
-    ...{ ...listed, ...unknown, path: '/v1beta/openai/models/{model}', id: 'getOpenAiModelBeta', schema: refTo('ModelCard') },
+    ...{ ...listed, ...unknown, path: '/v1beta/openai/models/{model}', id: 'getOpenAiModelBeta' },
+    schema: refTo('ModelCard'),
     about: 'The same as /v1/models/{model}.',
   },
   {

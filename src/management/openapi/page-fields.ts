@@ -15,10 +15,12 @@ interface Row {
 const DEPTH_MAX = 4
 const ROWS_MAX = 80
 
-export function fieldsTable(schema: JsonSchema, resolve: Resolve): string {
+/** What is shown need not be told to be there. */
+export function fieldsTable(schema: JsonSchema, resolve: Resolve, is: 'asked' | 'shown' = 'asked'): string {
   const rows = rowsOf(resolve(schema), resolve, { prefix: '', depth: 0 }).slice(0, ROWS_MAX)
   if (rows.length === 0) return ''
-  return `<dl class="fields">${rows.map(fieldRow).join('')}</dl>`
+  const cells = rows.map(row => fieldRow({ ...row, required: row.required && is === 'asked' }))
+  return `<dl class="fields">${cells.join('')}</dl>`
 }
 
 export function fieldRow({ name, type, required, about }: Row): string {

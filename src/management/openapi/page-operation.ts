@@ -103,8 +103,9 @@ function answerFields({ content = {}, ...answer }: Answer, resolve: Resolve): st
   if (answer['x-weir-codes'] !== undefined) return ''
   return Object.entries(content)
     .map(([type, { schema }]) => {
-      const fields = fieldsTable(schema, resolve)
-      return `<small>${escaped(type)}</small>${fields}`
+      const fields = fieldsTable(schema, resolve, 'shown')
+      const folded = fields === '' ? '' : `<details><summary>fields</summary>${fields}</details>`
+      return `<small>${escaped(type)}</small>${folded}`
     })
     .join('')
 }

@@ -37,13 +37,13 @@ section>p{color:var(--soft);margin:.2rem 0 .9rem;max-width:44rem}
 .op{border:1px solid var(--line);border-radius:.65rem;margin:.45rem 0;background:var(--page);overflow:hidden}
 .op[open]{box-shadow:0 1px 12px rgb(10 60 90/.07)}
 .op:target{border-color:var(--accent)}
-.op summary{display:grid;grid-template-columns:4.2rem minmax(0,auto) 1fr;gap:.75rem;align-items:baseline;
+.op>summary{display:grid;grid-template-columns:4.2rem minmax(0,auto) 1fr;gap:.75rem;align-items:baseline;
 padding:.55rem .9rem;
-cursor:pointer;list-style:none}.op summary::-webkit-details-marker{display:none}
-.op summary:hover,.op[open]>summary{background:var(--well)}
-.op summary:focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
-.op summary code{background:none;padding:0;font-weight:550}.op summary i{font-style:normal;color:var(--accent)}
-.op summary em{font-style:normal;color:var(--soft);font-size:.875rem;text-align:right}
+cursor:pointer;list-style:none}.op>summary::-webkit-details-marker{display:none}
+.op>summary:hover,.op[open]>summary{background:var(--well)}
+.op>summary:focus-visible{outline:2px solid var(--accent);outline-offset:-2px}
+.op>summary code{background:none;padding:0;font-weight:550}.op>summary i{font-style:normal;color:var(--accent)}
+.op>summary em{font-style:normal;color:var(--soft);font-size:.875rem;text-align:right}
 .verb{font:650 .7rem/1.6 ui-monospace,SFMono-Regular,Menlo,monospace;letter-spacing:.03em;text-align:center;
 border-radius:.35rem;
 border:1px solid currentColor;padding:0 .3rem}
@@ -59,25 +59,26 @@ border-bottom:1px solid var(--line)}
 .fields dd span{color:var(--deep);font-size:.82rem;overflow-wrap:anywhere}.fields dd p{margin:.05rem 0 0;
 color:var(--soft)}
 .answers>div{display:grid;grid-template-columns:3rem minmax(0,1fr);gap:.75rem;padding:.3rem 0;font-size:.875rem}
-.answers dt{font:600 .82rem/1.75 ui-monospace,SFMono-Regular,Menlo,monospace}.answers dd{margin:0;min-width:0}
+.answers>div>dt{font:600 .82rem/1.75 ui-monospace,SFMono-Regular,Menlo,monospace}.answers dd{margin:0;min-width:0}
 .answers dd code{display:inline-block;margin:.05rem 0}.answers .fields{margin-top:.35rem}
 .answers dd>small{margin-left:.4rem}
-.s2 dt{color:var(--get)}.s3 dt{color:var(--post)}.s4 dt{color:var(--put)}.s5 dt{color:var(--delete)}
+.s2>dt{color:var(--get)}.s3>dt{color:var(--post)}.s4>dt{color:var(--put)}.s5>dt{color:var(--delete)}
+.answers details{margin-top:.2rem}.answers summary{color:var(--accent);cursor:pointer;font-size:.82rem}
 pre{background:var(--code);border-radius:.55rem;padding:.75rem 1rem;overflow-x:auto;margin:.3rem 0;line-height:1.5}
 pre code{background:none;padding:0;overflow-wrap:normal}
 .errors{width:100%;border-collapse:collapse;font-size:.875rem}.errors th{text-align:left;color:var(--soft);
 font-weight:600}
 .errors td,.errors th{padding:.35rem .75rem .35rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-.errors tr:target{background:var(--well)}
+.errors code{overflow-wrap:normal;font-size:.8em}.errors tr:target{background:var(--well)}
 @media (max-width:60rem){.frame{display:block}nav{position:static;height:auto;border-right:0;
 border-bottom:1px solid var(--line);
 padding:1rem 1.1rem}nav .brand{margin:0}nav .all{display:flex;flex-wrap:wrap;gap:0 1rem;margin-top:.6rem}
 nav h3{display:none}
 nav ul{display:contents}nav li{margin-right:.2rem}nav li a{padding:.15rem .3rem}nav li small{display:none}
 main{padding:1.4rem 1.1rem 4rem}h1{font-size:1.6rem}
-.op summary{grid-template-columns:4.2rem minmax(0,1fr);gap:.2rem .6rem}.op summary em{grid-column:1/-1;
+.op>summary{grid-template-columns:4.2rem minmax(0,1fr);gap:.2rem .6rem}.op>summary em{grid-column:1/-1;
 text-align:left}
-.told{padding:.25rem .85rem .9rem}.fields>div{grid-template-columns:1fr;gap:.1rem}
+.told{padding:.25rem .85rem .9rem}.fields>div{grid-template-columns:minmax(7rem,42%) minmax(0,1fr);gap:.6rem}
 .answers>div{grid-template-columns:2.4rem minmax(0,1fr);gap:.5rem}.errors .wide{display:none}}
 @media print{nav{display:none}.op{break-inside:avoid}}
 `.trim()

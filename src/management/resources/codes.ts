@@ -6,7 +6,8 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd } from '../../base/money.ts'
 import type { CodeView } from '../../store/reads/codes.ts'
-import { makeCodes } from '../codes.ts'
+import type { CodeState } from '../codes.ts'
+import { codeState, codeStates, makeCodes } from '../codes.ts'
 import { csvLine } from '../exporting.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { usdText } from '../statement-lines.ts'
@@ -15,15 +16,12 @@ import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.
 import { done, listAnswer, listAsk, unknown } from './listing.ts'
 import { label, money, positiveUsd } from './money-input.ts'
 
-const states = ['open', 'redeemed', 'voided', 'expired'] as const
-type State = (typeof states)[number]
-
 const Code = z
   .object({
     id: z.string(),
     batch: z.string(),
     amount: money,
-    state: z.enum(states),
+    state: z.enum(codeStates),
     author: z.string(),
     made: time,
     expires: time.nullable(),
@@ -48,7 +46,7 @@ const timeOf = (ms: number): string => new Date(ms).toISOString()
 const orNull = <T, U>(value: T | null, tell: (value: T) => U): U | null => (value === null ? null : tell(value))
 
 /** What a state is, as far as the desk can look for it. */
-const looks: Readonly<Record<State, (nowMs: number) => Readonly<Record<string, boolean | number>>>> = {
+const looks: Readonly<Record<CodeState, (nowMs: number) => Readonly<Record<string, boolean | number>>>> = {
   open: nowMs => ({ redeemed: false, voided: false, openAt: nowMs }),
   redeemed: () => ({ redeemed: true }),
   voided: () => ({ voided: true }),
@@ -56,13 +54,11 @@ const looks: Readonly<Record<State, (nowMs: number) => Readonly<Record<string, b
 }
 
 function showCode({ id, batch, amount, author, accountId, ...code }: CodeView, nowMs: number) {
-  const { expiresMs, redeemedMs, voidedMs } = code
-  const left: State = expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'open'
-  const state: State = redeemedMs !== null ? 'redeemed' : voidedMs !== null ? 'voided' : left
+  const state = codeState(code, nowMs)
   return {
     ...{ id: textId('code', id), batch, amount: usdText(amount), state, author, made: timeOf(code.madeMs) },
-    expires: orNull(expiresMs, timeOf),
-    redeemed: orNull(redeemedMs, timeOf),
+    expires: orNull(code.expiresMs, timeOf),
+    redeemed: orNull(code.redeemedMs, timeOf),
     account: orNull(accountId, account => textId('acc', account)),
   }
 }
@@ -81,7 +77,7 @@ function listing({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'support' },
       about: 'List redemption codes, newest first. What is written on them is not kept.',
       query: listQuery(
-        { batch: label.optional(), account: idOf('acc').optional(), state: z.enum(states).optional() },
+        { batch: label.optional(), account: idOf('acc').optional(), state: z.enum(codeStates).optional() },
         ['made'],
       ),
       answer: listOf(Code),

@@ -1,16 +1,12 @@
 // Trying prices: what a change would have come to for calls of the past, and what public price data says.
 
 import * as z from 'zod'
-import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import { idAtMs, msOfId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money.ts'
-import { priceText as textOf } from '../../base/price.ts'
-import type { BacktestResult, BacktestSums } from '../../billing/backtest-run.ts'
-import { unknowns } from '../../billing/backtest.ts'
+import type { Range, Tried } from '../backtesting.ts'
+import { backtestAsk, isFit, RANGE, tellBacktest } from '../backtesting.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { isModelName } from '../price-changes.ts'
-import { usdText } from '../statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, moment, time } from './endpoint.ts'
 import { money } from './money-input.ts'
@@ -49,45 +45,14 @@ const body = z
   )
 type Asked = z.output<typeof body>
 
-const DAY_MS = 86_400_000
-
-export function rangeOf({ from, before }: { from: number; before?: number | undefined }, nowMs: number) {
-  const end = before ?? nowMs
-  const isFit = from < end && end - from <= bounds.backtestDaysMax * DAY_MS
-  if (isFit) return { from, end }
-  const hint = `"from" must lie before "before", and at most ${bounds.backtestDaysMax} days.`
-  throw new Refusal('field_invalid', 'from', { param: 'from', hint })
+function rangeOf({ from, before }: Asked, nowMs: number): Range {
+  const range = { fromMs: from, beforeMs: before ?? nowMs }
+  if (isFit(range)) return range
+  throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE}.` })
 }
 
-export function tellSums({ calls, was, wouldBe }: BacktestSums): z.input<typeof Sums> {
-  const difference = formatUsd(nanos(BigInt(wouldBe) - BigInt(was)))
-  return { calls, was: usdText(was), wouldBe: usdText(wouldBe), difference }
-}
-
-export function tellBacktest(result: BacktestResult, { from, end }: { from: number; end: number }) {
-  const { reached, leftOut } = result
-  const timeOf = (ms: number): string => new Date(ms).toISOString()
-  const reasons = Object.entries(leftOut) as [keyof typeof unknowns, number][]
-  return {
-    ...tellSums(result),
-    ...{ from: timeOf(from), before: timeOf(end), complete: reached === null },
-    coveredFrom: timeOf(reached === null ? from : msOfId(reached)),
-    byModel: Object.entries(result.byModel).map(([model, sums]) => ({ model, ...tellSums(sums) })),
-    byDay: Object.entries(result.byDay).map(([day, sums]) => ({ day, ...tellSums(sums) })),
-    leftOut: reasons.map(([reason, calls]) => ({ reason, calls, about: unknowns[reason] })),
-  }
-}
-
-function proposalOf(asked: Asked) {
-  if (asked.price !== undefined) return { proposal: { price: textOf(priceIn({ price: asked.price })) } }
-  return { proposal: { perMille: asked.pricePerMille! }, tier: asked.tier! }
-}
-
-export function modelFilter(model: string | undefined) {
-  if (model === undefined) return {}
-  const slash = model.indexOf('/')
-  return { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
-}
+const triedOf = ({ price, tier, pricePerMille }: Asked): Tried =>
+  price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: priceIn({ price }) }
 
 const Rate = z.object({ source: z.string(), rate: money })
 
@@ -102,12 +67,8 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       answer: Backtest,
       async run({ body: asked }) {
         const range = rangeOf(asked, dateMs())
-        const filter = {
-          ...{ from: idAtMs(range.from), before: idAtMs(range.end) },
-          ...{ accountId: asked.account, keyId: asked.key },
-          ...modelFilter(asked.model),
-        }
-        const result = await priceTrials.backtest({ filter, ...proposalOf(asked) })
+        const { model, account: accountId, key: keyId } = asked
+        const result = await priceTrials.backtest(backtestAsk({ ...range, tried: triedOf(asked), model, accountId, keyId }))
         return { body: tellBacktest(result, range) }
       },
     }),

@@ -10,6 +10,8 @@ import type { Scope } from '../../store/reads/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { Tries } from '../tries.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
+import type { WantedWebhook } from '../webhooks/making.ts'
+import { BadWebhook, makeWebhook, originOf } from '../webhooks/making.ts'
 import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
@@ -129,28 +131,21 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-/** Throws where it can never be told anything. */
-function originOf({ webhooks: { outside } }: ManagementParts, text: string): string {
-  const problem = outside.problemOf(text)
-  if (problem === undefined) return new URL(text).origin
-  throw new Refusal('field_invalid', problem, { param: 'url', hint: `"url": ${problem}.` })
-}
-
-interface Making {
-  readonly accountId: number | null
-  readonly scope: Scope | null
-  readonly body: { readonly url: string; readonly events: readonly string[] }
+/** What is wrong with an address is told by name. */
+async function orSay<T>(run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (fault) {
+    if (!(fault instanceof BadWebhook)) throw fault
+    throw new Refusal('field_invalid', fault.message, { param: 'url', hint: `"url": ${fault.message}.` })
+  }
 }
 
 function making(parts: ManagementParts): readonly WebEndpoint[] {
-  const { writer, seal, mintId } = parts
   const show = buildShow(parts)
-  async function make({ accountId, scope, body }: Making, by: EndpointAsk<never, never, never>['by']) {
-    const [id, secret] = [mintId(), mintWebhookSecret()]
-    const wanted = { url: body.url, origin: originOf(parts, body.url), events: body.events.join() }
-    const sealed = sealWebhookSecret(seal, id, secret)
-    const input = { ...wanted, id, accountId, scope, secret: sealed, author: by.actor }
-    done(await writer.run('createWebhook', input, by), {
+  async function make(wanted: WantedWebhook, by: EndpointAsk<never, never, never>['by']) {
+    const { id, secret, result } = await orSay(() => makeWebhook(parts, wanted, by))
+    done(result, {
       account_unknown: unknown,
       too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are as many webhooks as there may be.' }),
     })
@@ -166,7 +161,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({ url, events: eventList(siteEvents) }),
       answer: withSecret,
       status: 201,
-      run: ({ body, by }) => make({ accountId: null, scope: null, body }, by),
+      run: ({ body, by }) => make({ ...body, accountId: null, scope: null }, by),
     }),
     endpoint({
       method: 'POST',
@@ -177,7 +172,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({ url, events: eventList(accountEvents) }),
       answer: withSecret,
       status: 201,
-      run: ({ params: { account }, body, scope, by }) => make({ accountId: account, scope, body }, by),
+      run: ({ params: { account }, body, scope, by }) => make({ ...body, accountId: account, scope }, by),
     }),
   ]
 }
@@ -205,8 +200,9 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
           const hint = '"events": one of them is not of an account.'
           throw new Refusal('field_invalid', 'events', { param: 'events', hint })
         }
-        const moved = body.url === undefined ? {} : { url: body.url, origin: originOf(parts, body.url) }
-        const input = { id, scope, ...moved, events: events?.join(), disabled: body.disabled }
+        const { url: moved } = body
+        const place = moved === undefined ? {} : { url: moved, origin: await orSay(() => originOf(parts, moved)) }
+        const input = { id, scope, ...place, events: events?.join(), disabled: body.disabled }
         done(await writer.run('setWebhook', input, by), { unknown })
         return show(id, scope)
       },

@@ -1,5 +1,5 @@
-// A gateway with somebody of every kind: each role of the site and of an account, a stranger who manages another one, and
-// those whose credential is none.
+// A gateway with somebody of every kind: each role of the site and of an account, a stranger who manages another one,
+// and those whose credential is none.
 
 import type { Harness } from '../../support/gateway.ts'
 import { startHarness } from '../../support/gateway.ts'
@@ -31,6 +31,8 @@ export const fromElsewhere = (): Record<string, string> => {
   visits++
   return { 'x-forwarded-for': `10.${(visits >> 16) & 255}.${(visits >> 8) & 255}.${visits & 255}` }
 }
+
+type Asks = Record<Somebody, Ask>
 
 const HOUR_MS = 3_600_000
 
@@ -64,7 +66,7 @@ export async function startEverybody(env: Record<string, string> = {}): Promise<
   }
   await by('PATCH', `web/users/${people.disabled.id}`, { disabled: true })
   const ask = {
-    ...(Object.fromEntries(Object.entries(people).map(([name, person]) => [name, person.ask])) as Record<Somebody, Ask>),
+    ...(Object.fromEntries(Object.entries(people).map(([name, person]) => [name, person.ask])) as Asks),
     nobody: askAs(harness, undefined),
     key: askAs(harness, key),
     expired: expired.ask,

@@ -40,21 +40,24 @@ export function buildThings(all: Everybody): Things {
     ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', models: [] },
   })
   const account = all.account
+  const invited = (): Body => ({
+    ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
+  })
 
   /** What stands in a hole of that name. */
   const makers: Readonly<Record<string, Make>> = {
     account: async () => account,
     key: () => made('web/keys', { account, name: next() }),
     user: async () => (await addPerson(all.harness, by, { members: [{ account, role: 'viewer' }] })).id,
-    invitation: () =>
-      made('web/invitations', { email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' }),
+    invitation: () => made('web/invitations', invited()),
     async session() {
       const person = await addPerson(all.harness, by, { members: [{ account, role: 'viewer' }] })
       const { data } = (await person.ask('GET', 'web/sessions')).body as { data: { id: string }[] }
       return data[0]!.id
     },
     tier: () => made('web/tiers', { name: `t${++count}`, qpm: 60 }, told => told.name),
-    limit: () => made('web/limits', { resource: 'requests', span: 'day', amount: 1_000, account, model: `m/${++count}` }),
+    limit: () =>
+      made('web/limits', { resource: 'requests', span: 'day', amount: 1_000, account, model: `m/${++count}` }),
     provider: () => made('web/providers', { definition: definition(`own-${++count}`) }),
     channel: () =>
       made('web/channels', { provider: 'openai', name: `c${++count}`, credentials: [`sk-thing-${count}`] }, told =>
@@ -79,7 +82,8 @@ export function buildThings(all: Everybody): Things {
       const { data } = (await by('GET', `web/records?id=${called}`)).body as { data: { id: string }[] }
       const { id } = data[0]!
       // Bodies are written beside the calls.
-      for (let at = 0; at < 200 && (await by('GET', `web/records/${id}/bodies`)).status !== 200; at++) await Bun.sleep(5)
+      const isKept = async (): Promise<boolean> => (await by('GET', `web/records/${id}/bodies`)).status === 200
+      for (let at = 0; at < 200 && !(await isKept()); at++) await Bun.sleep(5)
       return id
     },
     async webhook() {
@@ -92,14 +96,7 @@ export function buildThings(all: Everybody): Things {
   }
 
   const bodies: Readonly<Record<string, () => Promise<Body>>> = {
-    'POST /api/web/keys': async () => ({ account, name: next() }),
-    'PATCH /api/web/keys/{key}': async () => ({ name: next() }),
-    'PATCH /api/web/accounts/{account}': async () => ({ name: next() }),
-    'PUT /api/web/accounts/{account}/budgets/{span}': async () => ({ cap: '5' }),
-    'PUT /api/web/keys/{key}/budgets/{span}': async () => ({ cap: '5' }),
-    'POST /api/web/invitations': async () => ({
-      ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
-    }),
+    'POST /api/web/invitations': async () => invited(),
     'POST /api/web/accounts/{account}/redemptions': async () => {
       const { codes } = (await by('POST', 'web/codes', { count: 1, amount: '1' })).body as { codes: string[] }
       return { code: codes[0] }

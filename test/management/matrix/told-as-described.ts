@@ -14,7 +14,8 @@ export function describeMisfit({ method, path }: WebEndpoint, told: Told): strin
   const answer = answerOf(found!.operation, told.status)
   const { code } = told.error
   if (answer === undefined) return `${told.status} ${code ?? ''} is not described`
-  if (code !== undefined && answer['x-weir-codes']?.includes(renamed[code] ?? code) !== true) return `${code} is not described`
+  const isTold = code === undefined || answer['x-weir-codes']?.includes(renamed[code] ?? code) === true
+  if (!isTold) return `${code} is not described`
   const type = told.headers.get('content-type')?.split(';')[0]
   if (told.text === '' && answer.content === undefined) return ''
   if (type === undefined) return 'its type is not told'

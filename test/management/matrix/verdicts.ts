@@ -21,7 +21,8 @@ export type Row = Readonly<Record<Somebody, Verdict>>
 
 export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${path}`
 
-const isOf = <T extends string>(names: readonly T[], name: string): name is T => (names as readonly string[]).includes(name)
+const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
+  (names as readonly string[]).includes(name)
 
 function expected(who: Who, somebody: Somebody, { method, params }: WebEndpoint): Verdict {
   if (who === 'nobody') return 'may'

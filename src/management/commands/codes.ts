@@ -1,0 +1,84 @@
+// Redemption codes from the command line: made, listed, redeemed, taken back.
+
+import { bounds } from '../../base/bounds.ts'
+import { parseTextId, textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money.ts'
+import { digestCode, parseCode } from '../../identity/code-format.ts'
+import { readMoney } from '../../store/operations.ts'
+import { codeState, makeCodes } from '../codes.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { by, OperatorError } from '../command.ts'
+import { accountOf, positiveUsdOf, rowsOf, textOf, wholeNumberOf } from '../command-input.ts'
+import { usdText } from '../statement-lines.ts'
+
+const DAY_MS = 86_400_000
+const DAYS_MAX = 3_650
+
+export function codeCommands(parts: OperatorParts): Commands {
+  return {
+    'codes-create': input => createCodes(parts, input),
+    'codes-redeem': input => redeemCode(parts, input),
+    'codes-list': input => listCodes(parts, input),
+    'codes-void': input => voidCodes(parts, input),
+  }
+}
+
+/** Of a batch, or the batches. */
+async function listCodes(parts: OperatorParts, input: Input): Promise<Answer> {
+  const [batch, limit] = [textOf(input.batch, 'The batch'), rowsOf(input.limit)]
+  const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
+  if (batch === undefined) {
+    const { rows } = await parts.desk.ask('codeBatches', { after: '', limit })
+    const batches = rows.map(({ worth, madeMs, expiresMs, ...row }) => ({
+      ...{ ...row, worth: usdText(worth), made: timeOf(madeMs), expires: timeOf(expiresMs) },
+    }))
+    return { batches }
+  }
+  const ask = { scope: null, filters: { batch }, sort: 'made', descending: false, limit }
+  const { rows } = await parts.desk.ask('codes', ask)
+  const codes = rows.map(row => ({
+    ...{ code: textId('code', row.id), amount: usdText(row.amount), state: codeState(row, parts.dateMs()) },
+    ...{ made: timeOf(row.madeMs), expires: timeOf(row.expiresMs) },
+    account: row.accountId === null ? null : textId('acc', row.accountId),
+  }))
+  return { codes }
+}
+
+async function voidCodes(parts: OperatorParts, input: Input): Promise<Answer> {
+  const text = textOf(input.codes, 'The batch or code') ?? ''
+  const id = parseTextId('code', text)
+  const result = await parts.writer.run('voidCodes', id === undefined ? { batch: text } : { id }, by)
+  if (result.done === 'voided') return { voided: result.codes }
+  if (result.done === 'unknown') throw new OperatorError('There is no such batch, and no code of this id (code_…).')
+  throw new OperatorError('It has been redeemed, or was taken back before.')
+}
+
+async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> {
+  const count = wholeNumberOf(input.count, '--count', { max: bounds.codesPerBatchMax })
+  const amount = positiveUsdOf(input.amount, '--amount')
+  const batch = textOf(input.batch, '--batch') ?? textId('batch', parts.mintId())
+  const days = input.expires === undefined ? null : wholeNumberOf(input.expires, '--expires', { max: DAYS_MAX })
+  const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
+  const codes = await makeCodes(parts, { count, amount, batch, isNew: false, expiresMs }, by)
+  const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
+  return { batch, amount: formatUsd(amount), expires, codes }
+}
+
+const codeRefusals = {
+  code_unknown: 'There is no such code.',
+  code_used: 'This code has been redeemed already.',
+  code_expired: 'This code has expired.',
+  code_void: 'This code was taken back.',
+  account_unknown: 'A code cannot be redeemed to this account.',
+} as const
+
+async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
+  const accountId = Number(accountOf(parts, input.account).id)
+  const code = parseCode(String(input.code ?? ''))
+  if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
+  const digests = parts.pepper.all.map(pepper => digestCode(code, pepper).toString('hex'))
+  const result = await parts.writer.run('redeemCode', { digests, accountId }, by)
+  if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
+  const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
+  return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }
+}

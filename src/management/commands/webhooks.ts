@@ -1,0 +1,84 @@
+// Webhooks from the command line: made, listed, tried, removed; and what they were told.
+
+import { parseTextId, textId } from '../../base/ids.ts'
+import type { ListAsk } from '../../store/reads/paging.ts'
+import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
+import { by, OperatorError } from '../command.ts'
+import { accountOf, rowsOf } from '../command-input.ts'
+import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
+import { BadWebhook, makeWebhook } from '../webhooks/making.ts'
+
+export function webhookCommands(parts: OperatorParts): Commands {
+  return {
+    'webhooks-list': input => listWebhooks(parts, input),
+    'webhooks-create': input => createWebhook(parts, input),
+    'webhooks-deliveries': input => listDeliveries(parts, input),
+    async 'webhooks-test'(input) {
+      const id = webhookIdOf(input)
+      const made = await parts.writer.run('testWebhook', { id, scope: null, dueMs: parts.dateMs() + 60_000 }, by)
+      if (made.done === 'unknown') throw absent()
+      const told = await parts.webhooks.deliverer.tellOnce(made.delivery)
+      if (told === undefined) throw absent()
+      const { delivered, status, tookMs, error } = told
+      return { event: eventId(made.delivery), delivered, status, ms: tookMs, error }
+    },
+    async 'webhooks-remove'(input) {
+      const id = webhookIdOf(input)
+      const { done } = await parts.writer.run('removeWebhook', { id, scope: null }, by)
+      if (done === 'unknown') throw absent()
+      return { removed: textId('hook', id) }
+    },
+  }
+}
+
+const absent = (): OperatorError => new OperatorError('There is no such webhook. Name it by its id (hook_…).')
+
+function webhookIdOf({ webhook }: Input): number {
+  const id = parseTextId('hook', String(webhook ?? ''))
+  if (id === undefined) throw absent()
+  return id
+}
+
+async function createWebhook(parts: OperatorParts, input: Input): Promise<Answer> {
+  const accountId = input.account === undefined ? null : Number(accountOf(parts, input.account).id)
+  const known: readonly string[] = accountId === null ? siteEvents : accountEvents
+  const events = [...new Set(String(input.events ?? '').split(',').filter(event => event !== ''))]
+  if (events.length === 0 || !events.every(event => known.includes(event))) {
+    throw new OperatorError(`--events must be some of these, with commas between: ${known.join(', ')}.`)
+  }
+  try {
+    const wanted = { accountId, scope: null, url: String(input.url ?? ''), events }
+    const { id, secret, result } = await makeWebhook(parts, wanted, by)
+    if (result.done === 'too_many') throw new OperatorError('There are as many webhooks as there may be.')
+    if (result.done === 'account_unknown') throw new OperatorError('There is no such account.')
+    return { webhook: textId('hook', id), secret }
+  } catch (fault) {
+    throw fault instanceof BadWebhook ? new OperatorError(`The address cannot be told: ${fault.message}.`) : fault
+  }
+}
+
+const askOf = (filters: ListAsk['filters'], sort: string, limit: number): ListAsk => ({
+  ...{ scope: null, filters, sort, descending: true, limit },
+})
+
+const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
+
+async function listWebhooks(parts: OperatorParts, input: Input): Promise<Answer> {
+  const account = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
+  const { rows } = await parts.desk.ask('webhooks', askOf({ account }, 'created', rowsOf(input.limit)))
+  const webhooks = rows.map(({ id, accountId, url, events, disabled, waiting, dropped }) => ({
+    ...{ webhook: textId('hook', id), account: accountId === null ? 'site' : textId('acc', accountId), url },
+    ...{ events: (events ?? []).join(), state: disabled ? 'off' : 'on', waiting, dropped },
+  }))
+  return { webhooks }
+}
+
+async function listDeliveries(parts: OperatorParts, input: Input): Promise<Answer> {
+  const webhook = webhookIdOf(input)
+  const { rows } = await parts.desk.ask('deliveries', askOf({ webhook }, 'made', rowsOf(input.limit)))
+  const deliveries = rows.map(({ id, event, madeMs, attempts, delivered, dueMs, status, tookMs, error }) => ({
+    ...{ made: timeOf(madeMs), id: eventId(id), event, attempts, status, ms: tookMs, error },
+    ...{ state: delivered ? 'delivered' : dueMs === null ? 'given up' : 'waiting', next: timeOf(dueMs || null) },
+  }))
+  return { deliveries }
+}

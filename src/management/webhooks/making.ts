@@ -1,0 +1,41 @@
+// Makes a webhook: checks where it leads, mints its secret and seals it.
+
+import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
+import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
+import type { By } from '../../store/audited.ts'
+import type { Result } from '../../store/operations.ts'
+import type { Scope } from '../../store/reads/paging.ts'
+import type { OperatorParts } from '../command.ts'
+
+export interface WantedWebhook {
+  /** Null: of the site. */
+  readonly accountId: number | null
+  readonly scope: Scope | null
+  readonly url: string
+  readonly events: readonly string[]
+}
+
+/** An address that can never be told anything; its text says why. */
+export class BadWebhook extends Error {}
+
+export interface MadeWebhook {
+  readonly id: number
+  /** Told once. */
+  readonly secret: WebhookSecretText
+  readonly result: Result<'createWebhook'>
+}
+
+/** The part of it that may be told to everybody. */
+export function originOf({ webhooks }: Pick<OperatorParts, 'webhooks'>, url: string): string {
+  const problem = webhooks.outside.problemOf(url)
+  if (problem !== undefined) throw new BadWebhook(problem)
+  return new URL(url).origin
+}
+
+export async function makeWebhook(parts: OperatorParts, wanted: WantedWebhook, by: By): Promise<MadeWebhook> {
+  const { accountId, scope, url, events } = wanted
+  const [id, secret] = [parts.mintId(), mintWebhookSecret()]
+  const sealed = sealWebhookSecret(parts.seal, id, secret)
+  const about = { url, origin: originOf(parts, url), events: events.join(), secret: sealed, author: by.actor }
+  return { id, secret, result: await parts.writer.run('createWebhook', { id, accountId, scope, ...about }, by) }
+}
