@@ -23,7 +23,7 @@ async function main(argv: readonly string[]): Promise<void> {
   }
   const row = rows[name]!
   const args = argv.slice(name.split(' ').length)
-  if (args.length === 1 && asksForHelp(args[0])) return sayAll(usageLines(row))
+  if (args.some(asksForHelp)) return sayAll(usageLines(row))
   await row.run(args)
 }
 
