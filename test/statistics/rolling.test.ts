@@ -159,7 +159,7 @@ class History {
   get #rolling(): Roller {
     const { folder } = this.#house
     const paths = { database: join(folder, 'weir.db'), statistics: join(folder, 'stats.db') }
-    return (this.#roller ??= new Roller({ ...paths, dateMs: () => NOW_MS, rowsAStep: 2 }))
+    return (this.#roller ??= new Roller({ ...paths, dateMs: () => NOW_MS, rowsAStep: 2, alikeAStep: 1 }))
   }
 
   #close(loses: boolean): void {

@@ -21,6 +21,8 @@ export interface RollerOptions {
   dateMs(): number
   /** Read in one step. */
   readonly rowsAStep?: number
+  /** Of old records: so many times that, as long as they have little to tell apart. */
+  readonly alikeAStep?: number
 }
 
 export interface RollStep {
@@ -34,7 +36,6 @@ export interface RollStep {
 }
 
 const ROWS_A_STEP = 5_000
-/** Of old records: so many times that, as long as they have little to tell apart. */
 const ALIKE_A_STEP = 40
 const CELLS_A_STEP = 20_000
 
@@ -53,6 +54,7 @@ export class Roller {
   readonly #money: MoneyOfRecords
   readonly #dateMs: () => number
   readonly #rows: number
+  readonly #alike: number
   readonly #log
   readonly #older
   readonly #start
@@ -60,8 +62,10 @@ export class Roller {
   #mark: Mark
   #late: Set<bigint>
 
-  constructor({ database, statistics, dateMs, rowsAStep = ROWS_A_STEP }: RollerOptions) {
+  constructor({ database, statistics, dateMs, ...slices }: RollerOptions) {
+    const { rowsAStep = ROWS_A_STEP, alikeAStep = ALIKE_A_STEP } = slices
     this.#rows = rowsAStep
+    this.#alike = alikeAStep * rowsAStep
     this.#dateMs = dateMs
     this.#source = openReader(database)
     const db = this.#source
@@ -147,7 +151,7 @@ export class Roller {
   #readOlder(batch: Batch): { scanBefore: bigint; records: number } {
     let { scanBefore } = this.#mark
     let records = 0
-    while (scanBefore > 0n && batch.cells < CELLS_A_STEP && records < ALIKE_A_STEP * this.#rows) {
+    while (scanBefore > 0n && batch.cells < CELLS_A_STEP && records < this.#alike) {
       const rows = this.#older.all(scanBefore, this.#rows) as LogRow[]
       for (const row of rows) {
         if (!this.#late.has(row.logged)) batch.addRecord(row)

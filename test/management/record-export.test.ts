@@ -1,0 +1,76 @@
+// An export of many records: all of them, once, in order; read no faster than it is taken, and not at all when nobody
+// takes it any more.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
+import { idAtMs, parseTextId } from '../../src/base/ids.ts'
+import type { ManagementParts } from '../../src/management/management-parts.ts'
+import { buildExport } from '../../src/management/resources/record-export.ts'
+import type { DeskApp } from './desk-app.ts'
+import { openDeskApp } from './desk-app.ts'
+
+const MANY = 100_000
+const FIRST_ID = idAtMs(Date.UTC(2026, 1, 1))
+
+let app: DeskApp
+let asked = 0
+
+beforeAll(async () => {
+  app = await openDeskApp()
+  const model = await app.call({ ...(await app.account()), agoMs: 1 })
+  const db = new Database(app.store.folder.database)
+  db.run(
+    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
+     INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,
+       r.error, r.outcome, 'house', r.usage_source, r.streamed, at, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, r.attempts, NULL,
+       NULL, 5, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
+    [MANY, FIRST_ID, model],
+  )
+  db.close()
+})
+afterAll(() => app.stop())
+
+/** The real desk, which counts what it is asked. */
+const counted = (): ManagementParts['desk'] => {
+  const { desk } = app.store.management
+  return {
+    ask(name, input) {
+      asked++
+      return desk.ask(name, input)
+    },
+  }
+}
+
+const filter = { before: FIRST_ID + MANY }
+const ask = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true, personId: 1 } as const
+
+test('has each record once, in the order of time', async () => {
+  const decoder = new TextDecoder()
+  let [seen, rest, most] = [0, '', 0]
+  for await (const bytes of buildExport(counted())(ask, false).body!) {
+    most = Math.max(most, bytes.length)
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) {
+      const { id, inputTokens } = JSON.parse(line) as { id: string; inputTokens: number }
+      if (parseTextId('req', id) !== FIRST_ID + seen || inputTokens !== seen) throw new Error(`${id} is not the next`)
+      seen++
+    }
+  }
+  expect([seen, rest]).toEqual([MANY, ''])
+  expect(most).toBeLessThan(bounds.exportRowsMax * 2_000)
+  expect(asked).toBe(MANY / bounds.exportRowsMax)
+}, 30_000)
+
+test('reads no faster than it is taken, and nothing more when its reader has left', async () => {
+  asked = 0
+  const reader = buildExport(counted())(ask, false).body!.getReader()
+  for (let taken = 0; taken < 3; taken++) await reader.read()
+  await Bun.sleep(50)
+  expect(asked).toBeLessThanOrEqual(5)
+  await reader.cancel()
+  const then = asked
+  await Bun.sleep(50)
+  expect(asked).toBeLessThanOrEqual(then + 1)
+})
