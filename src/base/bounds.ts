@@ -289,7 +289,7 @@ export const bounds = {
   webhookTriedMsMax: 24 * 3_600_000,
   webhookPauseMsMax: 3_600_000,
   /** Looked at in one look for what is due. */
-  webhookDueMax: 2_000,
+  webhooksLookedAtMax: 200,
   /** Of one webhook: what is kept of what is over. */
   webhookKeptMax: 100,
   webhookTestsPerMinuteMax: 10,

@@ -162,7 +162,8 @@ function read(schema: z.ZodType | undefined, value: unknown, code: 'resource_unk
   const [issue] = error.issues
   if (issue?.code === 'unrecognized_keys') throw unknownField([...issue.path, issue.keys[0]!].join('.'))
   const param = issue?.path.join('.') ?? ''
-  const hint = `${param === '' ? 'The body' : `"${param}"`}: ${issue?.message ?? 'not valid'}.`
+  const said = issue?.message.endsWith('received undefined') ? 'it is missing' : issue?.message
+  const hint = `${param === '' ? 'The body' : `"${param}"`}: ${said ?? 'not valid'}.`
   throw new Refusal('field_invalid', hint, { hint, ...(param !== '' && { param }) })
 }
 

@@ -4,6 +4,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
+import { parseTextId } from '../../src/base/ids.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -312,60 +313,51 @@ describe('a try', () => {
   })
 })
 
-describe('what is asked wrongly', () => {
-  test('is refused, by name', async () => {
+describe('others', () => {
+  test('are told although much waits for those that are disabled', async () => {
     const { id } = await account()
-    const path = `web/accounts/${id}/webhooks`
-    const wrong: readonly (readonly [body: object, param: string])[] = [
-      [{ url: receiver.url }, 'events'],
-      [{ url: receiver.url, events: [] }, 'events'],
-      [{ url: receiver.url, events: ['balance.low', 'balance.low'] }, 'events'],
-      [{ url: receiver.url, events: ['ledger.drift'] }, 'events.0'],
-      [{ url: '', events: ['balance.low'] }, 'url'],
-      [{ url: 'http://example.com/', events: ['balance.low'] }, 'url'],
-      [{ url: 'https://example.com:22/', events: ['balance.low'] }, 'url'],
-      [{ url: `https://example.com/${'x'.repeat(2_000)}`, events: ['balance.low'] }, 'url'],
-      [{ url: receiver.url, events: ['balance.low'], secret: '' }, 'secret'],
-    ]
-    for (const [body, param] of wrong) {
-      const { status, error } = await ask('POST', path, body)
-      expect([status, error.param]).toEqual([400, param])
+    for (let at = 0; at < 3; at++) {
+      const full = await ofAccount(id, ['balance.low'], `${receiver.url}/never`)
+      await setDisabled(full.id, true)
+      fill(full.id)
     }
-    const nowhere = { url: receiver.url, events: ['balance.low'] }
-    expect((await ask('POST', 'web/accounts/acc_00000000zzz/webhooks', nowhere)).status).toBe(404)
-    const { id: hookId } = await ofAccount(id, ['balance.low'])
-    const stale = await ask('PATCH', `web/webhooks/${hookId}`, { disabled: true }, { 'if-match': '"7"' })
-    expect(stale.error.code).toBe('version_stale')
-    expect((await ask('PATCH', `web/webhooks/${hookId}`, { events: ['ledger.drift'] })).error.param).toBe('events')
-    for (let at = 1; at < bounds.webhooksOfAccountMax; at++) await ofAccount(id, ['balance.low'])
-    const full = await ask('POST', path, { url: receiver.url, events: ['balance.low'] })
-    expect([full.status, full.error.code]).toEqual([409, 'state_unfit'])
+    const { id: other, key } = await account()
+    await ofAccount(other, ['key.revoked'])
+    await harness.gateway.operator['keys-revoke']!({ key })
+    await until(() => types().includes('key.revoked'), 'it is told', 15_000)
+    expect(receiver.came.map(({ path }) => path)).toEqual(['/hook'])
   })
 
-  test('a secret is in no answer but its own, in no log and in no audit row', async () => {
-    aheadMs += 60_000
-    ask = await askAsOwner(harness)
-    const { id } = await account()
-    const made = await ofAccount(id, ['balance.low'], `${receiver.url}?token=canary-of-the-address`)
-    const renewed = (await ask('POST', `web/webhooks/${made.id}/secret`)).body.secret as string
-    await ask('POST', `web/webhooks/${made.id}/test`)
-    const told = await Promise.all(
-      [`web/webhooks`, `web/webhooks/${made.id}`, `web/webhooks/${made.id}/deliveries`, 'web/audit-log?limit=200'].map(
-        path => ask('GET', path),
-      ),
-    )
-    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
-    const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
-    const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
-    db.close()
-    for (const secret of [made.secret, renewed]) {
-      expect(secret).toMatch(/^whsec_[\w-]{43}$/)
-      for (const text of [...told.map(one => one.text), ...harness.logs, ...rows, receiver.came.at(-1)!.body]) {
-        expect(text).not.toContain(secret)
-      }
+  test('have their turn while many are slow', async () => {
+    const slow: string[] = []
+    receiver.answer = async ({ path }) => {
+      if (path.endsWith('/slow')) await Bun.sleep(100)
+      return new Response()
     }
-    const audit = told.at(-1)!.text
-    expect(audit).toContain(new URL(receiver.url).origin)
-    expect(audit).not.toContain('canary-of-the-address')
-  })
+    for (let at = 0; at < bounds.webhooksToldMax + 2; at++) {
+      const { id } = await account()
+      slow.push((await ofAccount(id, ['balance.low'], `${receiver.url}/slow`)).id)
+      fill(slow.at(-1)!)
+    }
+    const { id, key } = await account()
+    await ofAccount(id, ['key.revoked'])
+    await harness.gateway.operator['keys-revoke']!({ key })
+    await until(() => types().includes('key.revoked'), 'it is told', 30_000)
+    for (const one of slow) await ask('DELETE', `web/webhooks/${one}`)
+  }, 60_000)
 })
+
+const setDisabled = (id: string, disabled: boolean): Promise<Told> =>
+  ask('PATCH', `web/webhooks/${id}`, { disabled })
+
+/** As much waits for it as may. */
+function fill(hookId: string): void {
+  const db = new Database(join(harness.folder, 'weir.db'))
+  const insert = db.query(
+    `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
+  )
+  db.transaction(() => {
+    for (let at = 0; at < 1_000; at++) insert.run(parseTextId('hook', hookId)!, Date.now() + aheadMs)
+  }).immediate()
+  db.close()
+}

@@ -65,5 +65,4 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   postChannelEnable: ['version_stale'],
   postChannelDisable: ['version_stale'],
   postChannelsBulk: ['resource_unknown', 'version_stale', 'state_unfit'],
-  setModelRoute: ['state_unfit'],
 }
