@@ -246,6 +246,8 @@ export const bounds = {
   exportsMax: 4,
   exportsOfPersonMax: 2,
   exportRowsMax: 500,
+  /** Orders of one account to delete records that are not carried out yet. */
+  deletionsOpenMax: 50,
   managementBodyBytesMax: 1024 * 1024,
   /** Of a management token; ours have some 300. */
   tokenCharsMax: 2_000,

@@ -207,14 +207,14 @@ export class Reader {
     return readMarks(this.#db, kind)
   }
 
-  /** Orders to delete records that are not done yet. */
-  openDeletions(): readonly OpenDeletion[] {
-    const rows = this.#db.query<Raw, []>(
+  /** Orders to delete records that are not done yet, some of them, after this one. */
+  openDeletions(after: number): readonly OpenDeletion[] {
+    const rows = this.#db.query<Raw, [number]>(
       `SELECT id, account_id, key_id, end_user, from_id, before_id, next_id FROM record_deletion
-       WHERE done_ms IS NULL ORDER BY id LIMIT 10`,
+       WHERE done_ms IS NULL AND id > ?1 ORDER BY id LIMIT 10`,
     )
     const or = (value: Raw[string] | undefined): number | null => (value == null ? null : Number(value))
-    return rows.all().map(row => ({
+    return rows.all(after).map(row => ({
       ...{ id: Number(row.id), accountId: or(row.account_id), keyId: or(row.key_id) },
       endUser: row.end_user as string | null,
       ...{ from: Number(row.from_id), before: Number(row.before_id), next: Number(row.next_id) },

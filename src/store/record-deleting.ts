@@ -63,7 +63,7 @@ export class RecordDeleting {
   async #sweepOnce(): Promise<void> {
     const { reader, rolling, writer, dateMs } = this.#parts
     const days = this.#parts.retentionDays()
-    const orders = reader.openDeletions()
+    let orders = reader.openDeletions(0)
     if (days === 0 && orders.length === 0) return
     await rolling.catchUp()
     if (days > 0) {
@@ -71,7 +71,10 @@ export class RecordDeleting {
       await writer.run('keepRecordsFrom', { id })
       await this.#deleteAll({ before: id })
     }
-    for (const order of orders) await this.#carryOut(order)
+    // One that waits for a call under way keeps none of those behind it waiting.
+    for (; orders.length > 0 && !this.#closed; orders = reader.openDeletions(orders.at(-1)!.id)) {
+      for (const order of orders) await this.#carryOut(order)
+    }
   }
 
   async #carryOut({ id, accountId, keyId, endUser, from, before, next }: OpenDeletion): Promise<void> {

@@ -3,11 +3,13 @@
 // each call had cost.
 
 import type { Database } from 'bun:sqlite'
+import { bounds } from '../base/bounds.ts'
 import { msOfId } from '../base/ids.ts'
 import type { Books } from './books.ts'
 import type { Run } from './operations.ts'
 import type { Scope } from './reads/paging.ts'
 import { scopeSql } from './reads/paging.ts'
+import { buildReaches } from './reach.ts'
 
 /** Which records; what is null does not matter. */
 export interface DeletionRule {
@@ -27,7 +29,7 @@ export interface RecordOperations {
       readonly scope: Scope | null
       readonly author: string
     }
-    result: { done: 'ordered'; id: number } | { done: 'unknown' }
+    result: { done: 'ordered'; id: number } | { done: 'unknown' | 'too_many' }
   }
   /** From now on, nothing below this id is kept. */
   keepRecordsFrom: { input: { readonly id: number }; result: { done: 'set' } }
@@ -66,6 +68,13 @@ export function recordOperations({ db, nowMs }: Books): Pick<Run, keyof RecordOp
          (SELECT 1 FROM api_key WHERE id = $key AND account_id = coalesce($account, account_id)))
        AND ($scope IS NULL OR `.concat(scopeSql('$account'), ') RETURNING id'),
   )
+  const countOpen = db.query<{ n: bigint }, [number | null]>(
+    'SELECT count(*) AS n FROM record_deletion WHERE done_ms IS NULL AND account_id IS ?1',
+  )
+  const reaches = buildReaches(db)
+  /** Of whoever does not run the site, all others wait behind them. */
+  const hasTooMany = (accountId: number | null, scope: Scope | null): boolean =>
+    scope !== null && reaches(scope, accountId ?? 0) && countOpen.get(accountId)!.n >= bounds.deletionsOpenMax
   const raise = db.query(
     `INSERT INTO setting (name, value) VALUES ('records_from', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1
      WHERE CAST(value AS INTEGER) < CAST(?1 AS INTEGER)`,
@@ -74,6 +83,7 @@ export function recordOperations({ db, nowMs }: Books): Pick<Run, keyof RecordOp
   return {
     trimLog: ({ below }) => ({ done: 'trimmed', count: trim.run(below, TRIMMED_AT_ONCE).changes }),
     orderDeletion({ accountId, keyId, endUser, from, before, author, scope }) {
+      if (hasTooMany(accountId, scope)) return { done: 'too_many' }
       const values = { account: accountId, key: keyId, endUser, from, before, author, now: nowMs() }
       const row = order.get({ ...values, scope: scope?.personId ?? null, rank: scope?.rank ?? null })
       return row === null ? { done: 'unknown' } : { done: 'ordered', id: Number((row as { id: bigint }).id) }

@@ -149,9 +149,11 @@ interface Walking {
 /** Undefined where there is nothing that they may look at. */
 function walkingFor(db: Database, { scope, filter }: RecordAsk): Walking | undefined {
   const { callId, keyId, endUser, accountId, model, outcome, status, error } = filter
+  if (scope !== null && !isOwn(db, scope, filter)) return undefined
   if (callId !== undefined) return { walk: 'callId', values: [callId] }
   if (keyId !== undefined) return { walk: 'keyId', values: [keyId] }
-  if (endUser !== undefined) return { walk: 'endUser', values: [endUser] }
+  // Where a page ends would tell members how many calls others have of that name.
+  if (endUser !== undefined && scope === null) return { walk: 'endUser', values: [endUser] }
   if (accountId !== undefined) return { walk: 'accountId', values: [accountId] }
   if (scope !== null) return walkingOwn(db, scope)
   if (model !== undefined) return { walk: 'model', values: [model.name] }
@@ -161,6 +163,19 @@ function walkingFor(db: Database, { scope, filter }: RecordAsk): Walking | undef
     return outcomes.length === 0 ? undefined : { walk: 'failed', values: outcomes }
   }
   return { walk: 'none', values: [null] }
+}
+
+const OWNERS = {
+  keyId: 'SELECT 1 FROM api_key WHERE id = $id AND '.concat(scopeSql('account_id')),
+  accountId: 'SELECT 1 FROM account WHERE id = $id AND '.concat(scopeSql('id')),
+} as const
+
+/** Whether the key and the account that are asked for are theirs: nothing of others is walked, however it would end. */
+function isOwn(db: Database, scope: Scope, filter: RecordFilter): boolean {
+  return (['keyId', 'accountId'] as const).every(name => {
+    const id = filter[name]
+    return id === undefined || db.query<Row, [Bound]>(OWNERS[name]).get({ id, ...scopeValues(scope) }) !== null
+  })
 }
 
 /** All accounts of a person. */

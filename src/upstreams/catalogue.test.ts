@@ -1,10 +1,12 @@
 // Providers and the environment become channels.
 
 import { describe, expect, test } from 'bun:test'
+import { Secret } from '../base/secret.ts'
 import { buildCatalogue } from './catalogue.ts'
 import { channelId } from './channels.ts'
 import { ProviderFileError } from './provider.ts'
 import { signRequest } from './signing.ts'
+import { Unusable } from './stored-channels.ts'
 
 const base = {
   id: 'acme',
@@ -115,3 +117,13 @@ test('a later file replaces a provider', () => {
   expect(catalogue.channelsOf('nobody')).toEqual([])
 })
 
+test('a credential that was given for one place is used for no other, whoever wrote that row', () => {
+  const files = [{ name: 'acme.json', text: JSON.stringify(base) }]
+  const catalogue = buildCatalogue({ files, env: {}, builtInUrl: undefined })
+  const own = { name: 'a', baseUrl: null, headers: {}, parameters: {}, times: {}, fingerprint: 'aaaaaa' }
+  const row = { ...own, id: 'acme#ch_1', provider: 'acme', credential: new Secret('sk-acme') }
+  expect(() => catalogue.tryChannel({ ...row, origin: 'https://acme.example' })).not.toThrow()
+  for (const origin of ['https://elsewhere.example', 'http://acme.example', 'https://acme.example:444', null]) {
+    expect(() => catalogue.tryChannel({ ...row, origin })).toThrow(Unusable)
+  }
+})

@@ -129,6 +129,23 @@ describe('records', () => {
     expect(findRecords(db, recordColumns, ask)).toEqual({ rows: [], next, early: true })
   })
 
+  test('a page of a member ends nowhere in what is not theirs', () => {
+    const person = 3_001
+    db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (${person}, 'm@x', 'm', 'member', 0)`)
+    const nothing = { rows: [], next: null, early: false }
+    const find = (filter: RecordFilter, rank = 1) =>
+      findRecords(db, recordColumns, { scope: { personId: person, rank }, filter, limit: 10 })
+    const foreign: readonly RecordFilter[] = [{ keyId: aliceKey }, { accountId: alice }, { endUser: 'u7' }, {}]
+    for (const filter of foreign) expect(find({ ...filter, outcome: 'none such' })).toEqual(nothing)
+    db.run(`INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (${bob}, ${person}, 1, 0)`)
+    for (const filter of foreign.slice(0, 2)) expect(find({ ...filter, outcome: 'none such' })).toEqual(nothing)
+    expect(find({ keyId: bobKey, outcome: 'none such' }, 2)).toEqual(nothing)
+    expect(find({ keyId: bobKey }).rows).toHaveLength(10)
+    const last = find({ endUser: 'u7', outcome: 'none such' }).next!
+    expect((last - 100_000) % 2).toBe(1) // it is one of bob's
+    expect(find({ endUser: 'u7' }).rows.every(row => row.accountId === bob && row.endUser === 'u7')).toBe(true)
+  })
+
   const odd = ['%', '_', "' OR 1=1 --", '"', '\\', '\u0000', '$walk0', 'ü'.repeat(100_000), '; DROP TABLE record']
   test.each(odd)('%j in a filter is nothing but a text that is not there', text => {
     for (const name of ['endUser', 'provider', 'channel', 'outcome', 'error'] as const) {

@@ -1,8 +1,10 @@
 // Every endpoint of the table, tried by everybody, on something that is real: each gets the verdict that the table and
 // matrix.json say. A new endpoint without its row there fails; so does one whose verdict has changed.
 
+import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { roleMatrixPath } from '../../scripts/write-docs.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../src/management/resources/endpoint.ts'
@@ -44,7 +46,19 @@ const verdictOf = ({ status, error }: Told): Verdict | number =>
 async function tried(endpoint: WebEndpoint, somebody: Somebody, headers: Record<string, string> = {}): Promise<Told> {
   const path = await things.pathFor(endpoint)
   const body = endpoint.body === undefined ? undefined : await things.bodyFor(endpoint)
-  return all.ask[somebody](endpoint.method, path, body, { ...fromElsewhere(), ...headers })
+  const before = changesBy(somebody)
+  const told = await all.ask[somebody](endpoint.method, path, body, { ...fromElsewhere(), ...headers })
+  if (verdictOf(told) !== 'may') expect([somebody, changesBy(somebody)]).toEqual([somebody, before])
+  return told
+}
+
+/** What the audit log has of them: whoever is refused has changed nothing before that. */
+function changesBy(somebody: Somebody): number {
+  const person = (all.people as Partial<Record<Somebody, { readonly id: string }>>)[somebody]
+  const db = new Database(join(all.harness.folder, 'weir.db'), { readonly: true })
+  const row = db.query('SELECT count(*) AS n FROM audit WHERE actor = ?1').get(person?.id ?? '')
+  db.close()
+  return (row as { n: number }).n
 }
 
 /** Who may not see the account. */

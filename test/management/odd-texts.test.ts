@@ -28,7 +28,9 @@ const odd: readonly string[] = [
   ...['%', '_', "'", '"', "' OR '1'='1", "'; DROP TABLE person; --", '\\', '\u0000', 'a\u0000b', '\ud800'],
   ...['../../etc/passwd', '..', '.', '/', '__proto__', 'constructor', 'toString', 'null', 'undefined', 'NaN', ''],
   ...['-1', '1e999', '9999999999999999999999', '\u202e', '￿', '💧', '${7*7}', '{{7*7}}', '<script>', '\r\nx: y', '\n'],
-  ...['x'.repeat(9_000), '*', '[]', '{}'],
+  ...['x'.repeat(9_000), '*', '[]', '{}', '0000-01-01T00:00:00Z', '9999-12-31T23:59:59Z'],
+  // Places in lists that we never told.
+  ...['[1,2]', '[-9e15,"x"]', '[9e15,9e15,9e15,"-9999999999999999999"]'].map(text => btoa(text)),
 ]
 
 /** Signing out and the like is not what is tried here. */

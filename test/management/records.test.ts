@@ -1,7 +1,8 @@
 // Records over the web: who may see which, found by whatever they have, one of them whole, exported, and deleted.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { textId } from '../../src/base/ids.ts'
+import { bounds } from '../../src/base/bounds.ts'
+import { idAtMs, textId } from '../../src/base/ids.ts'
 import { auditWhole } from '../../src/store/auditing.ts'
 import { until } from '../support/gateway.ts'
 import type { DeskApp, Reply } from './desk-app.ts'
@@ -160,6 +161,21 @@ describe('an export', () => {
 })
 
 describe('a deletion', () => {
+  test('is not ordered without end while none is carried out', async () => {
+    const busy = await app.account({ 77: 3 })
+    const account = textId('acc', busy.accountId)
+    const order = (who = member(77)) => app.ask(who, 'POST records/deletions', { account })
+    // A call that is under way keeps them all waiting.
+    const words = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
+    const draft = { ...words, endUser: null, tags: null }
+    const hold = { callId: idAtMs(Date.now() - 1_000), kind: 'call', ...busy, amount: '0', wants: '0', draft } as const
+    await app.store.management.writer.run('hold', hold)
+    for (let at = 0; at < bounds.deletionsOpenMax; at++) expect((await order()).status).toBe(202)
+    expect((await order()).code).toBe('state_unfit')
+    expect((await order(member(78))).code).toBe('resource_unknown')
+    expect((await order(owner)).status).toBe(202)
+  })
+
   test('of an end user takes records, bodies and the name; the money and the sums stay', async () => {
     const sums = async () => (await app.ask(owner, `GET statistics/summary?account=${accountText()}`)).body
     const topNames = async () => (await app.ask(owner, `GET statistics/end-users?account=${accountText()}`)).body.data

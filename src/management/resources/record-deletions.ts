@@ -2,6 +2,7 @@
 // statistics stay as they are.
 
 import * as z from 'zod'
+import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { idAtMs, msOfId, textId } from '../../base/ids.ts'
 import type { DeletionView } from '../../store/reads/records.ts'
@@ -38,6 +39,9 @@ const order = z.strictObject({
   ...{ account: idOf('acc').optional(), key: idOf('key').optional(), endUser: z.string().min(1).max(1_000).optional() },
   ...{ from: moment.optional(), before: moment.optional() },
 })
+
+const tooMany = (): Refusal =>
+  new Refusal('state_unfit', 'open', { hint: `${bounds.deletionsOpenMax} orders are still to be carried out. Wait.` })
 
 export function deletionEndpoints({ desk, writer, deleting, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
@@ -83,7 +87,8 @@ export function deletionEndpoints({ desk, writer, deleting, dateMs }: Management
           ...{ accountId: account ?? null, keyId: key ?? null, endUser: endUser ?? null },
           ...{ from: from === undefined ? 0 : idAtMs(from), before: idAtMs(Math.min(before, dateMs() + 1)) },
         }
-        const result = done(await writer.run('orderDeletion', { ...rule, scope, author: by.actor }, by), { unknown })
+        const asked = await writer.run('orderDeletion', { ...rule, scope, author: by.actor }, by)
+        const result = done(asked, { unknown, too_many: tooMany })
         deleting.sweep().catch(() => {}) // looked after again before long
         const id = 'id' in result ? result.id : 0
         return { body: show(found(await desk.ask('deletion', { id, scope }))) }

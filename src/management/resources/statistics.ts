@@ -28,7 +28,10 @@ const asked = {
   model: z.string().min(1).max(300).optional().meta({ description: 'As callers name it: <provider>/<model>' }),
   channel: z.string().min(1).max(200).optional(),
   from: moment.optional().meta({ description: 'A day ago unless told' }),
-  before: moment.optional().meta({ description: 'Now unless told' }),
+  before: moment
+    .refine(ms => ms < Date.UTC(2100, 0), 'before the year 2100')
+    .optional()
+    .meta({ description: 'Now unless told' }),
 }
 
 const top = {

@@ -128,12 +128,16 @@ const unlisted = (balance: string): StatementView => ({
 const writePlace = ({ beforeSeq, beforeCall, upTo, balance }: Place): string =>
   Buffer.from(JSON.stringify([beforeSeq, beforeCall, upTo, balance])).toString('base64url')
 
+/** One from which lines can be taken, and it is still money. */
+const isBalance = (text: string): boolean =>
+  /^-?\d{1,19}$/.test(text) && BigInt(text.replace('-', '')) < 2n ** 62n
+
 /** Undefined for what we never wrote. */
 function readPlace(text: string): Place | undefined {
   try {
     const [beforeSeq, beforeCall, upTo, balance] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
     if (![beforeSeq, beforeCall, upTo].every(Number.isSafeInteger)) return undefined
-    if (balance !== null && !/^-?\d{1,19}$/.test(String(balance))) return undefined
+    if (balance !== null && !isBalance(String(balance))) return undefined
     return { beforeSeq, beforeCall, upTo, balance } as Place
   } catch {
     return undefined
