@@ -60,6 +60,12 @@ describe('what is deleted', () => {
     expect(one("SELECT value FROM setting WHERE name = 'records_from'")).toBe(String(calls.plain + 1))
   })
 
+  test('leaves nothing of its answer behind', () => {
+    books.db.run(`INSERT INTO kept_answer VALUES (${calls.plain}, zeroblob(40)), (${calls.open}, zeroblob(40))`)
+    remove([calls.plain])
+    expect(books.db.query('SELECT call_id FROM kept_answer').values()).toEqual([[BigInt(calls.open)]])
+  })
+
   test('by anybody else is still found', async () => {
     remove([calls.plain])
     spoil(books.db, `DELETE FROM record WHERE call_id = ${calls.refunded}`)
