@@ -6,10 +6,30 @@ import { formatUsd } from '../base/money.ts'
 import type { Disagreement } from '../billing/price-check.ts'
 import type { SourceCheckParts } from '../management/price-sources.ts'
 import { checkSources, DATA, loadPriceData, readProviders } from '../management/price-sources.ts'
+import { jsonText } from './printing.ts'
+import type { Wanted } from './trouble.ts'
 
-export async function checkInstalledPrices(folders: readonly string[], say: (line: string) => void): Promise<0 | 1> {
-  return pricesCheck({ providers: readProviders(folders), data: await loadPriceData(), nowMs: Date.now() }, say)
+interface Asked extends Wanted {
+  readonly folders: readonly string[]
 }
+
+export async function checkInstalledPrices({ folders, json }: Asked, say: (line: string) => void): Promise<0 | 1> {
+  const parts = { providers: readProviders(folders), data: await loadPriceData(), nowMs: Date.now() }
+  return json ? pricesAsJson(parts, say) : pricesCheck(parts, say)
+}
+
+function pricesAsJson(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {
+  const { disagreements, ...seen } = checkSources(parts)
+  const shown = disagreements.map(({ ours, theirs, ...one }) => ({
+    ...one,
+    ours: ours === undefined ? null : usdText(ours),
+    theirs: theirs.map(({ rate, source }) => ({ rate: usdText(rate), source })),
+  }))
+  say(jsonText({ ...seen, disagreements: shown }))
+  return isUnexplained(disagreements) ? 1 : 0
+}
+
+const isUnexplained = (all: readonly Disagreement[]): boolean => all.some(({ reason }) => reason === undefined)
 
 /** Prints one line for each rate that differs, and gives the exit code: 1 if any differs without a reason. */
 export function pricesCheck(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {

@@ -10,20 +10,22 @@ import { makeFolder, restoringIn } from '../store/folder.ts'
 import { lockFolder } from '../store/lock.ts'
 import type { Fields } from './asking.ts'
 import { briefly, Problem, UsageProblem } from './asking.ts'
-import { tableLines } from './printing.ts'
+import { jsonText, tableLines } from './printing.ts'
 import { openProgress, writtenTo } from './progress.ts'
 
 type Say = (line: string) => void
 
 export const restoreUsage = 'restore <backup folder> [--despite-findings] [--progress]'
 
-export async function restore(args: readonly string[], say: Say): Promise<void> {
+export async function restore(args: readonly string[], write: Say): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { 'despite-findings': { type: 'boolean' }, 'progress': { type: 'boolean' } },
+    options: { 'despite-findings': { type: 'boolean' }, 'progress': { type: 'boolean' }, 'json': { type: 'boolean' } },
   })
   if (positionals.length !== 1) throw new UsageProblem(`Usage: weir ${restoreUsage}`)
+  // As JSON, only the end of it is told.
+  const say: Say = values.json === true ? () => {} : write
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
   const during = openProgress(values.progress === true)
@@ -36,9 +38,10 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   const data = makeFolder(config.dataFolder)
   const lock = lockFolder(data)
   if (lock === undefined) throw new Problem(`Weir is running on ${data}. Stop it first.`)
+  let aside: string | undefined
   try {
     const copying = { doing: 'putting it in place', more: () => writtenTo(restoringIn(data)) }
-    const aside = await during(copying, () => putInPlace(backup, data))
+    aside = await during(copying, () => putInPlace(backup, data))
     if (aside !== undefined) say(`What was there is now in ${aside}`)
   } finally {
     lock.release()
@@ -47,11 +50,11 @@ export async function restore(args: readonly string[], say: Say): Promise<void> 
   const givesUp = values['despite-findings'] === true
   const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
-    const { findings, ...seen } = await during({ doing: 'auditing what was restored' }, () => store.operator.audit!({}))
+    const seen = await during({ doing: 'auditing what was restored' }, () => store.operator.audit!({}))
     say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)
-    if ((findings as Fields[]).length === 0) return
-    for (const line of tableLines(findings as Fields[])) say(line)
-    process.exitCode = 1
+    for (const line of tableLines(seen.findings as Fields[])) say(line)
+    if (values.json === true) write(jsonText({ folder: data, before: aside ?? null, ...seen }))
+    if ((seen.findings as Fields[]).length > 0) process.exitCode = 1
   } finally {
     await store.close()
   }

@@ -6,6 +6,7 @@ import { ask, UsageProblem } from './asking.ts'
 import { fieldLines, harmlessLines, jsonText } from './printing.ts'
 import type { Step } from './progress.ts'
 import { openProgress } from './progress.ts'
+import type { Wanted } from './trouble.ts'
 
 export interface Row {
   readonly usage: string
@@ -65,6 +66,12 @@ export function alone(usage: string, run: () => Promise<void>): Row['run'] {
     if (args.length > 0) throw new UsageProblem(`Usage: weir ${usage}`)
     await run()
   }
+}
+
+/** For one that takes nothing but the wish for JSON. */
+export function onlyJson(args: readonly string[], usage: string): Wanted {
+  if (args.some(arg => arg !== '--json')) throw new UsageProblem(`Usage: weir ${usage}`)
+  return { json: args.length > 0 }
 }
 
 /** Stands before a negative amount, which would else be taken for an option. */

@@ -9,9 +9,10 @@ import { writtenTo } from './progress.ts'
 import { restore, restoreUsage } from './restore.ts'
 import { filterOptions, filterUsage, recordRows } from './rows-records.ts'
 import type { Row } from './row.ts'
-import { alone, asking, say } from './row.ts'
+import { asking, onlyJson, say } from './row.ts'
 
 const ROWS_DEFAULT = 50
+const PRICES_CHECK = 'prices check'
 
 export const bookRows: Readonly<Record<string, Row>> = {
   'statement': asking({
@@ -71,8 +72,8 @@ export const bookRows: Readonly<Record<string, Row>> = {
       'prices backtest [<provider/model>] [<JSON of a price, or a file of it>] [--tier name --multiplier n] ' +
       '[--days 30] [--account …]',
     about:
-      'work out what calls would have cost at another price of their model, or at another multiplier of their tier ' +
-      '(in thousandths)',
+      'work out what past calls would have cost: at another price of their model, or at another multiplier of their ' +
+      'tier (in thousandths)',
     command: 'prices-backtest',
     places: ['model?', 'price?'],
     options: ['tier', 'multiplier', 'days', 'account'],
@@ -80,12 +81,13 @@ export const bookRows: Readonly<Record<string, Row>> = {
       price === undefined ? input : { ...input, price: textOrFile(String(price)) },
   }),
   'prices check': {
-    usage: 'prices check',
-    about: 'compare the prices of the provider files with public price data; exit code 1 if they disagree',
-    run: alone('prices check', async () => {
+    usage: PRICES_CHECK,
+    about: 'compare the prices of the provider files with public price data; ends with 1 if they disagree',
+    run: async args => {
+      const { json } = onlyJson(args, PRICES_CHECK)
       const { checkInstalledPrices } = await import('./prices-check.ts')
-      process.exitCode = await checkInstalledPrices(readConfig(process.env).providerFolders, say)
-    }),
+      process.exitCode = await checkInstalledPrices({ folders: readConfig(process.env).providerFolders, json }, say)
+    },
   },
   'audit': asking({
     usage: 'audit [--progress]',
@@ -105,7 +107,7 @@ export const bookRows: Readonly<Record<string, Row>> = {
   }),
   'restore': {
     usage: restoreUsage,
-    about: 'put a backup in place of the present data, which is kept beside it; Weir must not be running',
+    about: 'put a backup in place of the present data; that is kept beside it, and Weir must not be running',
     run: args => restore(args, say),
   },
 }

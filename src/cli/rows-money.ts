@@ -48,7 +48,7 @@ export const moneyRows: Readonly<Record<string, Row>> = {
       'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off] [--name text] ' +
       "[--tier name|none] [--allow 'a/*,b/*'] [--deny 'a/b*']",
     about:
-      'how far the account may go below zero: to its credit limit, or postpaid, as far as its calls take it; ' +
+      'set what an account may: go below zero to its credit limit, or postpaid, as far as its calls take it; ' +
       'the tier of its new keys; which models all of its keys may use',
     command: 'accounts-set',
     places: ['account'],
@@ -63,7 +63,7 @@ export const moneyRows: Readonly<Record<string, Row>> = {
   }),
   'accounts unfreeze': asking({
     usage: 'accounts unfreeze <account or key>',
-    about: 'serve it again, for instance after its books have been checked',
+    about: 'serve an account again, for instance after its books have been checked',
     command: 'accounts-unfreeze',
     places: ['account'],
   }),

@@ -1,7 +1,7 @@
 // Commands about people: the first owner, whoever forgot their password, and who may what.
 
 import type { Fields } from './asking.ts'
-import { ask } from './asking.ts'
+import { ask, UsageProblem } from './asking.ts'
 import { fieldLines, tableLines } from './printing.ts'
 import type { Row } from './row.ts'
 import { asking } from './row.ts'
@@ -63,7 +63,10 @@ export const peopleRows: Readonly<Record<string, Row>> = {
 async function setUp({ token, ...given }: Fields): Promise<Fields> {
   // That there is an owner already is said before anything is asked for.
   const fresh = await ask('setup', {})
-  if (token === true || (given.email === undefined && !isTerminal())) return fresh
+  if (token === true) return fresh
+  if (given.email === undefined && !isTerminal()) {
+    throw new UsageProblem('There is no terminal to ask at. Say --email, with the password as input, or --token.')
+  }
   const email = given.email ?? (await askLine('Email'))
   const name = given.name ?? (isTerminal() ? await askLine('Name') : undefined)
   return await ask('setup-owner', { email, ...(name !== '' && { name }), password: await askPassword('Password') })

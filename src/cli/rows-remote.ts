@@ -2,14 +2,15 @@
 
 import { parseArgs } from 'node:util'
 import { UsageProblem } from './asking.ts'
-import { harmlessLines } from './printing.ts'
+import { harmlessLines, jsonText } from './printing.ts'
 import { askRemote, originOf, signIn, signOut } from './remote.ts'
 import type { Row } from './row.ts'
-import { alone, say } from './row.ts'
+import { say } from './row.ts'
 import { askLine, askOnce, isTerminal } from './terminal.ts'
 
 const loginUsage = 'login --url https://weir.example.com --email name@example.com [--code 123456]'
 const apiUsage = 'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [json, or - for the standard input]'
+const jsonOption = { json: { type: 'boolean' } } as const
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 export const remoteRows: Readonly<Record<string, Row>> = {
@@ -22,8 +23,8 @@ export const remoteRows: Readonly<Record<string, Row>> = {
   },
   'logout': {
     usage: 'logout',
-    about: 'end that session',
-    run: alone('logout', async () => say(`signed out at ${await signOut()}`)),
+    about: 'end the session of weir login',
+    run: logOut,
   },
   'api': {
     usage: apiUsage,
@@ -33,8 +34,8 @@ export const remoteRows: Readonly<Record<string, Row>> = {
 }
 
 async function logIn(args: readonly string[]): Promise<void> {
-  const options = { url: { type: 'string' }, email: { type: 'string' }, code: { type: 'string' } } as const
-  const { values } = parseArgs({ args: [...args], options })
+  const text = { type: 'string' } as const
+  const { values } = parseArgs({ args: [...args], options: { url: text, email: text, code: text, ...jsonOption } })
   if (values.url === undefined) throw new UsageProblem(`Usage: weir ${loginUsage}`)
   const url = originOf(values.url)
   if (isOpen(url)) process.stderr.write(`weir: warning: ${url} is not encrypted: others can read what is sent there\n`)
@@ -43,11 +44,19 @@ async function logIn(args: readonly string[]): Promise<void> {
   const password = await askOnce('Password')
   const code = values.code === undefined ? {} : { code: values.code }
   const { user } = (await signIn(url, { email, password, ...code })) as { user: { email: string; role: string } }
+  if (values.json === true) return say(jsonText({ url, email: user.email, role: user.role }))
   say(`signed in at ${url} as ${harmlessLines(user.email)} (${harmlessLines(user.role)})`)
 }
 
+async function logOut(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: jsonOption })
+  const url = await signOut()
+  say(values.json === true ? jsonText({ url }) : `signed out at ${url}`)
+}
+
+/** Its answers are JSON in any case. */
 async function askApi(args: readonly string[]): Promise<void> {
-  const [method = '', path = '', given, ...more] = args
+  const [method = '', path = '', given, ...more] = args.filter(arg => arg !== '--json')
   const isFit = METHODS.includes(method) && path.startsWith('/api/web/') && more.length === 0
   if (!isFit) throw new UsageProblem(`Usage: weir ${apiUsage}`)
   const body = given === '-' ? await Bun.stdin.text() : given

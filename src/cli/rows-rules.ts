@@ -70,7 +70,7 @@ export const ruleRows: Readonly<Record<string, Row>> = {
     usage:
       'channels set <channel> [--weight n] [--priority n] [--rpm n] [--tpm n] [--concurrency n] [--proxy url] ' +
       '[--tags a,b] [--disable|--enable]',
-    about: 'how much a channel is given and what may be said of it; "none" takes a cap, a proxy or tags away; ' +
+    about: 'set how much a channel is given and what may be said of it; "none" takes a cap, a proxy or tags away; ' +
       'with --proxy - the address is read from standard input',
     command: 'channels-set',
     places: ['channel'],

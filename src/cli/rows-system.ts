@@ -3,22 +3,21 @@
 import packageJson from '../../package.json'
 import { readMigrations } from '../store/database.ts'
 import type { Fields } from './asking.ts'
-import { UsageProblem } from './asking.ts'
 import { fieldLines, jsonText } from './printing.ts'
 import type { Row } from './row.ts'
-import { say } from './row.ts'
+import { onlyJson, say } from './row.ts'
 import type { Wanted } from './trouble.ts'
 
-const CHECK_USAGE = 'check [--json]'
-const DOCTOR_USAGE = 'doctor [--json]'
-const VERSION_USAGE = 'version [--json]'
+const CHECK_USAGE = 'check'
+const DOCTOR_USAGE = 'doctor'
+const VERSION_USAGE = 'version'
 
 export const systemRows: Readonly<Record<string, Row>> = {
   'check': {
     usage: CHECK_USAGE,
     about:
-      'read settings, provider files, secrets and rules as a start would, and say all that is wrong with them; ' +
-      'ends with 1 if anything is',
+      'say all that would keep Weir from starting: reads settings, provider files, secrets and rules as a start ' +
+      'does; ends with 1 if anything is wrong',
     run: async args => (await import('./check.ts')).check(onlyJson(args, CHECK_USAGE), say),
   },
   'doctor': {
@@ -31,11 +30,6 @@ export const systemRows: Readonly<Record<string, Row>> = {
     about: 'say which version this is, of Bun, and of the data that it keeps',
     run: async args => printVersion(onlyJson(args, VERSION_USAGE)),
   },
-}
-
-function onlyJson(args: readonly string[], usage: string): Wanted {
-  if (args.some(arg => arg !== '--json')) throw new UsageProblem(`Usage: weir ${usage}`)
-  return { json: args.length > 0 }
 }
 
 function printVersion({ json }: Wanted): void {

@@ -60,7 +60,7 @@ async function setUpLines({ url, operator }: Gateway): Promise<readonly string[]
   return [
     `  Set-up token (once, for one hour)   ${String(setupToken)}`,
     '',
-    'Become its owner, with this or with "weir setup":',
+    'Become its owner, with this or, in another terminal, with "bin/weir setup":',
     '',
     `  curl ${url}/api/auth/setup -H 'Content-Type: application/json' \\`,
     `    -d '{"token":"${String(setupToken)}","name":"…","email":"…","password":"…"}'`,

@@ -1,74 +1,30 @@
 // weir <command>. Each command is a row; what it prints goes to stdout, what went wrong to stderr. It ends with 0, with
 // 1 if it could not be done or is bad news, and with 2 if it is not written as it must be.
 
-import { readConfig } from '../config.ts'
 import { UsageProblem } from './asking.ts'
-import { fakeUpstream, usage as fakeUpstreamUsage } from './fake-upstream.ts'
+import { helpLines, helpOn, notACommand, usageLines } from './help.ts'
 import { harmlessLines } from './printing.ts'
-import type { Row } from './row.ts'
-import { alone, say } from './row.ts'
-import { bookRows } from './rows-books.ts'
-import { keyRows } from './rows-keys.ts'
-import { moneyRows } from './rows-money.ts'
-import { peopleRows } from './rows-people.ts'
-import { remoteRows } from './rows-remote.ts'
-import { ruleRows } from './rows-rules.ts'
-import { secretRows } from './rows-secrets.ts'
-import { systemRows } from './rows-system.ts'
-import { serve } from './serve.ts'
-
-const rows: Readonly<Record<string, Row>> = {
-  'serve': {
-    usage: 'serve',
-    about: 'start the gateway',
-    run: alone('serve', () => serve(readConfig(process.env), say)),
-  },
-  ...keyRows,
-  ...moneyRows,
-  ...bookRows,
-  ...ruleRows,
-  ...secretRows,
-  ...systemRows,
-  ...peopleRows,
-  ...remoteRows,
-  'fake-upstream': {
-    usage: fakeUpstreamUsage,
-    about: 'a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',
-    run: args => fakeUpstream(args, say),
-  },
-}
-
-function help(): void {
-  say('weir <command>\n')
-  for (const { usage, about } of Object.values(rows)) say(`  ${usage}\n      ${about}`)
-  say('\nAny command that answers takes --json. Settings come from the environment; .env.example lists them.')
-  say('A command ends with 0; with 1 if it could not be done or is bad news; with 2 if it is not written like this.')
-}
-
-/** Of one command, or of all that begin so. */
-function helpOn(words: readonly string[]): void {
-  const asked = words.join(' ')
-  const found = Object.entries(rows).filter(([name]) => name === asked || name.startsWith(`${asked} `))
-  if (found.length === 0) throw new UsageProblem('There is no such command. See: weir help')
-  for (const [, { usage, about }] of found) say(`weir ${usage}\n    ${about}`)
-}
+import { say } from './row.ts'
+import { rows } from './rows.ts'
 
 const asksForHelp = (arg: string | undefined): boolean => arg === '--help' || arg === '-h'
+
+const sayAll = (lines: readonly string[]): void => lines.forEach(say)
 
 async function main(argv: readonly string[]): Promise<void> {
   if (argv[0] === '--version') return await rows.version!.run(argv.slice(1))
   const name = Object.keys(rows).find(candidate => argv.slice(0, candidate.split(' ').length).join(' ') === candidate)
   if (name === undefined) {
-    if (argv[0] === 'help' && argv.length > 1) return helpOn(argv.slice(1))
-    if (argv.length === 0 || argv[0] === 'help' || argv.some(asksForHelp)) return help()
-    // What does not look like a command may be a key in the wrong place.
-    const named = /^[a-z-]{1,20}$/.test(argv[0]!) ? `command "${argv[0]}"` : 'such command'
-    throw new UsageProblem(`There is no ${named}${argv.length > 1 ? ', or not like this' : ''}. See: weir help`)
+    const words = argv.filter(arg => !asksForHelp(arg))
+    const isHelp = words[0] === 'help'
+    if (words.length === 0 || (isHelp && words.length === 1)) return sayAll(helpLines())
+    if (isHelp || words.length < argv.length) return sayAll(helpOn(isHelp ? words.slice(1) : words))
+    throw notACommand(argv)
   }
-  const { usage, about, run } = rows[name]!
+  const row = rows[name]!
   const args = argv.slice(name.split(' ').length)
-  if (args.length === 1 && asksForHelp(args[0])) return say(`weir ${usage}\n    ${about}`)
-  await run(args)
+  if (args.some(asksForHelp)) return sayAll(usageLines(row))
+  await row.run(args)
 }
 
 /** These say what to do; anything else is a bug and shows where it is. */
@@ -86,7 +42,9 @@ const isAboutDamage = (fault: Error & { readonly code?: unknown }): boolean =>
 
 function tellingOf(fault: Error): string {
   if (isAboutDamage(fault)) return `The database is damaged: ${fault.message}. Bring back a backup: weir restore.`
-  return plain.has(fault.constructor.name) || isAboutArguments(fault) ? fault.message : String(fault.stack)
+  // What it says beyond the first sentence is about options that look like values.
+  if (isAboutArguments(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
+  return plain.has(fault.constructor.name) ? fault.message : String(fault.stack)
 }
 
 // Whoever reads only the first lines of a list has what they wanted.

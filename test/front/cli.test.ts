@@ -103,7 +103,7 @@ describe('a data folder, from its first start on', () => {
 
   test('while it runs: a management token, and a fresh set-up token', async () => {
     expect((await me(served, await weirSays(folder, 'token'))).status).toBe(200)
-    const fresh = await weirSays(folder, 'setup')
+    const fresh = await weirSays(folder, 'setup --token')
     expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
     expect(fresh).not.toBe(setupToken)
   })
@@ -120,7 +120,7 @@ describe('a data folder, from its first start on', () => {
     const gone = await weirSays(folder, 'keys create --tier pro --credit 1')
     expect(await weirSays(folder, `keys revoke ${gone}`)).toContain('revoked')
     expect(await weirSays(folder, `balance ${firstKey}`)).toMatch(/balance +9\.99\d+/)
-    const [token, fresh] = [await weirSays(folder, 'token'), await weirSays(folder, 'setup')]
+    const [token, fresh] = [await weirSays(folder, 'token'), await weirSays(folder, 'setup --token')]
     expect(fresh).toMatch(/^[A-Za-z0-9_-]{22}$/)
 
     served = await serve(folder)

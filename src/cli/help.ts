@@ -1,0 +1,69 @@
+// weir help: all commands in a line each, or how some of them are written.
+
+import { UsageProblem } from './asking.ts'
+import type { Row } from './row.ts'
+import { groups, rows } from './rows.ts'
+
+const COLUMNS = 92
+
+const wordOf = (name: string): string => name.split(' ')[0]!
+
+/** What a command is for, without what else there is to know of it. */
+const briefly = (about: string): string => about.split(/[;:(]/)[0]!.trim()
+
+/** Those of a word; the one that is the word alone comes first. */
+const rowsOf = (word: string): readonly (readonly [string, Row])[] => {
+  const own = Object.entries(rows).filter(([name]) => wordOf(name) === word)
+  return [...own.filter(([name]) => name === word), ...own.filter(([name]) => name !== word)]
+}
+
+export function helpLines(): readonly string[] {
+  const width = Math.max(...Object.keys(rows).map(name => name.length)) + 2
+  const lists = groups.flatMap(([title, words]) => {
+    const own = words.flatMap(rowsOf)
+    return ['', title, ...own.map(([name, { about }]) => `  ${name.padEnd(width)}${briefly(about)}`)]
+  })
+  return [
+    'weir <command>',
+    ...lists,
+    '',
+    'How one is written: weir help <command>, such as weir help keys. Commands that answer take --json.',
+    'A command ends with 0; with 1 if it could not be done or is bad news; with 2 if it is not written right.',
+    'Settings come from the environment; .env.example lists them.',
+  ]
+}
+
+/** Of one command, or of all that begin so. */
+export function helpOn(words: readonly string[]): readonly string[] {
+  const asked = words.join(' ')
+  const found = Object.entries(rows).filter(([name]) => name === asked || name.startsWith(`${asked} `))
+  if (found.length === 0) throw new UsageProblem('There is no such command. See: weir help')
+  return found.flatMap(([, row]) => usageLines(row))
+}
+
+export const usageLines = ({ usage, about }: Row): readonly string[] => [
+  ...wrapped(`weir ${usage}`, / (?=\[)/).map((line, at) => (at === 0 ? line : `        ${line}`)),
+  ...wrapped(about, / /).map(line => `    ${line}`),
+]
+
+/** Lines that a terminal has room for, broken only where `at` fits. */
+function wrapped(text: string, at: RegExp): readonly string[] {
+  const lines: string[] = []
+  for (const part of text.split(at)) {
+    const longer = `${lines.at(-1) ?? ''} ${part}`
+    if (lines.length === 0 || longer.length > COLUMNS) lines.push(part)
+    else lines[lines.length - 1] = longer
+  }
+  return lines
+}
+
+/** What to say of words that are no command. */
+export function notACommand(argv: readonly string[]): UsageProblem {
+  const [word = '', ...others] = argv
+  const isBegin = Object.keys(rows).some(name => wordOf(name) === word)
+  if (isBegin && others.length === 0) return new UsageProblem(`Say which: weir help ${word}`)
+  // What does not look like a command may be a key in the wrong place.
+  const named = /^[a-z-]{1,20}$/.test(word) ? `command "${word}"` : 'such command'
+  const like = others.length > 0 ? ', or not like this' : ''
+  return new UsageProblem(`There is no ${named}${like}. See: weir help${isBegin ? ` ${word}` : ''}`)
+}

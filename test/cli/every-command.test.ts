@@ -1,0 +1,212 @@
+// Every command there is, in an order that makes sense, on a gateway that runs: each ends with 0 and prints JSON that a
+// script can read. A command that is added needs its line here.
+
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
+import { join } from 'node:path'
+import { helpLines, helpOn } from '../../src/cli/help.ts'
+import { rows } from '../../src/cli/rows.ts'
+import { weir } from '../front/weir-process.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import { askAs } from '../support/management.ts'
+import { addPerson } from '../support/people.ts'
+
+/** What earlier answers gave, under names that stand in braces in the lines. */
+const known: Record<string, string> = {}
+let harness: Harness
+let listener: Bun.Server<undefined>
+let env: Readonly<Record<string, string>>
+const upstreamKeys = 'sk-one-0123456789,sk-two-0123456789'
+const before = process.env.WEIR_DATA
+
+beforeAll(async () => {
+  harness = await startHarness({ upstreamKeys, env: { WEIR_PRIVATE_HOSTS: '127.0.0.1' } })
+  process.env.WEIR_DATA = harness.folder
+  env = { XDG_CONFIG_HOME: harness.folder }
+  listener = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(null, { status: 204 }) })
+  Object.assign(known, { hook: `http://127.0.0.1:${listener.port}/` })
+  Object.assign(known, { url: harness.url, upstream: harness.upstream.url, backup: join(harness.folder, 'copy') })
+})
+afterAll(async () => {
+  if (before === undefined) delete process.env.WEIR_DATA
+  else process.env.WEIR_DATA = before
+  await listener.stop(true)
+  await harness.stop()
+})
+
+type Answer = Record<string, unknown>
+
+interface Line {
+  readonly command: string
+  /** Piped in; such a command is a process of its own, as is one that keeps something in a home. */
+  readonly typed?: string
+  readonly keeps?: (answer: Answer) => Record<string, unknown>
+  readonly prepare?: () => Promise<Record<string, unknown>>
+  readonly prints?: 'lines of JSON'
+}
+
+const password = 'a river runs through it'
+const first = (list: unknown): Answer => (list as Answer[])[0]!
+
+async function makePerson() {
+  const { email } = await addPerson(harness, askAs(harness, known.token!))
+  return { email }
+}
+
+async function makeCall() {
+  const answer = await chat(harness, known.key!, { model: 'openai/gpt-4o-mini', messages: hello })
+  await answer.text()
+  await harness.idle()
+  return { call: answer.headers.get('x-request-id') }
+}
+
+async function goElsewhere() {
+  process.env.WEIR_DATA = join(harness.folder, 'again')
+  return {}
+}
+
+async function findChannels() {
+  const { channels } = await harness.gateway.operator['channels-list']!({})
+  const [one, two] = (channels as { channel: string }[]).map(row => row.channel).filter(id => id.startsWith('openai#'))
+  return { one, two }
+}
+
+const lines: readonly Line[] = [
+  { command: 'version' },
+  { command: 'setup --email olga@example.com --name Olga', typed: password },
+  { command: 'token', keeps: ({ token }) => ({ token }) },
+  { command: 'users list' },
+  { command: 'users role {email} support', prepare: makePerson },
+  { command: 'users disable {email}' },
+  { command: 'users enable {email}' },
+  { command: 'users reset-password {email}', typed: 'another river of words' },
+  { command: 'keys create --tier pro --credit 5', keeps: ({ key, account }) => ({ key, account }) },
+  { command: 'keys set {key} --bodies on --name laptop' },
+  { command: 'keys list' },
+  { command: 'keys show {key}' },
+  { command: 'accounts create --name team' },
+  { command: 'accounts list' },
+  { command: 'accounts set {account} --credit-limit 1' },
+  { command: 'accounts show {account}' },
+  { command: 'accounts freeze {account}' },
+  { command: 'accounts unfreeze {account}' },
+  { command: 'top-up {account} 5 --reference invoice-1' },
+  { command: 'topup {account} 5 --reference invoice-2' },
+  { command: 'gift {account} 1' },
+  { command: 'adjust {account} -0.5' },
+  {
+    command: 'codes create --count 2 --amount 1 --batch spring',
+    keeps: ({ codes }) => ({ code: (codes as string[])[0] }),
+  },
+  { command: 'codes redeem {code} {account}' },
+  { command: 'codes list' },
+  { command: 'codes void spring' },
+  { command: 'budgets set {account} day 5' },
+  { command: 'budgets show {account}' },
+  { command: 'balance {key}' },
+  { command: 'records', prepare: makeCall },
+  { command: 'record {call}' },
+  { command: 'bodies {call}' },
+  { command: 'refund {call}' },
+  { command: 'statement {account}' },
+  { command: 'records export', prints: 'lines of JSON' },
+  { command: 'records delete --user nobody' },
+  { command: 'records deletions' },
+  { command: 'prices show openai/gpt-4o-mini' },
+  { command: 'prices set openai/gpt-4o-mini {"input":"1.00","output":"2.00"}' },
+  { command: 'prices withdraw openai/gpt-4o-mini' },
+  { command: 'prices backtest openai/gpt-4o-mini {"input":"1.00","output":"2.00"}' },
+  { command: 'prices check' },
+  { command: 'limits set requests 100/minute --key {key}', keeps: ({ id }) => ({ limit: id }) },
+  { command: 'limits list' },
+  { command: 'limits remove {limit}' },
+  { command: 'routes set small openai/gpt-4o-mini' },
+  { command: 'routes list' },
+  { command: 'routes remove small' },
+  { command: 'channels list' },
+  { command: 'channels set {one} --weight 3', prepare: findChannels },
+  { command: 'channels move {one} {two}' },
+  { command: 'channels reset {two}' },
+  { command: 'channels test {one} --model gpt-4o-mini' },
+  { command: 'channels models {one}' },
+  {
+    command: 'channels create openai --base-url {upstream}/v1',
+    typed: 'sk-three-0123456789',
+    keeps: ({ channels }) => ({ made: first(channels).channel ?? (channels as string[])[0] }),
+  },
+  { command: 'channels credential {made}', typed: 'sk-four-0123456789' },
+  { command: 'channels disable {made}' },
+  { command: 'channels enable {made}' },
+  { command: 'channels delete {made}' },
+  {
+    command: 'webhooks create {hook} --events balance.low --account {account}',
+    keeps: ({ webhook, id }) => ({ webhook: webhook ?? id }),
+  },
+  { command: 'webhooks list' },
+  { command: 'webhooks test {webhook}' },
+  { command: 'webhooks deliveries {webhook}' },
+  { command: 'webhooks remove {webhook}' },
+  { command: 'rotate jwt' },
+  { command: 'audit' },
+  { command: 'backup {backup}' },
+  { command: 'check' },
+  { command: 'doctor' },
+  { command: 'login --url {url} --email olga@example.com', typed: password },
+  { command: 'api GET /api/web/me', typed: '' },
+  { command: 'logout', typed: '' },
+  { command: 'keys rotate {key} --overlap 1h' },
+  { command: 'keys revoke {key}' },
+  { command: 'restore {backup}', prepare: goElsewhere },
+]
+
+const nameOf = (command: string): string =>
+  Object.keys(rows).find(name => command === name || command.startsWith(`${name} `)) ?? ''
+
+describe('every command', () => {
+  test('has its line here, but for those that run until they are told to stop', () => {
+    const tried = new Set(lines.map(({ command }) => nameOf(command)))
+    expect(Object.keys(rows).filter(name => !tried.has(name))).toEqual(['serve', 'fake-upstream'])
+  })
+
+  test('stands in the help, in a line that fits a terminal, and has help of its own', async () => {
+    const help = helpLines()
+    for (const [name, { usage }] of Object.entries(rows)) {
+      expect(help.filter(line => line.startsWith(`  ${name}  `))).toHaveLength(1)
+      expect(helpOn([name])[0]).toStartWith(`weir ${usage.split(' ')[0]}`)
+    }
+    expect(help.filter(line => line.length > 120)).toEqual([])
+    expect(await weir(harness.folder, 'help')).toEqual({ code: 0, stdout: `${help.join('\n')}\n`, stderr: '' })
+  })
+
+  test.each(lines.map(line => [line.command, line] as const))('weir %s', async (_, line) => {
+    Object.assign(known, await line.prepare?.())
+    const words = line.command.split(' ').map(word => word.replace(/\{(\w+)\}/, (_all, name: string) => known[name]!))
+    const { code, stdout, stderr } = await (line.typed === undefined ? runHere(words) : runApart(words, line.typed))
+    expect([code, stderr]).toEqual([0, ''])
+    const texts = line.prints === undefined ? [stdout] : stdout.trim().split('\n')
+    const answers = texts.map(text => JSON.parse(text) as Answer)
+    expect(answers[0]).toBeObject()
+    Object.assign(known, line.keeps?.(answers[0]!))
+  })
+})
+
+const runApart = (words: readonly string[], typed: string) =>
+  weir(harness.folder, [...words, '--json'].join(' '), { ...env, STDIN: `${typed}\n` })
+
+/** A process for each of them would be slow, and is what other tests are about. */
+async function runHere(words: readonly string[]) {
+  const name = nameOf(words.join(' '))
+  let stdout = ''
+  const spy = spyOn(process.stdout, 'write').mockImplementation(((text: string, then?: () => void) => {
+    stdout += text
+    then?.()
+    return true
+  }) as typeof process.stdout.write)
+  try {
+    await rows[name]!.run([...words.slice(name.split(' ').length), '--json'])
+    return { code: process.exitCode ?? 0, stdout, stderr: '' }
+  } finally {
+    spy.mockRestore()
+    process.exitCode = 0
+  }
+}
