@@ -25,7 +25,8 @@ const seed = `
     VALUES (5, 'top_up', 4, 77, 1000, 1, 'r', 'x'), (6, 'charge', 77, 1, 100, 1, NULL, NULL);
   INSERT INTO hold (call_id, kind, account_id, key_id, amount, used, draft) VALUES (7, 'task', 77, 88, 100, 5, '{}');
   INSERT INTO budget (scope_id, span, cap, ceiling, spent, held, period) VALUES (88, 'day', 500, 600, 5, 100, 3);
-  INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms) VALUES (9, randomblob(32), 'b', 5, 'x', 1, 2);
+  INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms)
+    VALUES (9, randomblob(32), 'b', 5, 'x', 1, 2);
   INSERT INTO price (version, model, origin, price, author, made_ms) VALUES (3, 'p/m', 'operator', '{}', 'x', 1);
   INSERT INTO idempotency (key_id, name, fingerprint, call_id, done) VALUES (88, 'i', randomblob(32), 6, 1);
   INSERT INTO limit_rule (resource, span, amount, key_id, account_id, tier, model, per, author, changed_ms)

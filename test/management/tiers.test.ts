@@ -46,7 +46,7 @@ describe('a tier', () => {
     const key = await harness.key({ tier: 'bronze' })
     const cost = async (): Promise<number> => {
       const before = (await harness.balance(key)).balance
-      expect((await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()).length).not.toBe(0)
+      await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
       return Math.round((Number(before) - Number((await harness.balance(key)).balance)) * 1e9)
     }
     const plain = await cost()

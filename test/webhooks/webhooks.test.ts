@@ -1,6 +1,5 @@
 // Webhooks end to end: what is told, when, how often and to whom; what happens when nobody listens.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
