@@ -66,8 +66,8 @@ async function withPrices(parts: OperatorParts, by: Asker, { change, write }: Wr
   const coming = parts.catalogue().pricesWith(change)
   const rows = prices?.missing(coming, by.actor) ?? []
   const cleared = await write()
-  const { actor } = by
-  const added = rows.length === 0 ? undefined : await parts.writer.run('addPrices', { prices: rows }, { actor })
+  const { expects: _ofTheProvider, ...who } = by
+  const added = rows.length === 0 ? undefined : await parts.writer.run('addPrices', { prices: rows }, who)
   // In one breath: whoever finds a model finds its price.
   prices?.ship(coming, rows.map((row, at) => ({ ...row, version: added!.versions[at]! })))
   parts.rules.renew()

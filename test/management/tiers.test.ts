@@ -4,7 +4,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
 
@@ -39,6 +39,22 @@ describe('a tier', () => {
       expect([late.status, late.error.code]).toEqual([412, 'version_stale'])
     }
     expect((await ask('GET', 'web/tiers/silver')).body.qpm).toBe(2)
+  })
+
+  test('holds for the next call of a key that has been used before', async () => {
+    await ask('POST', 'web/tiers', { name: 'bronze', qpm: 100, pricePerMille: 1_000 })
+    const key = await harness.key({ tier: 'bronze' })
+    const cost = async (): Promise<number> => {
+      const before = (await harness.balance(key)).balance
+      await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
+      return Math.round((Number(before) - Number((await harness.balance(key)).balance)) * 1e9)
+    }
+    const plain = await cost()
+    expect(plain).toBeGreaterThan(0)
+    await ask('PATCH', 'web/tiers/bronze', { pricePerMille: 3_000 })
+    expect(await cost()).toBe(3 * plain)
+    await ask('PATCH', 'web/tiers/bronze', { qpm: 1 })
+    expect((await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).status).toBe(429)
   })
 
   test('of a name that is taken, or that keys have, is refused', async () => {

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { Audit } from '../../src/store/audit.ts'
 import { auditWhole } from '../../src/store/auditing.ts'
+import { ledgerReads } from '../../src/store/reads/ledger.ts'
 import type { Result } from '../../src/store/operations.ts'
 import type { SampleBooks } from '../ledger/sample-books.ts'
 import { alice, aliceKey, calls, openSampleBooks, recordOf, spoil } from '../ledger/sample-books.ts'
@@ -58,6 +59,23 @@ describe('what is deleted', () => {
     expect(one('SELECT count(*) FROM deleted_record')).toBe(0n)
     books.run(run => run.keepRecordsFrom({ id: 5 }))
     expect(one("SELECT value FROM setting WHERE name = 'records_from'")).toBe(String(calls.plain + 1))
+  })
+
+  test('is one line of a statement, and of lines that are as old no balance is claimed', () => {
+    const ask = { accountId: alice, scope: null, limit: 50 }
+    const read = () => ledgerReads(books.db).statement(ask)!.lines
+    const balances = () => read().filter(({ kind }) => kind === 'charge').map(({ balance }) => balance)
+    expect(balances()).not.toContain(null)
+    remove([calls.plain])
+    expect(new Set(balances())).toEqual(new Set([null]))
+    const sum = read().reduce((all, { amount }) => all + BigInt(amount), 0n)
+    expect(sum).toBe(one(`SELECT balance FROM account WHERE id = ${alice}`) as bigint)
+  })
+
+  test('leaves nothing of its answer behind', () => {
+    books.db.run(`INSERT INTO kept_answer VALUES (${calls.plain}, zeroblob(40)), (${calls.open}, zeroblob(40))`)
+    remove([calls.plain])
+    expect(books.db.query('SELECT call_id FROM kept_answer').values()).toEqual([[BigInt(calls.open)]])
   })
 
   test('by anybody else is still found', async () => {

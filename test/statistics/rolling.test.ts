@@ -214,3 +214,21 @@ test('the sums are those of the records', () => {
   })
   fc.assert(property, { numRuns: 30 })
 }, 60_000)
+
+test('what is settled while the past is still being read is counted once', () => {
+  const plain = { owner: 0, model: 'plain', channel: 1, tokens: 10, cached: 1, cost: 9, outcome: 'completed' } as const
+  const history = new History()
+  try {
+    for (const ageMs of [3, 2]) history.take({ call: { ...plain, held: true, ageMs: ageMs * DAY_MS } })
+    for (let at = 0; at < 500; at++) history.take({ call: { ...plain, held: false, ageMs: DAY_MS } })
+    history.take({ do: 'roll' })
+    history.take({ settle: 0 })
+    history.take({ do: 'roll' })
+    history.take({ refund: 0 })
+    history.take({ settle: 0 })
+    history.take({ do: 'restart' })
+    history.check()
+  } finally {
+    history.end()
+  }
+})

@@ -1,10 +1,10 @@
 // Webhooks end to end: what is told, when, how often and to whom; what happens when nobody listens.
 
-import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { parseTextId } from '../../src/base/ids.ts'
+import { openWriter } from '../../src/store/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -89,8 +89,8 @@ async function tried(id: string, attempts: number): Promise<DeliveryRow> {
 
 /** To the account of the webhook that was made last, in one transaction. */
 function happens(times: number): void {
-  const db = new Database(join(harness.folder, 'weir.db'))
-  const { id } = db.query('SELECT account_id AS id FROM webhook ORDER BY id DESC LIMIT 1').get() as { id: number }
+  const db = openWriter(join(harness.folder, 'weir.db'))
+  const { id } = db.query('SELECT account_id AS id FROM webhook ORDER BY id DESC LIMIT 1').get() as { id: bigint }
   const raise = db.query("INSERT INTO event (name, account_id, data) VALUES ('balance.low', ?1, '{}')")
   db.transaction(() => {
     for (let at = 0; at < times; at++) raise.run(id)
@@ -214,6 +214,28 @@ describe('one that does not take what it is told', () => {
     const [one, again] = [receiver.came[0]!, receiver.came.at(-1)!]
     expect([again.body, again.event.id]).toEqual([one.body, one.event.id])
     expect(await tried(hookId, 2)).toMatchObject({ state: 'delivered', status: 204, error: null })
+    ask = await askAsOwner(harness)
+  })
+
+  test('is not told sooner of what comes later', async () => {
+    const { id } = await account()
+    const { id: hookId } = await ofAccount(id, ['balance.low', 'key.revoked'])
+    receiver.answer = () => new Response(null, { status: 500 })
+    await alertAt(id, '50')
+    await tried(hookId, 1)
+    receiver.answer = () => new Response()
+    receiver.came.length = 0
+    for (const { id: key } of (await ask('GET', `web/keys?account=${id}`)).body.data as { id: string }[]) {
+      await ask('DELETE', `web/keys/${key}`)
+    }
+    const other = await account()
+    await ofAccount(other.id, ['balance.low'], `${receiver.url}/other`)
+    await alertAt(other.id, '50')
+    await until(() => receiver.came.length > 0, 'another is told')
+    expect(receiver.came.map(({ path }) => path)).toEqual(['/hook/other'])
+    aheadMs += 10_001
+    await until(() => receiver.came.length === 3, 'it is told of both')
+    expect(types().slice(1)).toEqual(['balance.low', 'key.revoked'])
     ask = await askAsOwner(harness)
   })
 
@@ -352,7 +374,7 @@ const setDisabled = (id: string, disabled: boolean): Promise<Told> =>
 
 /** As much waits for it as may. */
 function fill(hookId: string): void {
-  const db = new Database(join(harness.folder, 'weir.db'))
+  const db = openWriter(join(harness.folder, 'weir.db'))
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
   )

@@ -47,7 +47,8 @@ CREATE TABLE webhook_delivery (
 CREATE INDEX webhook_delivery_waiting ON webhook_delivery (webhook_id, due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX webhook_delivery_of ON webhook_delivery (webhook_id, id);
 
--- What happened, for a moment: by putting a row in here, whoever is to be told of it is told. Nothing stays in it.
+-- What happened, for a moment: by putting a row in here, whoever is to be told of it is told. Nothing stays in it. What
+-- comes while a webhook is left alone waits with the rest, and is not told before it.
 CREATE VIEW event AS SELECT '' AS name, 0 AS account_id, '' AS data WHERE false;
 CREATE TRIGGER event_is_told INSTEAD OF INSERT ON event BEGIN
   UPDATE webhook SET dropped = dropped + 1
@@ -55,7 +56,9 @@ CREATE TRIGGER event_is_told INSTEAD OF INSERT ON event BEGIN
       AND instr(',' || events || ',', ',' || new.name || ',') > 0
       AND (SELECT count(*) FROM webhook_delivery d WHERE d.webhook_id = webhook.id AND d.due_ms IS NOT NULL) >= 1000;
   INSERT INTO webhook_delivery (webhook_id, event, account_id, data, made_ms, due_ms)
-    SELECT w.id, new.name, new.account_id, new.data, CAST(unixepoch('subsec') * 1000 AS INTEGER), 0
+    SELECT w.id, new.name, new.account_id, new.data, CAST(unixepoch('subsec') * 1000 AS INTEGER),
+      coalesce((SELECT min(d.due_ms) FROM webhook_delivery d
+        WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL AND d.event <> 'webhook.test'), 0)
     FROM webhook w
     WHERE w.disabled = 0 AND (w.account_id IS NULL OR w.account_id = new.account_id)
       AND instr(',' || w.events || ',', ',' || new.name || ',') > 0

@@ -89,15 +89,25 @@ function readStatement(db: Database, ask: StatementRead): StatementTold | null {
   if (place === undefined) return { lines: [], next: null }
   const { upTo } = place
   const { lines, next } = statementPage(db, { accountId, limit, cursor: place, upTo, kind, fromMs, beforeMs })
+  const deletedMs = deletedBeforeMs(db, accountId)
   let balance = place.balance
   const told = lines.map((line): StatementView => {
-    const view = viewOf(line, accountId, balance)
+    const view = viewOf(line, accountId, line.atMs < deletedMs ? null : balance)
     balance = balance === null ? null : String(BigInt(balance) - BigInt(view.amount))
     return view
   })
   if (next !== undefined) return { lines: told, next: writePlace({ ...next, upTo, balance }) }
   const isWhole = isCounted && fromMs === undefined && balance !== null && balance !== '0'
   return { lines: isWhole ? [...told, unlisted(balance!)] : told, next: null }
+}
+
+const DAY_MS = 86_400_000
+
+/** Before it, charges may be missing between two lines, and what the balance was then is not known. */
+function deletedBeforeMs(db: Database, accountId: number): number {
+  const row = db.query('SELECT max(day) AS day FROM deleted_sum WHERE account_id = ?1 AND cost > 0').get(accountId)
+  const { day } = row as { day: bigint | null }
+  return day === null ? 0 : (Number(day) + 1) * DAY_MS
 }
 
 const topOf = (db: Database, balance: string | null): Place => {

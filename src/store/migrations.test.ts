@@ -1,0 +1,72 @@
+// A database of the version before the management interface: all that was in it is there afterwards, as it was.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { migrate, readMigrations } from './database.ts'
+
+const OLD_SCHEMA = 4
+
+let db: Database
+let before: Readonly<Record<string, readonly Record<string, unknown>[]>>
+
+const rowsOf = (table: string): Record<string, unknown>[] =>
+  db.query('SELECT * FROM '.concat(table, ' ORDER BY 1, 2')).all() as Record<string, unknown>[]
+
+/** One row in each table, with something in every column. */
+const seed = `
+  INSERT INTO account (id, name, kind, balance, held, credit_limit, keeps_bodies, frozen_ms, created_ms)
+    VALUES (77, 'a', 'prepaid', 900, 100, 50, 1, 7, 8);
+  UPDATE account SET balance = -1000 WHERE id = 4;
+  UPDATE account SET balance = 100 WHERE id = 1;
+  INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, clamps, keeps_bodies, created_ms, revoked_ms,
+      strict, allows, denies, requires, explains)
+    VALUES (88, randomblob(32), 'abcd', 'k', 77, 'pro', 9, 1, 1, 3, 4, 1, 'a/*', 'b/*', 'eu', 1);
+  INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms, reference, author)
+    VALUES (5, 'top_up', 4, 77, 1000, 1, 'r', 'x'), (6, 'charge', 77, 1, 100, 1, NULL, NULL);
+  INSERT INTO hold (call_id, kind, account_id, key_id, amount, used, draft) VALUES (7, 'task', 77, 88, 100, 5, '{}');
+  INSERT INTO budget (scope_id, span, cap, ceiling, spent, held, period) VALUES (88, 'day', 500, 600, 5, 100, 3);
+  INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms)
+    VALUES (9, randomblob(32), 'b', 5, 'x', 1, 2);
+  INSERT INTO price (version, model, origin, price, author, made_ms) VALUES (3, 'p/m', 'operator', '{}', 'x', 1);
+  INSERT INTO idempotency (key_id, name, fingerprint, call_id, done) VALUES (88, 'i', randomblob(32), 6, 1);
+  INSERT INTO limit_rule (resource, span, amount, key_id, account_id, tier, model, per, author, changed_ms)
+    VALUES ('requests', 'day', 37, 88, 77, 'pro', 'a/*', 'key', 'x', 4);
+  INSERT INTO limit_debt VALUES ('1 key 88', 5, 6);
+  INSERT INTO model_route VALUES ('fast', 'balanced', '[]', 'x', 4);
+  INSERT INTO setting (name, value) VALUES ('s', 'v');
+  INSERT INTO channel_rule VALUES ('openai#abcdef', 1, 3, 4, 5, 6, 7, zeroblob(40), 'eu,us', 'x', 1234);
+`
+
+const SAME = ['account', 'api_key', 'transfer', 'hold', 'budget', 'code', 'price', 'idempotency', 'limit_rule'] as const
+const ALSO = ['limit_debt', 'model_route', 'setting', 'tier', 'record'] as const
+
+beforeAll(() => {
+  db = new Database(':memory:', { strict: true })
+  db.run('PRAGMA foreign_keys = ON')
+  db.run('PRAGMA recursive_triggers = ON')
+  migrate(db, { migrations: readMigrations().slice(0, OLD_SCHEMA) })
+  db.run(seed)
+  before = Object.fromEntries([...SAME, ...ALSO, 'channel_rule'].map(table => [table, rowsOf(table)]))
+  migrate(db)
+})
+afterAll(() => db.close())
+
+test.each([...SAME, ...ALSO])('%s is as it was', table => {
+  const kept = Object.keys(before[table]![0] ?? {})
+  const after = rowsOf(table).map(row => Object.fromEntries(kept.map(name => [name, row[name]])))
+  expect(after).toEqual([...before[table]!])
+})
+
+test('what was said of a channel is said of it still', () => {
+  const [row] = rowsOf('channel')
+  const [{ channel, ...said }] = before.channel_rule as [Record<string, unknown>]
+  expect(row).toMatchObject({ id: channel, ...said, created_ms: 1_234, provider: null, credential: null })
+  expect(rowsOf('channel')).toHaveLength(1)
+})
+
+test('nothing that was there may be less than before', () => {
+  expect(rowsOf('account').at(-1)).toMatchObject({ type: 'team', tier: null, allows: null, denies: null, version: 1 })
+  const open = { expires_ms: null, disabled_ms: null, endpoints: null, addresses: null, old_digest: null, pepper: null }
+  expect(rowsOf('api_key')[0]).toMatchObject(open)
+  expect(rowsOf('code')[0]).toMatchObject({ voided_ms: null, pepper: null })
+})
