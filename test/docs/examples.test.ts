@@ -41,7 +41,7 @@ function blocksOf(page: string, path: string): readonly Block[] {
   }))
 }
 
-const isTyped = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir) /m.test(text)
+const isTyped = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir|bin\/weir) /m.test(text)
 
 const pages = readdirSync(join(ROOT, 'docs')).filter(name => name.endsWith('.md') && !elsewhere.includes(name))
 const typed = [['README.md', 'README.md'], ...pages.map(name => [name, join('docs', name)])]
@@ -57,7 +57,7 @@ function scriptOf(blocks: readonly Block[]): string {
   const curl = 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }'
   const head = ['set -e', curl, 'weir() { "$COMMAND" "$@"; }']
   const body = blocks.map(({ line, text }) => `echo "line ${line}" >&2\n${text}`)
-  const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR')
+  const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR').replaceAll('bin/weir ', 'weir ')
   return text.replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
 }
 
