@@ -1,6 +1,7 @@
 // Every URL we answer, as one table, each row with its mandatory `auth`. What is not here does not exist: the family
 // of its prefix decides who may learn that, and in which dialect.
 
+import { bounds } from './base/bounds.ts'
 import type { LedgerState } from './billing/auditor.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { AnswerWeb } from './management/web-app.ts'
@@ -92,8 +93,11 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 
 /** What is there, and who may ask for it, is a table of its own: management/resources/table.ts. */
 function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
-  const answer: Answer = async ({ holder, readBody, ...ask }) =>
-    await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: () => readBody('json') })
+  // Bounded before it is read: under /api/auth nobody has said yet who they are.
+  const answer: Answer = async ({ holder, readBody, ...ask }) => {
+    const read = (): Promise<Buffer> => readBody('json', bounds.managementBodyBytesMax)
+    return await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: read })
+  }
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
   return methods.flatMap((method): readonly Endpoint[] => [
     { method, path: '/api/web/*', auth: 'token', answer },

@@ -159,10 +159,10 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
     requestId: visit.requestId,
     queries: name => arrival.queries(name),
     lingers: () => arrival.done(),
-    readBody(type = 'json') {
+    readBody(type = 'json', bytesMax) {
       if (gate.isShut) return Promise.reject(gate.refuse('shut'))
       isRead = true
-      return arriving.readBody(type)
+      return arriving.readBody(type, bytesMax)
     },
     ...admitted,
   }
@@ -273,9 +273,10 @@ class Arriving implements Ingress {
     this.#arrival.done()
   }
 
-  readBody(type: BodyType): Promise<Buffer> {
+  readBody(type: BodyType, bytesMax?: number): Promise<Buffer> {
     this.#arrival.takeTime()
-    const { bodyBounds: limits, deadlines } = this.#parts
+    const { bodyBounds, deadlines } = this.#parts
+    const limits = bytesMax === undefined ? bodyBounds : { ...bodyBounds, bytesMax }
     return readBody(this.#arrival, { limits, deadlines, type })
   }
 }

@@ -1,6 +1,6 @@
-// Fills a database with records and their charges, spread over a thousand keys, two hundred models (five of them for a
-// key), fifty channels and the last three hundred days, and in balance. Indexes are made afterwards, which is many times
-// quicker; the log of what was written is left empty, as of a database from before there was one.
+// Fills a database with records and their charges, spread over a thousand keys, two hundred models, fifty channels and
+// the last three hundred days, and in balance. Indexes are made afterwards, which is many times quicker; the log of what
+// was written is left empty, as of a database from before there was one.
 //
 // fill.ts <database> <records>
 
@@ -40,14 +40,16 @@ db.transaction(() => {
   db.run(
     `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
      INSERT INTO record
-     SELECT ?2 + at * ?3, account + 1000000, account, 'openai-chat', 'openai', 'gpt-4o-' || model, 'openai#' || ((model + at % 2) % 50 + 1),
+     SELECT ?2 + at * ?3, account + 1000000, account, 'openai-chat', 'openai', 'gpt-4o-' || model,
+       'openai#' || ((model + at % 2) % 50 + 1),
        CASE WHEN at % 50 = 0 THEN 502 ELSE 200 END, CASE WHEN at % 50 = 0 THEN 'upstream_unusable' END,
        CASE WHEN at % 50 = 0 THEN 'upstream_failed' ELSE 'completed' END,
        CASE WHEN at % 50 = 0 THEN 'upstream_failed' ELSE 'completed' END,
        CASE WHEN at % 50 = 0 THEN 'none' ELSE 'reported' END, at % 2, 812, at % 3 * 100, 0, 214, 0,
-       CASE WHEN at % 50 = 0 THEN 0 ELSE ?4 END, 0, 1234567, 321, '[["input",712,"0.15"],["cacheRead",100,"0.075"],["output",214,"0.60"]]',
-       '[["openai#1","answered",412]]', '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}', 50 + (at * 7919) % 900,
-       100 + (at * 104729) % 9000,
+       CASE WHEN at % 50 = 0 THEN 0 ELSE ?4 END, 0, 1234567, 321,
+       '[["input",712,"0.15"],["cacheRead",100,"0.075"],["output",214,"0.60"]]', '[["openai#1","answered",412]]',
+       '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3}',
+       50 + (at * 7919) % 900, 100 + (at * 104729) % 9000,
        CASE WHEN at % 10 = 0 THEN 'user ' || (at % 5000) END, NULL, NULL, NULL, NULL, NULL, NULL
      FROM (SELECT at, account, (account * 37 + at % 5 * 41) % 200 AS model FROM
        (SELECT at, 1000 + (((at * 7919) % 1000) * ((at * 104729) % 1000)) / 1000 AS account FROM n))`,

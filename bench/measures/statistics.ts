@@ -47,7 +47,7 @@ export const measureStatistics: Measure = async ({ bench, quick, say }) => {
   return {
     title: 'Statistics, searches and exports',
     about:
-      `${among}: 300 days, 1,000 keys, 200 models, 50 channels, five models for a key. To sum them up takes ` +
+      `${among}: 300 days, 1,000 keys, 200 models, 50 channels. To sum them up takes ` +
       `${figure(rolled?.cpuMicros ?? 0)} µs of CPU a record (${figure(rolled?.seconds ?? 0)} s in all) and ` +
       `${figure(bytes / MEGABYTE)} MB. The slowest of 65 questions and of 24 searches, in a process that has asked ` +
       'nothing before, and in the same again; each search is a page of 50 within 90 days.',

@@ -18,7 +18,7 @@ const desk = new Desk(database)
 await desk.ask('records', { scope: null, filter: {}, limit: 1 })
 const before = megabytes()
 const sinceMs = performance.now()
-const ask = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
+const ask = { personId: 0, scope: null, filter: {}, format: format as ExportFormat, staff: true }
 const reader = buildExport(desk)(ask, false).body!.getReader()
 let [rows, bytes, most] = [0, 0, before]
 while (rows < Number(wanted)) {

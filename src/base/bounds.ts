@@ -233,13 +233,18 @@ export const bounds = {
   /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
   deskQuestionsMax: 200,
   deskMsMax: 10_000,
+  /** Asked at once by one person, and by one who runs the site; and what one who does not may change in a minute. */
+  personAsksMax: 16,
+  staffAsksMax: 64,
+  personWritesPerMinuteMax: 300,
   pageRowsMax: 200,
   /** Of one answer with figures step by step. */
   seriesPointsMax: 1_500,
   /** The time that one search of records may be for. */
   recordSearchMsMax: 90 * 86_400_000,
-  /** Exports at once, and records that are read at a time for one. */
+  /** Exports at once, of all and of one person, and records that are read at a time for one. */
   exportsMax: 4,
+  exportsOfPersonMax: 2,
   exportRowsMax: 500,
   managementBodyBytesMax: 1024 * 1024,
   /** Of a management token; ours have some 300. */
@@ -282,7 +287,7 @@ export const bounds = {
   webhookTriedMsMax: 24 * 3_600_000,
   webhookPauseMsMax: 3_600_000,
   /** Looked at in one look for what is due. */
-  webhookDueMax: 2_000,
+  webhooksLookedAtMax: 200,
   /** Of one webhook: what is kept of what is over. */
   webhookKeptMax: 100,
   webhookTestsPerMinuteMax: 10,

@@ -2,7 +2,6 @@
 // shows nothing but what the row's answer has a place for. Loaded by the first who asks: calls do without it.
 
 import type * as z from 'zod'
-import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Actor } from './actor.ts'
 import { isAtLeast, scopeOf, subjectOf } from './actor.ts'
@@ -10,6 +9,7 @@ import type { ManagementParts } from './management-parts.ts'
 import type { Method, WebEndpoint, EndpointAnswer } from './resources/endpoint.ts'
 import { buildWebEndpoints } from './resources/table.ts'
 import { refuseOtherSites } from './same-site.ts'
+import { Shares } from './shares.ts'
 
 export interface WebAsk {
   readonly method: string
@@ -21,6 +21,7 @@ export interface WebAsk {
   header(name: string): string | undefined
   /** Without the question mark. */
   readonly search: string
+  /** Within the bounds of one. */
   readBody(): Promise<Buffer>
 }
 
@@ -45,7 +46,18 @@ const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosni
 export function buildWebApp(parts: ManagementParts): AnswerWeb {
   const table = buildWebEndpoints(parts)
   const ways: readonly Way[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
+  const shares = new Shares(parts.nowMs)
   return async function answerWeb(ask) {
+    // Whoever is not signed in is bounded by what they may try.
+    const leave = ask.actor && shares.enter(ask.actor, methodOf(ask) === 'GET')
+    try {
+      return await answered(ask)
+    } finally {
+      leave?.()
+    }
+  }
+
+  async function answered(ask: WebAsk): Promise<WebReply | Response> {
     if (ask.path.startsWith(AUTH)) admitStranger(ask, parts.reader.people.hasOwner)
     const segments = ask.path.split('/')
     const there = ways.filter(way => fits(way.segments, segments)).sort(bySharpness)
@@ -123,7 +135,6 @@ function queryOf(search: string): Record<string, string> {
 
 async function bodyOf(endpoint: WebEndpoint, ask: WebAsk, actor: Actor): Promise<unknown> {
   const bytes = await ask.readBody()
-  if (bytes.length > bounds.managementBodyBytesMax) throw new Refusal('body_too_large', `${bytes.length} bytes`)
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))

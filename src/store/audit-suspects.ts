@@ -36,6 +36,13 @@ const usd = (amount: bigint): string => `$${formatUsd(nanos(amount))}`
 /** Records of calls before this one are no longer kept. */
 const RECORDS_FROM = "coalesce((SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'records_from'), 0)"
 
+/** A backup that is older than the deleting of records has no such table, and none that was deleted. */
+function deletedTable(db: Database): string {
+  const isThere = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'deleted_record'").get() !== null
+  const none = '(SELECT NULL AS call_id, NULL AS account_id, NULL AS cost, NULL AS shortfall WHERE false)'
+  return isThere ? 'deleted_record' : none
+}
+
 /** From before the ledger: its money is in the opening transfers. */
 const OLD_RULE = 'house'
 
@@ -59,15 +66,18 @@ export class AuditSuspects {
 
   constructor(db: Database) {
     this.#db = db
+    const deleted = deletedTable(db)
     this.#openHolds = this.#ids(
       `SELECT h.call_id AS id, h.account_id AS owner, r.call_id IS NOT NULL AS over
        FROM hold h LEFT JOIN record r ON r.call_id = h.call_id`,
     )
     this.#ofTransfers = this.#ids(
       `SELECT t.ref AS id FROM transfer t LEFT JOIN record r ON r.call_id = t.ref
-         LEFT JOIN deleted_record d ON r.call_id IS NULL AND d.call_id = t.ref
+         LEFT JOIN `.concat(
+        deleted,
+        ` d ON r.call_id IS NULL AND d.call_id = t.ref
        WHERE t.seq > ?1 AND t.seq <= ?2 AND t.kind IN ('charge', 'shortfall', 'refund')
-         AND CASE WHEN r.call_id IS NULL AND d.call_id IS NULL THEN t.ref >= `.concat(
+         AND CASE WHEN r.call_id IS NULL AND d.call_id IS NULL THEN t.ref >= `,
         RECORDS_FROM,
         ` ELSE r.rule = 'house'
          OR (t.kind = 'charge' AND (t.amount <> coalesce(r.cost, d.cost)
@@ -97,7 +107,7 @@ export class AuditSuspects {
     // Of a record that was deleted, what the books must still know of it.
     this.#record = db.query(
       `SELECT account_id, cost, shortfall, rule FROM record WHERE call_id = ?1 UNION ALL
-       SELECT account_id, cost, shortfall, 'deleted' FROM deleted_record WHERE call_id = ?1`,
+       SELECT account_id, cost, shortfall, 'deleted' FROM `.concat(deleted, ' WHERE call_id = ?1'),
     )
     this.#isPast = db.query('SELECT 1 WHERE ?1 < '.concat(RECORDS_FROM))
     this.#hold = db.query('SELECT account_id FROM hold WHERE call_id = ?1')

@@ -76,9 +76,14 @@ export function migrate(db: Database, { migrations = readMigrations(), backUp }:
 export function copyDatabase(db: Database, to: string): void {
   const part = `${to}.part`
   rmSync(part, { force: true })
-  db.run('VACUUM INTO ?1', [part])
-  flush(part)
-  renameSync(part, to)
+  try {
+    db.run('VACUUM INTO ?1', [part])
+    flush(part)
+    renameSync(part, to)
+  } catch (fault) {
+    rmSync(part, { force: true }) // most likely the disk is full, and it is of no use to anybody
+    throw fault
+  }
   flush(dirname(to))
 }
 

@@ -1,70 +1,115 @@
-// The near side of the desk thread, which is there from the first question on. One that takes too long is ended with
-// its thread; the next question begins another.
+// The near side of the desk thread, which is there from the first question on. It is asked one thing after the other:
+// a question that takes too long is ended with its thread, and the next one begins another, none the worse for it.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { FromDesk, ToDesk } from './desk-thread.ts'
 import type { ReadInput, ReadName, ReadResult } from './reads/reads.ts'
 
-interface Waiting {
+interface Question {
+  readonly name: ReadName
+  /** JSON. */
+  readonly input: string
   resolve(result: unknown): void
   reject(fault: Error): void
-  readonly timer: ReturnType<typeof setTimeout>
+  timer: ReturnType<typeof setTimeout> | undefined
 }
+
+interface Asked {
+  readonly id: number
+  readonly question: Question
+}
+
+/** Questions that take as long as they may, before whoever waits for them gives up. */
+const WAITED_FOR = 2
 
 export class Desk {
   readonly #path: string
+  readonly #msMax: number
   #thread: Worker | undefined
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #line: Question[] = []
+  #asked: Asked | undefined
   #last = 0
 
-  constructor(path: string) {
+  constructor(path: string, { msMax }: { readonly msMax: number } = { msMax: bounds.deskMsMax }) {
     this.#path = path
+    this.#msMax = msMax
   }
 
   ask<Name extends ReadName>(name: Name, input: ReadInput<Name>): Promise<ReadResult<Name>> {
-    if (this.#waiting.size >= bounds.deskQuestionsMax) {
-      return Promise.reject(new Refusal('overloaded', 'too much is being looked at', { retryAfterMs: 1_000 }))
-    }
-    const thread = (this.#thread ??= this.#open())
-    const id = ++this.#last
+    if (this.#line.length >= bounds.deskQuestionsMax) return Promise.reject(tooMuch())
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => this.#drop(`${name} took too long`), bounds.deskMsMax)
-      this.#waiting.set(id, { resolve: resolve as Waiting['resolve'], reject, timer })
-      thread.postMessage({ id, name, input: JSON.stringify(input) } satisfies ToDesk)
+      const question: Question = {
+        ...{ name, input: JSON.stringify(input), reject, resolve: resolve as Question['resolve'] },
+        timer: setTimeout(() => this.#giveUp(question), WAITED_FOR * this.#msMax),
+      }
+      this.#line.push(question)
+      this.#goOn()
     })
   }
 
   close(): void {
+    const line = this.#line.splice(0)
     this.#drop('closed')
+    for (const question of line) refuse(question, away('closed'))
+  }
+
+  #goOn(): void {
+    if (this.#asked !== undefined) return
+    const question = this.#line.shift()
+    if (question === undefined) return
+    clearTimeout(question.timer)
+    question.timer = setTimeout(() => this.#drop(`${question.name} took too long`), this.#msMax)
+    const { name, input } = question
+    const asked = { id: ++this.#last, question }
+    this.#asked = asked
+    const thread = (this.#thread ??= this.#open())
+    thread.postMessage({ id: asked.id, name, input } satisfies ToDesk)
+  }
+
+  /** It has waited for others, who are not to blame each by itself. */
+  #giveUp(question: Question): void {
+    const at = this.#line.indexOf(question)
+    if (at >= 0) this.#line.splice(at, 1)
+    question.reject(tooMuch())
   }
 
   #open(): Worker {
     const thread = new Worker(new URL('./desk-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromDesk>) => this.#receive(event.data)
-    thread.onerror = event => this.#drop(event.message)
+    thread.onerror = event => {
+      if (thread === this.#thread) this.#drop(event.message)
+    }
     thread.unref()
     thread.postMessage({ open: this.#path } satisfies ToDesk)
     return thread
   }
 
   #receive({ id, result, fault }: FromDesk): void {
-    const waiting = this.#waiting.get(id)
-    if (waiting === undefined) return
-    this.#waiting.delete(id)
-    clearTimeout(waiting.timer)
-    if (result !== undefined) waiting.resolve(JSON.parse(result))
-    else waiting.reject(new Error(fault))
+    if (this.#asked?.id !== id) return
+    const { question } = this.#asked
+    this.#asked = undefined
+    clearTimeout(question.timer)
+    if (result !== undefined) question.resolve(JSON.parse(result))
+    else question.reject(new Error(fault))
+    this.#goOn()
   }
 
-  /** What waits is told so, and its thread is ended: SQLite cannot be interrupted from here. */
+  /** Whoever asked is told so, and the thread is ended: SQLite cannot be interrupted from here. */
   #drop(detail: string): void {
     this.#thread?.terminate()
     this.#thread = undefined
-    for (const { reject, timer } of this.#waiting.values()) {
-      clearTimeout(timer)
-      reject(new Refusal('storage_away', detail, { retryAfterMs: 1_000 }))
-    }
-    this.#waiting.clear()
+    const asked = this.#asked
+    this.#asked = undefined
+    if (asked !== undefined) refuse(asked.question, away(detail))
+    this.#goOn()
   }
+}
+
+const tooMuch = (): Refusal => new Refusal('overloaded', 'too much is being looked at', { retryAfterMs: 1_000 })
+const away = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
+
+function refuse({ reject, timer }: Question, refusal: Refusal): void {
+  clearTimeout(timer)
+  reject(refusal)
 }

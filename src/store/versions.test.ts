@@ -1,4 +1,4 @@
-// Versions of what people edit are raised by what they edit, and by nothing that calls do: a call pays nothing for them.
+// Versions of what people edit are raised by what they edit, and by nothing that calls do: a call pays nothing for it.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'

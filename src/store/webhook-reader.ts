@@ -29,15 +29,22 @@ export class WebhookReader {
   readonly #wants
 
   constructor(db: Database) {
-    this.#due = db.query<Raw, [number, number]>(
-      `SELECT DISTINCT webhook_id FROM
-         (SELECT webhook_id FROM webhook_delivery WHERE due_ms <= ?1 ORDER BY due_ms LIMIT ?2)`,
+    // From one webhook to the next, however much waits for each.
+    this.#due = db.query<Raw, [number, number, number]>(
+      `WITH RECURSIVE waiting (id, place) AS (
+         SELECT min(webhook_id), 1 FROM webhook_delivery WHERE due_ms IS NOT NULL AND webhook_id > ?2
+         UNION ALL SELECT (SELECT min(webhook_id) FROM webhook_delivery
+           WHERE due_ms IS NOT NULL AND webhook_id > waiting.id), place + 1 FROM waiting
+         WHERE id IS NOT NULL AND place < ?3)
+       SELECT w.id, w.disabled = 0 AND EXISTS (SELECT 1 FROM webhook_delivery d
+         WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL AND d.due_ms <= ?1) AS is_due
+       FROM waiting JOIN webhook w ON w.id = waiting.id ORDER BY w.id`,
     )
     this.#next = db.query<Raw, [number, number]>(
       'SELECT '.concat(
         COLUMNS,
-        ` WHERE d.webhook_id = ?1 AND d.due_ms IS NOT NULL AND d.due_ms <= ?2 AND w.disabled = 0
-          ORDER BY d.id LIMIT 1`,
+        // The sign keeps it off the index of what is due, whose rows would have to be sorted.
+        ' WHERE d.webhook_id = ?1 AND +d.due_ms <= ?2 AND w.disabled = 0 ORDER BY d.id LIMIT 1',
       ),
     )
     this.#one = db.query<Raw, [number]>('SELECT '.concat(COLUMNS, ' WHERE d.id = ?1'))
@@ -47,9 +54,11 @@ export class WebhookReader {
     )
   }
 
-  /** Webhooks for which something is due. */
-  due(nowMs: number): readonly number[] {
-    return this.#due.all(nowMs, bounds.webhookDueMax).map(row => Number(row.webhook_id))
+  /** Webhooks for which something is due, behind this one, in the order of their ids; and where to look on. */
+  due(nowMs: number, after: number): { readonly ids: readonly number[]; readonly last: number } {
+    const rows = this.#due.all(nowMs, after, bounds.webhooksLookedAtMax)
+    const ids = rows.filter(row => row.is_due !== 0n).map(row => Number(row.id))
+    return { ids, last: rows.length < bounds.webhooksLookedAtMax ? 0 : Number(rows.at(-1)!.id) }
   }
 
   /** The oldest that is due for one of them. */

@@ -2,7 +2,7 @@
 // results go back when it is on the disk.
 
 import type { Database } from 'bun:sqlite'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { By, RunAudited, Seen } from './audited.ts'
 import { isAudited, openAudit } from './audited.ts'
@@ -85,6 +85,8 @@ const isFull = (fault: unknown): boolean => (fault as { code?: string }).code ==
 function backUpBefore(path: string, version: number): void {
   const folder = join(dirname(path), 'backups')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
+  // Of a start that was killed here: whoever starts it again and again must not fill the disk with them.
+  for (const name of readdirSync(folder).filter(one => one.endsWith('.part'))) rmSync(join(folder, name))
   const time = new Date().toISOString().replaceAll(':', '-')
   copyDatabase(db, join(folder, `schema-${version}-${time}.db`))
 }

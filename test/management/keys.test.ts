@@ -104,7 +104,8 @@ describe('a key', () => {
   })
 
   const wrong: readonly (readonly [field: string, value: unknown])[] = [
-    ...([['name', ''], ['name', ' '], ['name', 'a\u0007'], ['name', 'x'.repeat(101)], ['qpm', 0], ['qpm', 1.5]] as const),
+    ...([['name', ''], ['name', ' '], ['name', 'a\u0007'], ['name', 'x'.repeat(101)]] as const),
+    ...([['qpm', 0], ['qpm', 1.5]] as const),
     ...([['expires', '2020-01-01T00:00:00Z'], ['expires', 'soon'], ['expires', '2999-01-01T00:00:00Z']] as const),
     ...([['endpoints', []], ['endpoints', ['everything']], ['addresses', ['10.0.0.1/8']]] as const),
     ...([['addresses', ['any']], ['addresses', []], ['allows', ['a,b']], ['allows', ['']]] as const),
@@ -113,7 +114,8 @@ describe('a key', () => {
   test.each(wrong)('cannot have as %s: %j', async (field, value) => {
     const { id } = await make()
     const told = await owner('PATCH', `web/keys/${id}`, { [field]: value })
-    expect([told.status, told.error.code, String(told.error.param).split('.')[0]]).toEqual([400, 'field_invalid', field])
+    const param = String(told.error.param).split('.')[0]
+    expect([told.status, told.error.code, param]).toEqual([400, 'field_invalid', field])
   })
 })
 

@@ -88,3 +88,21 @@ describe('what is another account’s looks like what is not there', () => {
     }
   })
 })
+
+describe('a stranger who names what is another’s in the address sees nothing of it', () => {
+  const asking = describedEndpoints
+    .filter(({ method, query }) => method === 'GET' && query !== undefined && 'account' in query.shape)
+    .filter(endpoint => expectedRows.get(nameOf(endpoint))!.stranger === 'may')
+    .map(endpoint => [nameOf(endpoint), endpoint] as const)
+
+  test.each(asking)('%s', async (name, endpoint) => {
+    const path = await things.pathFor(endpoint)
+    const asked = await all.ask.stranger('GET', `${path}?account=${all.account}`)
+    const none = await all.ask.stranger('GET', `${path}?account=acc_0000000zzzz`)
+    const itsOwn = /req_\w+|\d{4}-\d\d-\d\dT[\d:.]+Z/g
+    const said = ({ status, text }: Told): unknown => [name, status, text.replaceAll(itsOwn, '')]
+    expect(said(asked)).toEqual(said(none))
+    expect(asked.text).not.toContain(CANARY)
+    expect(asked.text).not.toContain(all.account)
+  })
+})

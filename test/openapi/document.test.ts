@@ -9,6 +9,7 @@ import type { EndpointParts } from '../../src/endpoints.ts'
 import { buildEndpoints } from '../../src/endpoints.ts'
 import { isBelow } from '../../src/front-door.ts'
 import type { Content } from '../../src/management/openapi/operation.ts'
+import { refusals } from '../../src/management/openapi/refusals.ts'
 import { misfits } from '../support/json-schema.ts'
 import { document, findSchema, lookUp, operations, walk } from './described.ts'
 
@@ -90,6 +91,11 @@ describe('the document', () => {
     // What there is not at any path cannot stand at one.
     const pathless = ['path_unknown', 'method_not_allowed', 'upgrade_refused']
     expect([...told, ...pathless].sort()).toEqual(Object.keys(errorRows).sort())
+  })
+
+  test('tells refusals of operations that there are', () => {
+    const ids = operations.map(({ operation }) => operation.operationId)
+    expect(Object.keys(refusals).filter(id => !ids.includes(id))).toEqual([])
   })
 
   test('forbids unknown fields in every body of the management interface', () => {

@@ -4,6 +4,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
+import { parseTextId } from '../../src/base/ids.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -312,6 +313,55 @@ describe('a try', () => {
   })
 })
 
+describe('others', () => {
+  test('are told although much waits for those that are disabled', async () => {
+    const { id } = await account()
+    for (let at = 0; at < 3; at++) {
+      const full = await ofAccount(id, ['balance.low'], `${receiver.url}/never`)
+      await setDisabled(full.id, true)
+      fill(full.id)
+    }
+    const { id: other, key } = await account()
+    await ofAccount(other, ['key.revoked'])
+    await harness.gateway.operator['keys-revoke']!({ key })
+    await until(() => types().includes('key.revoked'), 'it is told', 15_000)
+    expect(receiver.came.map(({ path }) => path)).toEqual(['/hook'])
+  })
+
+  test('have their turn while many are slow', async () => {
+    const slow: string[] = []
+    receiver.answer = async ({ path }) => {
+      if (path.endsWith('/slow')) await Bun.sleep(100)
+      return new Response()
+    }
+    for (let at = 0; at < bounds.webhooksToldMax + 2; at++) {
+      const { id } = await account()
+      slow.push((await ofAccount(id, ['balance.low'], `${receiver.url}/slow`)).id)
+      fill(slow.at(-1)!)
+    }
+    const { id, key } = await account()
+    await ofAccount(id, ['key.revoked'])
+    await harness.gateway.operator['keys-revoke']!({ key })
+    await until(() => types().includes('key.revoked'), 'it is told', 30_000)
+    for (const one of slow) await ask('DELETE', `web/webhooks/${one}`)
+  }, 60_000)
+})
+
+const setDisabled = (id: string, disabled: boolean): Promise<Told> =>
+  ask('PATCH', `web/webhooks/${id}`, { disabled })
+
+/** As much waits for it as may. */
+function fill(hookId: string): void {
+  const db = new Database(join(harness.folder, 'weir.db'))
+  const insert = db.query(
+    `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
+  )
+  db.transaction(() => {
+    for (let at = 0; at < 1_000; at++) insert.run(parseTextId('hook', hookId)!, Date.now() + aheadMs)
+  }).immediate()
+  db.close()
+}
+
 describe('what is asked wrongly', () => {
   test('is refused, by name', async () => {
     const { id } = await account()
@@ -356,6 +406,7 @@ describe('what is asked wrongly', () => {
     )
     const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
     const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
+    const sealedRows = db.query('SELECT secret FROM webhook ORDER BY id').all()
     const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
     db.close()
     for (const secret of [made.secret, renewed]) {
@@ -365,6 +416,8 @@ describe('what is asked wrongly', () => {
       }
     }
     const audit = told.at(-1)!.text
+    const sealed = Buffer.from((sealedRows.at(-1) as { secret: Uint8Array }).secret)
+    for (const text of [sealed.toString('hex'), sealed.toString('base64')]) expect(audit).not.toContain(text)
     expect(audit).toContain(new URL(receiver.url).origin)
     expect(audit).not.toContain('canary-of-the-address')
   })

@@ -127,11 +127,13 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
     asked.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
     asked.push('content_type_unsupported', 'encoding_unsupported', 'encoding_invalid')
   }
-  if (!isNobody) asked.push('token_invalid')
+  if (!isNobody) asked.push('token_invalid', 'concurrency_exceeded')
+  if (!isNobody && method !== 'GET') asked.push('tried_too_often')
   if (mayBeTooLow) asked.push('role_too_low')
   if (params !== undefined) asked.push('resource_unknown')
   if (isEdit(row)) asked.push('version_stale')
-  if (method !== 'GET') asked.push('overloaded', 'storage_away', 'storage_full')
+  asked.push('overloaded', 'storage_away')
+  if (method !== 'GET') asked.push('storage_full')
   if (row.path.startsWith('/api/auth/')) asked.push(...refusalsOfStrangers)
   return [...asked, ...(refusals[operationIdOf(row)] ?? [])]
 }

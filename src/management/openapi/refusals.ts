@@ -37,7 +37,7 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   createAccountGift: ofPosting,
   createAccountAdjustment: ofPosting,
   createAccountRefund: ofPosting,
-  createAccountRedemption: ['code_unusable', 'state_unfit', 'attempts_too_many'],
+  createAccountRedemption: ['code_unusable', 'state_unfit', 'tried_too_often'],
   createCode: ['name_taken'],
   postCodesVoids: ['state_unfit', 'resource_unknown'],
 
@@ -65,5 +65,4 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   postChannelEnable: ['version_stale'],
   postChannelDisable: ['version_stale'],
   postChannelsBulk: ['resource_unknown', 'version_stale', 'state_unfit'],
-  setModelRoute: ['state_unfit'],
 }

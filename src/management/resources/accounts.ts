@@ -48,7 +48,8 @@ function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.
   const available = usdText(String(BigInt(balance) + BigInt(creditLimit) - BigInt(held)))
   return {
     ...account,
-    ...{ id: textId('acc', account.id), balance: usdText(balance), held: usdText(held), creditLimit: usdText(creditLimit) },
+    id: textId('acc', account.id),
+    ...{ balance: usdText(balance), held: usdText(held), creditLimit: usdText(creditLimit) },
     available: account.kind === 'postpaid' ? null : available,
     ...{ frozen: frozenMs !== null, frozenSince: timeOrNull(frozenMs), created: timeOf(createdMs) },
   } as z.input<typeof Account>

@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
+import type { AuditChecked } from '../../store/reads/audit-log.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { listAnswer, listAsk } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -55,13 +56,22 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
       path: '/api/web/audit-log/check',
       who: { site: 'support' },
       about: 'Check that no row of the audit log was changed, removed or moved.',
-      query: z.strictObject({ head: z.string().max(100).optional() }),
+      query: z.strictObject({ head: z.string().regex(/^[1-9][0-9]{0,14}:[0-9a-f]{64}$/).optional() }),
       answer: z.object({
         rows: z.number(),
         brokenAt: z.number().nullable(),
         head: z.object({ seq: z.number(), hash: z.string() }).nullable(),
       }),
-      run: async ({ query }) => ({ body: await desk.ask('checkAuditLog', query) }),
+      run: async ({ query }) => ({ body: await checkAll(desk, query.head) }),
     }),
   ]
+}
+
+/** Slice by slice, so that nobody else who asks the desk waits for all of it. `head` is `<seq>:<hash>`. */
+async function checkAll(desk: ManagementParts['desk'], head: string | undefined): Promise<AuditChecked> {
+  const [seq, hash = ''] = head?.split(':') ?? []
+  const known = seq === undefined ? undefined : { seq: Number(seq), hash }
+  let checked = await desk.ask('checkAuditLog', { known })
+  while (checked.goesOn) checked = await desk.ask('checkAuditLog', { known, after: checked.head })
+  return checked
 }

@@ -69,6 +69,7 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       async run(ask) {
         const { params, body: { cap }, scope, by } = ask
         const wanted = spanIn(params)
+        await read(ask) // an account's number, written as a key's, is no key
         const what = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }
         const gone = (): Refusal => new Refusal('version_stale', 'removed')
         done(await writer.run('setBudget', { ...what, cap }, by), { scope_unknown: unknown, none: gone })
@@ -84,7 +85,9 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       params: one,
       answer: nothing,
       status: 204,
-      async run({ params, scope, by }) {
+      async run(ask) {
+        const { params, scope, by } = ask
+        await read(ask)
         const what = { scopeId: idIn(params), scope, span: spanIn(params) }
         const result = await writer.run('setBudget', { ...what, cap: null }, by)
         done(result, { scope_unknown: unknown, none: unknown })

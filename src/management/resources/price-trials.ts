@@ -68,7 +68,8 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       async run({ body: asked }) {
         const range = rangeOf(asked, dateMs())
         const { model, account: accountId, key: keyId } = asked
-        const result = await priceTrials.backtest(backtestAsk({ ...range, tried: triedOf(asked), model, accountId, keyId }))
+        const wanted = { ...range, tried: triedOf(asked), model, accountId, keyId }
+        const result = await priceTrials.backtest(backtestAsk(wanted))
         return { body: tellBacktest(result, range) }
       },
     }),

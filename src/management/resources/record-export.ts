@@ -9,6 +9,7 @@ import type { Packed } from '../../store/reads/records.ts'
 import type { ExportFormat } from '../../store/record-text.ts'
 
 export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
+  readonly personId: number
   readonly format: ExportFormat
   /** Channels are told. */
   readonly staff: boolean
@@ -29,17 +30,14 @@ function gzipEnd({ crc, bytes }: Packed): Buffer {
 }
 
 export function buildExport(desk: ManagementParts['desk']): (ask: ExportAsk, gzip: boolean) => Response {
-  let underWay = 0
+  const underWay = new Set<ExportAsk>()
   return function startExport(ask, gzip) {
-    if (underWay >= bounds.exportsMax) {
+    const own = [...underWay].filter(({ personId }) => personId === ask.personId)
+    if (underWay.size >= bounds.exportsMax || own.length >= bounds.exportsOfPersonMax) {
       throw new Refusal('overloaded', 'exports', { retryAfterMs: 10_000 })
     }
-    underWay++
-    let isOver = false
-    const end = (): void => {
-      if (!isOver) underWay--
-      isOver = true
-    }
+    underWay.add(ask)
+    const end = (): void => void underWay.delete(ask)
     return new Response(exported(desk, { ask, gzip, end }), {
       headers: {
         'content-type': types[ask.format],
@@ -57,7 +55,7 @@ interface Exporting {
   end(): void
 }
 
-function exported(desk: ManagementParts['desk'], { ask, gzip, end }: Exporting): ReadableStream<Uint8Array> {
+function exported(desk: ManagementParts['desk'], { ask: { personId: _, ...ask }, gzip, end }: Exporting): ReadableStream<Uint8Array> {
   let after: number | undefined
   let packed: Packed | null = gzip ? { crc: 0, bytes: 0 } : null
   let isFirst = true

@@ -132,9 +132,10 @@ export function recordEndpoints(parts: ManagementParts): readonly WebEndpoint[] 
       about: 'Export calls as NDJSON or CSV, as many as there are.',
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('ndjson') }),
       answer: z.string(),
-      async run({ query: { format, ...query }, scope, header }) {
-        const ask = { scope, filter: filterOf(query, scope, dateMs()), oldestFirst: query.sort === 'time' }
-        return startExport({ ...ask, format, staff: scope === null }, /\bgzip\b/.test(header('accept-encoding') ?? ''))
+      async run({ query: { format, ...query }, scope, header, actor: { personId } }) {
+        const filter = filterOf(query, scope, dateMs())
+        const ask = { scope, filter, oldestFirst: query.sort === 'time', personId, format, staff: scope === null }
+        return startExport(ask, /\bgzip\b/.test(header('accept-encoding') ?? ''))
       },
     }),
     endpoint({

@@ -36,11 +36,15 @@ export interface Told {
 }
 
 const FIRST_PAUSE_MS = 10_000
+/** As long as one that is slow may keep others waiting. */
+const TURN_MS = 2_000
 
 export class WebhookDeliverer {
   readonly #parts: DelivererParts
   readonly #busy = new Set<number>()
   readonly #underWay = new Set<Promise<void>>()
+  /** Where the next look begins, so that each has its turn. */
+  #after = 0
   #timer: ReturnType<typeof setInterval> | undefined
   #closed = false
 
@@ -56,10 +60,13 @@ export class WebhookDeliverer {
   look(): void {
     const { reader, dateMs, log } = this.#parts
     try {
-      for (const webhookId of reader.due(dateMs())) {
+      const { ids, last } = reader.due(dateMs(), this.#after)
+      for (const webhookId of ids) {
         if (this.#busy.size >= bounds.webhooksToldMax || this.#closed) return
         if (!this.#busy.has(webhookId)) this.#begin(webhookId)
+        this.#after = webhookId
       }
+      this.#after = last
     } catch (fault) {
       log.error('cannot look for what webhooks are to be told', { fault: describeFault(fault) })
     }
@@ -95,10 +102,12 @@ export class WebhookDeliverer {
     this.#underWay.add(told)
   }
 
-  /** As long as it takes what it is told. */
+  /** As long as it takes what it is told, and nobody else waits for its place. */
   async #tellAll(webhookId: number): Promise<void> {
     const { reader, dateMs } = this.#parts
-    for (let isWell = true; isWell && !this.#closed; ) {
+    const endMs = performance.now() + TURN_MS
+    const mayStay = (): boolean => this.#busy.size < bounds.webhooksToldMax || performance.now() < endMs
+    for (let isWell = true; isWell && mayStay() && !this.#closed; ) {
       const delivery = reader.next(webhookId, dateMs())
       if (delivery === undefined) return
       const told = await this.#tell(delivery)

@@ -44,8 +44,7 @@ CREATE TABLE webhook_delivery (
   error      TEXT,
   CHECK (due_ms IS NOT NULL OR tried_ms IS NOT NULL)
 ) STRICT;
-CREATE INDEX webhook_delivery_due ON webhook_delivery (due_ms) WHERE due_ms IS NOT NULL;
-CREATE INDEX webhook_delivery_waiting ON webhook_delivery (webhook_id) WHERE due_ms IS NOT NULL;
+CREATE INDEX webhook_delivery_waiting ON webhook_delivery (webhook_id, due_ms) WHERE due_ms IS NOT NULL;
 CREATE INDEX webhook_delivery_of ON webhook_delivery (webhook_id, id);
 
 -- What happened, for a moment: by putting a row in here, whoever is to be told of it is told. Nothing stays in it.

@@ -140,7 +140,7 @@ const topSql = (by: 'one' | 'other', ones: TopAsk['ones']): string =>
     TOP_SUMS,
     ' FROM (',
     membersSql(ones),
-    `) d JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other
+    `) d CROSS JOIN figure f ON f.cut = ?1 AND f.span = ?6 AND f.one = d.one AND f.other = d.other
        AND f.at >= ?7 AND f.at < ?8 GROUP BY 1`,
   )
 

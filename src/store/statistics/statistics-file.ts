@@ -79,24 +79,35 @@ const tables = [
 
 const contents = ['mark', 'late', 'name', 'figure', 'failure', 'end_user']
 
-/** Opens it, or makes it anew where it is none of ours. */
+/** Opens it, or makes it anew where it is none of ours. A disk that is full, or a file in use, is no damage. */
 function openFile(path: string): Database {
   try {
     return openChecked(path)
-  } catch {
-    // It can be made again; what it was is kept for whoever wants to know.
-    for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
-    renameSync(path, `${path}.damaged`)
+  } catch (fault) {
+    const { code = '' } = fault as { code?: string }
+    if (!(isDamage(fault) || code === 'SQLITE_ERROR' || fault instanceof LaterError)) throw fault
+    putAside(path)
     return openChecked(path)
   }
 }
+
+const isDamage = (fault: unknown): boolean =>
+  /^SQLITE_(NOTADB|CORRUPT)/.test((fault as { code?: string }).code ?? '')
+
+/** It can be made again; what it was is kept for whoever wants to know. */
+function putAside(path: string): void {
+  for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
+  renameSync(path, `${path}.damaged`)
+}
+
+class LaterError extends Error {}
 
 function openChecked(path: string): Database {
   const db = openWriter(path)
   try {
     db.run('PRAGMA cache_size = -8192')
     const { user_version: at } = db.query('PRAGMA user_version').get() as { user_version: bigint }
-    if (at > SCHEMA) throw new Error('The file of statistics was written by a later version of Weir.')
+    if (at > SCHEMA) throw new LaterError('The file of statistics was written by a later version of Weir.')
     if (at === 0n) {
       db.transaction(() => {
         for (const sql of tables) db.run(sql)
@@ -112,11 +123,13 @@ function openChecked(path: string): Database {
 }
 
 export class StatisticsFile {
+  readonly #path: string
   readonly #db: Database
   readonly #names = new Map<string, number>()
   readonly #statements
 
   constructor(path: string) {
+    this.#path = path
     this.#db = openFile(path)
     this.#statements = prepare(this.#db)
   }
@@ -156,7 +169,20 @@ export class StatisticsFile {
     return id
   }
 
-  add({ shares, failures, endUsers, late, mark }: Added): void {
+  /** A file that turns out to be damaged is put aside: the next to open it makes it anew. */
+  add(added: Added): void {
+    try {
+      this.#add(added)
+    } catch (fault) {
+      if (isDamage(fault)) {
+        this.#db.close()
+        putAside(this.#path)
+      }
+      throw fault
+    }
+  }
+
+  #add({ shares, failures, endUsers, late, mark }: Added): void {
     const { addLate, dropLate, addFailure } = this.#statements
     this.#db.transaction(() => {
       for (const share of shares) this.#addShare(share)

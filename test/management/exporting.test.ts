@@ -1,0 +1,70 @@
+// A long list as a file: no faster than it is read, and cut off where it cannot go on.
+
+import { expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import type { Export, ExportPage } from '../../src/management/exporting.ts'
+import { exportResponse } from '../../src/management/exporting.ts'
+import { until } from '../support/gateway.ts'
+
+const PAGES = 10_000
+const rows = Array.from({ length: 100 }, (_, at) => ({ at, text: 'x'.repeat(600) }))
+
+interface Served {
+  readonly url: string
+  readonly asked: { pages: number }
+  stop(): void
+}
+
+function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Export> = {}): Served {
+  const asked = { pages: 0 }
+  const counted = (after: string): Promise<ExportPage> => {
+    asked.pages++
+    return page(after)
+  }
+  const head = { format: 'ndjson', name: 'list', columns: ['at', 'text'] } as const
+  const fetch = (): Response => exportResponse({ ...head, first: { rows, next: '1' }, page: counted, ...more })
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
+  return { url: `http://127.0.0.1:${server.port}/`, asked, stop: () => void server.stop(true) }
+}
+
+const endless = async (after: string): Promise<ExportPage> => {
+  const next = Number(after) + 1
+  return { rows, next: next > PAGES ? null : String(next) }
+}
+
+test('a reader who stops holds it up, and one who leaves ends it', async () => {
+  const served = serve(endless)
+  const socket = connect(Number(new URL(served.url).port), '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n')
+  socket.pause()
+  await until(() => served.asked.pages > 0, 'it has begun')
+  // Until the buffers between us are full.
+  for (let before = -1; before !== served.asked.pages; ) {
+    before = served.asked.pages
+    await new Promise(resolve => setTimeout(resolve, 200))
+  }
+  expect(served.asked.pages).toBeLessThan(PAGES / 10)
+  socket.destroy()
+  const left = served.asked.pages
+  await new Promise(resolve => setTimeout(resolve, 200))
+  expect(served.asked.pages - left).toBeLessThan(10)
+  served.stop()
+})
+
+test('what cannot be read on is cut off, and does not look whole', async () => {
+  const faults: unknown[] = []
+  const fails = async (): Promise<ExportPage> => {
+    throw new Error('away')
+  }
+  const served = serve(fails, { onTrouble: fault => void faults.push(fault) })
+  const read = fetch(served.url).then(response => response.text())
+  expect(await read.then(() => 'whole', () => 'cut off')).toBe('cut off')
+  expect(faults).toHaveLength(1)
+  served.stop()
+})
+
+test('an empty list is a file with its columns', async () => {
+  const served = serve(endless, { format: 'csv', first: { rows: [], next: null } })
+  expect(await (await fetch(served.url)).text()).toBe('at,text\r\n')
+  served.stop()
+})
