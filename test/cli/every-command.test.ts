@@ -94,7 +94,10 @@ const lines: readonly Line[] = [
   { command: 'topup {account} 5 --reference invoice-2' },
   { command: 'gift {account} 1' },
   { command: 'adjust {account} -0.5' },
-  { command: 'codes create --count 2 --amount 1 --batch spring', keeps: ({ codes }) => ({ code: (codes as string[])[0] }) },
+  {
+    command: 'codes create --count 2 --amount 1 --batch spring',
+    keeps: ({ codes }) => ({ code: (codes as string[])[0] }),
+  },
   { command: 'codes redeem {code} {account}' },
   { command: 'codes list' },
   { command: 'codes void spring' },

@@ -57,8 +57,8 @@ function scriptOf(blocks: readonly Block[]): string {
   const curl = 'curl() { command curl -sS --fail-with-body --max-time 20 "$@"; }'
   const head = ['set -e', curl, 'weir() { "$COMMAND" "$@"; }']
   const body = blocks.map(({ line, text }) => `echo "line ${line}" >&2\n${text}`)
-  const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR').replaceAll('bin/weir ', 'weir ')
-  return text.replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
+  const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR')
+  return text.replaceAll('bin/weir ', 'weir ').replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
 }
 
 const runnable = Map.groupBy(typed.filter(({ info }) => info === 'sh'), ({ page }) => page)
