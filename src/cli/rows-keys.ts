@@ -39,8 +39,8 @@ export const keyRows: Readonly<Record<string, Row>> = {
       '[--clamp|--bodies|--strict|--explain on|off] [--disable|--enable]',
     about:
       'set what a key may: until when, for what and from where, which models it may use, what a channel must be ' +
-      'tagged with; cut calls to what funds cover, keep bodies, refuse calls that would lose something in translation, ' +
-      'tell of channels',
+      'tagged with; cut calls to what funds cover, keep bodies, refuse calls that would lose something in ' +
+      'translation, tell of channels',
     command: 'keys-set',
     places: ['key'],
     options: settings,
