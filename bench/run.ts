@@ -9,6 +9,7 @@ import { measureChoice } from './measures/choice.ts'
 import { measureIdle } from './measures/idle.ts'
 import { measureLedger } from './measures/ledger.ts'
 import type { Measure, Section } from './measures/measure.ts'
+import { measureManagement } from './measures/management.ts'
 import { measurePlain } from './measures/plain.ts'
 import { measurePrompt } from './measures/prompt.ts'
 import { measureSlow } from './measures/slow.ts'
@@ -25,6 +26,7 @@ import { LOAD_CORE, read, Workbench } from './system/workbench.ts'
 /** In this order: the last one fills the database, and statistics are of the records that the ledger's has written. */
 const measures: Readonly<Record<string, Measure>> = {
   plain: measurePlain,
+  management: measureManagement,
   threads: measureThreads,
   prompt: measurePrompt,
   stream: measureStream,

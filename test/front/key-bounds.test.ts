@@ -72,7 +72,7 @@ describe('an endpoint', () => {
     expect([...kinds].sort()).toEqual([...endpointNames, 'own' as const].sort())
   })
 
-  test.each(named)('%s is refused in its dialect to keys for other kinds, and answers to one for it', async (_, row) => {
+  test.each(named)('%s is refused in its dialect to keys for others, and answers to one for it', async (_, row) => {
     const others = endpointNames.filter(name => name !== row.kind)
     const barred = await harness.key()
     await set(barred, { endpoints: others.join() })

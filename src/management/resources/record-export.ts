@@ -55,7 +55,8 @@ interface Exporting {
   end(): void
 }
 
-function exported(desk: ManagementParts['desk'], { ask: { personId: _, ...ask }, gzip, end }: Exporting): ReadableStream<Uint8Array> {
+function exported(desk: ManagementParts['desk'], exporting: Exporting): ReadableStream<Uint8Array> {
+  const { ask: { personId: _, ...ask }, gzip, end } = exporting
   let after: number | undefined
   let packed: Packed | null = gzip ? { crc: 0, bytes: 0 } : null
   let isFirst = true

@@ -1,5 +1,5 @@
-// What becomes of the file of statistics when it cannot be opened: sums of records that were deleted are nowhere else, so
-// it is put aside only where it is damaged.
+// What becomes of the file of statistics when it cannot be opened: sums of records that were deleted are nowhere else,
+// so it is put aside only where it is damaged.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
@@ -47,7 +47,8 @@ test('one that is none is put aside', () => {
 
 test('one that turns out to be damaged is put aside, and the next is new', () => {
   const db = new Database(path)
-  const { rootpage } = db.query("SELECT rootpage FROM sqlite_schema WHERE name = 'failure'").get() as { rootpage: number }
+  const found = db.query("SELECT rootpage FROM sqlite_schema WHERE name = 'failure'").get()
+  const { rootpage } = found as { rootpage: number }
   db.run('PRAGMA wal_checkpoint(TRUNCATE)')
   db.close()
   const bytes = readFileSync(path)

@@ -114,6 +114,7 @@ const client = (name: string, Sdk: typeof Anthropic, raises: Client['raises']): 
 /** The new one has more classes, all of which are the named ones too. */
 const own: Readonly<Record<number, string>> = {
   408: 'RequestTimeoutError',
+  412: 'PreconditionFailedError',
   413: 'ContentTooLargeError',
   431: 'RequestHeaderFieldsTooLargeError',
   503: 'ServiceUnavailableError',

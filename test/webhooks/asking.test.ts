@@ -1,0 +1,96 @@
+// Webhooks as they are asked for: what is refused, by name, and that their secrets stand nowhere.
+
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Ask } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+import type { Receiver } from './receiver.ts'
+import { startReceiver } from './receiver.ts'
+
+let harness: Harness
+let ask: Ask
+let receiver: Receiver
+
+beforeAll(async () => {
+  harness = await startHarness({ env: { WEIR_PRIVATE_HOSTS: '127.0.0.1' }, world: { webhooksEveryMs: 10 } })
+  ask = await askAsOwner(harness)
+  receiver = startReceiver()
+})
+afterAll(async () => {
+  await harness.stop()
+  receiver.stop()
+})
+
+async function account(): Promise<{ id: string }> {
+  const key = await harness.key({ credit: '10' })
+  return { id: ((await harness.gateway.operator.balance!({ key })) as { account: string }).account }
+}
+
+async function ofAccount(id: string, events: readonly string[], url = receiver.url) {
+  const made = await ask('POST', `web/accounts/${id}/webhooks`, { url, events })
+  expect(made.status).toBe(201)
+  return made.body as { id: string; secret: string }
+}
+
+describe('what is asked wrongly', () => {
+  test('is refused, by name', async () => {
+    const { id } = await account()
+    const path = `web/accounts/${id}/webhooks`
+    const wrong: readonly (readonly [body: object, param: string])[] = [
+      [{ url: receiver.url }, 'events'],
+      [{ url: receiver.url, events: [] }, 'events'],
+      [{ url: receiver.url, events: ['balance.low', 'balance.low'] }, 'events'],
+      [{ url: receiver.url, events: ['ledger.drift'] }, 'events.0'],
+      [{ url: '', events: ['balance.low'] }, 'url'],
+      [{ url: 'http://example.com/', events: ['balance.low'] }, 'url'],
+      [{ url: 'https://example.com:22/', events: ['balance.low'] }, 'url'],
+      [{ url: `https://example.com/${'x'.repeat(2_000)}`, events: ['balance.low'] }, 'url'],
+      [{ url: receiver.url, events: ['balance.low'], secret: '' }, 'secret'],
+    ]
+    for (const [body, param] of wrong) {
+      const { status, error } = await ask('POST', path, body)
+      expect([status, error.param]).toEqual([400, param])
+    }
+    const nowhere = { url: receiver.url, events: ['balance.low'] }
+    expect((await ask('POST', 'web/accounts/acc_00000000zzz/webhooks', nowhere)).status).toBe(404)
+    const { id: hookId } = await ofAccount(id, ['balance.low'])
+    const stale = await ask('PATCH', `web/webhooks/${hookId}`, { disabled: true }, { 'if-match': '"7"' })
+    expect(stale.error.code).toBe('version_stale')
+    expect((await ask('PATCH', `web/webhooks/${hookId}`, { events: ['ledger.drift'] })).error.param).toBe('events')
+    for (let at = 1; at < bounds.webhooksOfAccountMax; at++) await ofAccount(id, ['balance.low'])
+    const full = await ask('POST', path, { url: receiver.url, events: ['balance.low'] })
+    expect([full.status, full.error.code]).toEqual([409, 'state_unfit'])
+  })
+
+  test('a secret is in no answer but its own, in no log and in no audit row', async () => {
+    const { id } = await account()
+    const made = await ofAccount(id, ['balance.low'], `${receiver.url}?token=canary-of-the-address`)
+    const renewed = (await ask('POST', `web/webhooks/${made.id}/secret`)).body.secret as string
+    await ask('POST', `web/webhooks/${made.id}/test`)
+    const told = await Promise.all(
+      [`web/webhooks`, `web/webhooks/${made.id}`, `web/webhooks/${made.id}/deliveries`, 'web/audit-log?limit=200'].map(
+        path => ask('GET', path),
+      ),
+    )
+    const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+    const tables = db.query("SELECT name FROM sqlite_schema WHERE type = 'table'").all() as { name: string }[]
+    const sealedRows = db.query('SELECT secret FROM webhook ORDER BY id').all()
+    const rows = tables.map(({ name }) => Bun.inspect(db.query('SELECT * FROM '.concat(name)).all()))
+    db.close()
+    for (const secret of [made.secret, renewed]) {
+      expect(secret).toMatch(/^whsec_[\w-]{43}$/)
+      for (const text of [...told.map(one => one.text), ...harness.logs, ...rows, receiver.came.at(-1)!.body]) {
+        expect(text).not.toContain(secret)
+      }
+    }
+    const audit = told.at(-1)!.text
+    const sealed = Buffer.from((sealedRows.at(-1) as { secret: Uint8Array }).secret)
+    for (const text of [sealed.toString('hex'), sealed.toString('base64')]) expect(audit).not.toContain(text)
+    expect(audit).toContain(new URL(receiver.url).origin)
+    expect(audit).not.toContain('canary-of-the-address')
+  })
+})
