@@ -1,6 +1,6 @@
 // Fills a database with records and their charges, spread over a thousand keys, two hundred models, fifty channels and
-// the last three hundred days, and in balance. Indexes are made afterwards, which is many times quicker; the log of what
-// was written is left empty, as of a database from before there was one.
+// the last three hundred days, and in balance. Indexes are made afterwards, which is many times quicker; the log of
+// what was written is left empty, as of a database from before there was one.
 //
 // fill.ts <database> <records>
 
