@@ -57,4 +57,5 @@ const TIMES = 10
 const writeMs = cpuMs(() => {
   for (let done = 0; done < TIMES; done++) bytes = metrics.write().length
 })
-process.stdout.write(`${JSON.stringify({ countNs: counted, accessNs, writeMs: Number((writeMs / TIMES).toFixed(1)), bytes })}\n`)
+const found = { countNs: counted, accessNs, writeMs: Number((writeMs / TIMES).toFixed(1)), bytes }
+process.stdout.write(`${JSON.stringify(found)}\n`)

@@ -31,7 +31,7 @@ export interface ErrorRow {
 const rows = {
   key_missing: [401, 'authentication', false, 'No API key was sent. Send it as "Authorization: Bearer wk-…".'],
   key_invalid: [401, 'authentication', false, 'This API key is not valid.'],
-  token_invalid: [401, 'authentication', false, 'This endpoint needs a valid management token (JWT).'],
+  token_invalid: [401, 'authentication', false, 'This needs a valid management token (JWT). See /api/auth/sign-in.'],
   sign_in_failed: [401, 'authentication', false, 'Nobody is known by this address, password and code.'],
   code_needed: [401, 'authentication', false, 'Signing in needs a code of your authenticator, too.'],
   session_over: [401, 'authentication', false, 'This session is over. Sign in again.'],
@@ -64,7 +64,7 @@ const rows = {
   endpoint_forbidden: [403, 'permission', false, 'This key may not be used for calls of this kind.'],
   account_frozen: [403, 'permission', false, 'This account is frozen until its books have been checked.'],
   role_too_low: [403, 'permission', false, 'Your role does not allow this.'],
-  setup_needed: [403, 'permission', false, 'Nobody has set up this gateway yet.'],
+  setup_needed: [403, 'permission', false, 'This gateway has no owner yet: use its set-up token, or weir setup.'],
   setup_refused: [403, 'permission', false, 'This set-up token is not valid, or not any more.'],
   password_wrong: [403, 'permission', false, 'This needs your present password.'],
   origin_refused: [403, 'permission', false, 'This may not be asked from another site.'],

@@ -207,11 +207,12 @@ export class Health {
       opensInMs = Math.max(opensInMs, model.opensInMs(0, nowMs))
       limit = Math.min(limit, model.limit.at(nowMs))
     }
+    const { lastMs } = this.#firstTimes
     return {
       ...{ state, opensInMs },
       underWay: this.#turns.size,
       limit: limit === Infinity ? null : limit,
-      firstMs: this.#firstTimes.lastMs ?? null,
+      firstMs: lastMs === undefined ? null : Math.round(lastMs),
       lastFailure: last === undefined ? null : { verdict: last.verdict, agoMs: nowMs - last.atMs },
       lost: this.#lost,
     }

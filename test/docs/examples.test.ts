@@ -41,7 +41,7 @@ function blocksOf(page: string, path: string): readonly Block[] {
   }))
 }
 
-const isTyped = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir) /m.test(text)
+const isTyped = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir|bin\/weir) /m.test(text)
 
 const pages = readdirSync(join(ROOT, 'docs')).filter(name => name.endsWith('.md') && !elsewhere.includes(name))
 const typed = [['README.md', 'README.md'], ...pages.map(name => [name, join('docs', name)])]
@@ -58,7 +58,7 @@ function scriptOf(blocks: readonly Block[]): string {
   const head = ['set -e', curl, 'weir() { "$COMMAND" "$@"; }']
   const body = blocks.map(({ line, text }) => `echo "line ${line}" >&2\n${text}`)
   const text = [...head, ...body].join('\n').replaceAll('http://127.0.0.1:8080', '$WEIR')
-  return text.replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
+  return text.replaceAll('bin/weir ', 'weir ').replaceAll(/'([^']*)wk-…'/g, '"$1$KEY"')
 }
 
 const runnable = Map.groupBy(typed.filter(({ info }) => info === 'sh'), ({ page }) => page)

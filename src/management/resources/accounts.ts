@@ -39,7 +39,7 @@ const Account = z
 
 const params = z.object({ account: idOf('acc') })
 const Change = z.strictObject({ ...settings, frozen: z.boolean() }).partial()
-const Wanted = z.strictObject({ ...z.object(settings).partial().shape, name: label, type })
+const Wanted = z.strictObject({ ...z.object(settings).partial().shape, name: label, type: type.default('team') })
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
 

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
 import type { AuditChecked } from '../../store/reads/audit-log.ts'
+import { tellChanges } from '../audit-changes.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { listAnswer, listAsk } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -18,7 +19,7 @@ const AuditRow = z
     action: z.string(),
     target: z.string(),
     account: z.string().nullable(),
-    changes: z.unknown(),
+    changes: z.unknown().meta({ description: 'Field by field, what was and what is; or what else is to be told' }),
     hash: z.string(),
   })
   .meta({ id: 'AuditRow' })
@@ -44,8 +45,9 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
       answer: listOf(AuditRow),
       async run({ query, scope }) {
         const ask = listAsk(query, scope, '-seq')
-        return listAnswer(await desk.ask('auditLog', ask), ask, ({ madeMs, accountId, ...row }) => ({
+        return listAnswer(await desk.ask('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
           ...row,
+          changes: tellChanges(row.action, changes),
           made: new Date(madeMs).toISOString(),
           account: accountId === null ? null : textId('acc', accountId),
         }))
