@@ -70,7 +70,8 @@ export const measureManagement: Measure = async measuring => {
   const pairs: Pair[] = []
   for (let round = 1; round <= ROUNDS; round++) {
     const pair = await measurePair(subject, { home: measuring.home, upstream, plan })
-    measuring.say(`  round ${round}: p99 ${figure(pair.alone.totalP99)} ms, managed ${figure(pair.managed.totalP99)} ms`)
+    const [alone, managed] = [figure(pair.alone.totalP99), figure(pair.managed.totalP99)]
+    measuring.say(`  round ${round}: p99 ${alone} ms, managed ${managed} ms`)
     pairs.push(pair)
   }
   await subject.stop()
@@ -82,8 +83,8 @@ export const measureManagement: Measure = async measuring => {
   return {
     title: 'Management beside calls',
     about:
-      `The plain call at full speed, alone and while somebody asks the management interface ${figure(asked)} times in ` +
-      `a round (lists, records, statistics; each tenth changes a tier); ${ROUNDS} rounds of both in turn, medians.`,
+      `The plain call at full speed, alone and while somebody asks the management interface ${figure(asked)} times ` +
+      `in a round (lists, records, statistics; each tenth changes a tier); ${ROUNDS} rounds of both in turn, medians.`,
     table: [
       ['what', 'calls/s', 'CPU µs', 'p50 ms', 'p99 ms'],
       ...(['alone', 'managed'] as const).map(name => [
