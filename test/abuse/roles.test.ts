@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import type { Person } from '../support/people.ts'
@@ -14,7 +14,7 @@ let owner: Person
 let nobody: Ask
 
 beforeAll(async () => {
-  harness = await startHarness()
+  harness = await startHarness({ env: { WEIR_TRUSTED_PROXIES: '127.0.0.1' } })
   owner = await setUpOwner(harness)
   nobody = askAs(harness, undefined)
 })
@@ -33,6 +33,15 @@ test('a token to choose a password is worth nothing once its maker may not chang
   expect((await signIn(harness, { email: person.email, password: goodPassword })).status).toBe(200)
   await owner.ask('PATCH', `web/users/${person.id}`, { role: 'member' })
   expect((await nobody('POST', 'auth/password', chosen)).status).toBe(204)
+})
+
+test('who has chosen another password by a token has no sessions of before', async () => {
+  const person = await addPerson(harness, owner.ask)
+  const { body } = await owner.ask('POST', `web/users/${person.id}/password-reset`)
+  const chosen = { token: body.token, password: 'a lake lies below it' }
+  expect((await nobody('POST', 'auth/password', chosen)).status).toBe(204)
+  expect((await person.ask('GET', 'web/me')).status).toBe(401)
+  expect((await nobody('POST', 'auth/refresh', undefined, { cookie: person.cookie })).status).toBe(401)
 })
 
 test('another role ends all sessions of before', async () => {
@@ -76,4 +85,61 @@ test('an account’s number written as a key’s is no key', async () => {
   ]
   expect(asked.map(({ status }) => status)).toEqual([404, 404])
   expect((await owner.ask('GET', `web/accounts/${String(account)}/budgets`)).body.data).toEqual([])
+})
+
+test('what stands behind the host of a webhook is in no row of the audit log', async () => {
+  const events = ['balance.low']
+  const made = await owner.ask('POST', 'web/webhooks', { url: 'https://hooks.example/first-canary', events })
+  const path = `web/webhooks/${String(made.body.id)}`
+  await owner.ask('PATCH', path, { url: 'https://hooks.example/second-canary?t=third-canary' })
+  await owner.ask('DELETE', path)
+  const { text } = await owner.ask('GET', 'web/audit-log?limit=200')
+  expect(text).toContain('"action":"setWebhook"')
+  expect(text).not.toMatch(/(first|second|third)-canary/)
+})
+
+test('a member is not told who of the site gave a refund', async () => {
+  const made = await harness.gateway.operator['keys-create']!({ tier: 'pro', credit: '5', name: 'refunds' })
+  const account = String(made.account)
+  const viewer = await addPerson(harness, owner.ask, { members: [{ account, role: 'viewer' }] })
+  const answer = await chat(harness, String(made.key), { model: 'openai/gpt-4o-mini', messages: hello })
+  const call = answer.headers.get('x-request-id')!
+  await answer.text()
+  await harness.idle()
+  const refunded = await owner.ask('POST', `web/accounts/${account}/refunds`, { call })
+  expect(refunded.status).toBe(201)
+  const authors = async ({ ask }: Person): Promise<unknown[]> =>
+    ((await ask('GET', `web/records/${call}`)).body.transfers as { author: unknown }[]).map(({ author }) => author)
+  expect(await authors(owner)).toContain(owner.id)
+  expect(new Set(await authors(viewer))).toEqual(new Set([null]))
+})
+
+test('tokens of invitations and of passwords are not guessed: who tries too often waits', async () => {
+  for (const path of ['auth/invitation', 'auth/password']) {
+    const guess = (from: string): Promise<Told> => {
+      const named = path === 'auth/invitation' ? { name: 'Guess' } : {}
+      const body = { token: 'x'.repeat(43), password: goodPassword, ...named }
+      return nobody('POST', path, body, { 'x-forwarded-for': from })
+    }
+    const [here, elsewhere] = path === 'auth/invitation' ? ['10.1.1.1', '10.1.1.2'] : ['10.1.1.3', '10.1.1.4']
+    let told = await guess(here)
+    for (let tried = 1; told.status !== 429 && tried < 40; tried++) told = await guess(here)
+    expect(told.status).toBe(429)
+    expect((await guess(elsewhere)).status).toBe(400)
+  }
+})
+
+describe('no webhook is made for', () => {
+  const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]', '2130706433', '0x7f.1']
+  const inside = [...hosts, '169.254.169.254', '10.0.0.1', '[fd00::1]', '100.64.0.1'].map(host => `https://${host}/in`)
+  const strange = ['http://hooks.example/in', 'https://u:p@hooks.example/', 'https://hooks.example:22/', 'file:///etc', 'x']
+
+  test.each([...inside, ...strange])('%s', async url => {
+    const events = ['balance.low']
+    expect((await owner.ask('POST', 'web/webhooks', { url, events })).error.param).toBe('url')
+    const made = await owner.ask('POST', 'web/webhooks', { url: 'https://hooks.example/in', events })
+    const path = `web/webhooks/${String(made.body.id)}`
+    expect((await owner.ask('PATCH', path, { url })).error.param).toBe('url')
+    await owner.ask('DELETE', path)
+  })
 })
