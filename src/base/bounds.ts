@@ -232,7 +232,7 @@ export const bounds = {
   metricModelsMax: 200,
   /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
   deskQuestionsMax: 200,
-  deskMsMax: 10_000,
+  deskMsMax: 8_000,
   /** Asked at once by one person, and by one who runs the site; and what one who does not may change in a minute. */
   personAsksMax: 16,
   staffAsksMax: 64,
