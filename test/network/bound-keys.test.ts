@@ -185,8 +185,11 @@ test('requests are signed in one place, and all that is sent has passed it', () 
   expect(naming(/\bsignRequest\b/)).toEqual(['upstreams/ready-request.ts', 'upstreams/signing.ts'])
   expect(naming(/\.signs\b/)).toEqual(['upstreams/signing.ts'])
   expect(naming(/\bBun\.connect\b/)).toEqual(['http/dial.ts'])
-  // The one that is left speaks to our own socket in the data folder.
-  expect(naming(/(?:await|return|=) fetch\(/)).toEqual(['http/control-socket.ts'])
+  // Those that are left carry no key of an upstream: to our own socket in the data folder, and from the command line to
+  // a gateway, by the operator's word.
+  expect(naming(/(?:await|return|=) fetch\(/)).toEqual([
+    ...['cli/doctor.ts', 'cli/remote.ts', 'http/control-socket.ts'],
+  ])
   // Each of these is a way above.
   expect(naming(/\breadyRequest\(/)).toEqual([
     ...['pipeline/40-adapt.ts', 'pipeline/counts/request.ts', 'pipeline/responses/upstream-asking.ts'],
