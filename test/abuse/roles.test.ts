@@ -132,7 +132,7 @@ test('tokens of invitations and of passwords are not guessed: who tries too ofte
 describe('no webhook is made for', () => {
   const hosts = ['127.0.0.1', 'localhost', '[::1]', '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]', '2130706433', '0x7f.1']
   const inside = [...hosts, '169.254.169.254', '10.0.0.1', '[fd00::1]', '100.64.0.1'].map(host => `https://${host}/in`)
-  const strange = ['http://hooks.example/in', 'https://u:p@hooks.example/', 'https://hooks.example:22/', 'file:///etc', 'x']
+  const strange = ['http://hooks.example/', 'https://u:p@hooks.example/', 'https://hooks.example:22/', 'file:///x', 'x']
 
   test.each([...inside, ...strange])('%s', async url => {
     const events = ['balance.low']

@@ -90,6 +90,7 @@ async function tried(id: string, attempts: number): Promise<DeliveryRow> {
 /** To the account of the webhook that was made last, in one transaction. */
 function happens(times: number): void {
   const db = openWriter(join(harness.folder, 'weir.db'))
+  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may be at it
   const { id } = db.query('SELECT account_id AS id FROM webhook ORDER BY id DESC LIMIT 1').get() as { id: bigint }
   const raise = db.query("INSERT INTO event (name, account_id, data) VALUES ('balance.low', ?1, '{}')")
   db.transaction(() => {
@@ -375,6 +376,7 @@ const setDisabled = (id: string, disabled: boolean): Promise<Told> =>
 /** As much waits for it as may. */
 function fill(hookId: string): void {
   const db = openWriter(join(harness.folder, 'weir.db'))
+  db.run('PRAGMA busy_timeout = 5000') // the gateway's own writer may be at it
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, data, made_ms, due_ms) VALUES (?1, 'balance.low', '{}', ?2, 0)`,
   )
