@@ -29,7 +29,12 @@ export interface Family {
   readonly negotiates?: boolean
   /** Whether browsers of other origins may call it. */
   readonly cors: boolean
+  /** On all that it answers, refusals as well. */
+  readonly headers?: Readonly<Record<string, string>>
 }
+
+/** What is for one pair of eyes stays nowhere, and is nothing but what it says it is. */
+const unkept = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
 /** The longest prefix that fits decides. */
 export const families: readonly Family[] = [
@@ -43,8 +48,8 @@ export const families: readonly Family[] = [
   { prefix: '/v1beta', auth: 'key', dialect: 'gemini', cors: true },
   { prefix: '/api/v3', auth: 'key', dialect: 'ark', cors: true },
   { prefix: '/api/public', auth: 'nobody', dialect: 'openai-chat', cors: true },
-  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false },
-  { prefix: '/api/auth', auth: 'nobody', dialect: 'openai-chat', cors: false },
+  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false, headers: unkept },
+  { prefix: '/api/auth', auth: 'nobody', dialect: 'openai-chat', cors: false, headers: unkept },
   { prefix: '', auth: 'nobody', dialect: 'openai-chat', cors: false },
 ]
 

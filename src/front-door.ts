@@ -115,9 +115,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
 
   return async function answerArrival(arrival) {
     const family = familiesOf.get(arrival.path) ?? familyOf(arrival.path)
-    const callId = parts.mintId()
-    const requestId = textId('req', callId)
-    const visit: Visit = { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId } }
+    const visit = visitOf(parts.mintId(), family)
     const cors = family.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
       const allowed = preflight(arrival.headers, { ...cors, ...visit.headers })
@@ -130,6 +128,12 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (parts.drain.isLeaving) response.headers.set('connection', 'close')
     return cors === undefined ? response : withHeaders(response, cors)
   }
+}
+
+function visitOf(callId: number, { headers: more }: Family): Visit {
+  const requestId = textId('req', callId)
+  const named = { 'x-request-id': requestId, 'request-id': requestId }
+  return { callId, requestId, headers: more === undefined ? named : { ...named, ...more } }
 }
 
 function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {

@@ -41,8 +41,6 @@ interface Way {
 const AUTH = '/api/auth/'
 const SETUP = '/api/auth/setup'
 
-const NO_STORE = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
-
 export function buildWebApp(parts: ManagementParts): AnswerWeb {
   const table = buildWebEndpoints(parts)
   const ways: readonly Way[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
@@ -188,7 +186,7 @@ interface Asked {
 function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, { ask, query }: Asked): WebReply {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
-  const headers = { ...NO_STORE, ...etag, ...clamped(answer.body, query), ...answer.headers }
+  const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }
   if (status === 204) return { status, body: '', headers }
   if (endpoint.method === 'GET' && etag.etag !== undefined && ask.header('if-none-match') === etag.etag) {
     return { status: 304, body: '', headers }

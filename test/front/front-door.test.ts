@@ -99,7 +99,10 @@ describe('each prefix speaks its dialect', () => {
 
   test('/api/web/* answers nobody without a token, whatever the path and the method', async () => {
     for (const [method, path] of [['GET', 'me'], ['POST', 'me'], ['GET', 'nothing'], ['DELETE', 'keys/1']] as const) {
-      expect(expectChatError(await raw(ask(method, `/api/web/${path}`)), 401).error.code).toBe('token_invalid')
+      const answer = await raw(ask(method, `/api/web/${path}`))
+      expect(expectChatError(answer, 401).error.code).toBe('token_invalid')
+      const told = ['cache-control', 'x-content-type-options'].map(name => answer.header(name))
+      expect(told).toEqual(['no-store', 'nosniff'])
     }
     const token = String((await harness.gateway.operator.token!({})).token)
     expectChatError(await raw(ask('GET', '/api/web/nothing', bearer(token))), 404)

@@ -3,6 +3,7 @@
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
 import type { AuditChecked } from '../../store/reads/audit-log.ts'
+import { subjectOf } from '../actor.ts'
 import { tellChanges } from '../audit-changes.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { listAnswer, listAsk } from './listing.ts'
@@ -43,10 +44,13 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
         ['seq'],
       ),
       answer: listOf(AuditRow),
-      async run({ query, scope }) {
+      async run({ query, scope, actor }) {
         const ask = listAsk(query, scope, '-seq')
+        // Where somebody else was is for those who run the site.
+        const mayKnow = (by: string): boolean => scope === null || by === subjectOf(actor.personId)
         return listAnswer(await desk.ask('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
           ...row,
+          address: mayKnow(row.actor) ? row.address : null,
           changes: tellChanges(row.action, changes),
           made: new Date(madeMs).toISOString(),
           account: accountId === null ? null : textId('acc', accountId),

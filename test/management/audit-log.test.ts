@@ -1,0 +1,37 @@
+// Who may read what of the audit log.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Person } from '../support/people.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
+
+let harness: Harness
+let owner: Person
+
+beforeAll(async () => {
+  harness = await startHarness()
+  owner = await setUpOwner(harness)
+})
+afterAll(() => harness.stop())
+
+interface Row {
+  readonly actor: string
+  readonly address: string | null
+  readonly account: string
+}
+
+test('a manager sees what was changed of their account, and not where those who run the site were', async () => {
+  const account = String((await owner.ask('POST', 'web/accounts', { name: 'team', type: 'team' })).body.id)
+  const manager = await addPerson(harness, owner.ask, { members: [{ account, role: 'manager' }] })
+  await owner.ask('PATCH', `web/accounts/${account}`, { name: 'renamed' })
+  await manager.ask('POST', 'web/keys', { account, name: 'mine' })
+  const seen = (await manager.ask('GET', 'web/audit-log')).body.data as Row[]
+  const of = (actor: string): readonly Row[] => seen.filter(row => row.actor === actor)
+  const address = (actor: string): unknown[] => [...new Set(of(actor).map(row => row.address))]
+  expect(address(owner.id)).toEqual([null])
+  expect(address(manager.id)).toEqual(['127.0.0.1'])
+  expect(seen.every(row => row.account === account)).toBe(true)
+  const all = (await owner.ask('GET', `web/audit-log?account=${account}`)).body.data as Row[]
+  expect(all.some(row => row.actor === owner.id && row.address === '127.0.0.1')).toBe(true)
+})
