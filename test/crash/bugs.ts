@@ -199,8 +199,8 @@ export const bugs: readonly Bug[] = [
       { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_reference', replace: 'CREATE INDEX transfer_reference' },
       {
         file: LEDGER,
-        find: '    if (reference !== null && findReference.get(kind, reference) !== null) return',
-        replace: '    if (reference === undefined && findReference.get(kind, reference) !== null) return',
+        find: 'findOne.get(ref, kind) ?? named()',
+        replace: 'findOne.get(ref, kind)',
       },
     ],
     by: 'races',
@@ -242,9 +242,9 @@ export const bugs: readonly Bug[] = [
     says: 'A redemption is looked up by a copy that was read before.',
     edits: [
       {
-        file: 'src/store/account-operations.ts',
-        find: "      if (code.redeemed_ms !== null) return { done: 'code_used' }\n",
-        replace: '',
+        file: 'src/store/code-operations.ts',
+        find: 'if (code.redeemed_ms !== null) return',
+        replace: 'if (code.id < 0) return',
       },
     ],
     by: 'races',
