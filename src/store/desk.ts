@@ -95,7 +95,7 @@ export class Desk {
     this.#goOn()
   }
 
-  /** Whoever asked is told so, and the thread is ended: SQLite cannot be interrupted from here. */
+  /** Whoever asked is told so, and the thread is ended, once its query is: SQLite cannot be interrupted from here. */
   #drop(detail: string): void {
     this.#thread?.terminate()
     this.#thread = undefined
