@@ -183,7 +183,8 @@ export const bugs: readonly Bug[] = [
       {
         file: 'src/store/database.ts',
         find: '    db.transaction(() => {\n      db.run(migration.sql)\n',
-        replace: '    ;(() => {\n      db.run(migration.sql)\n',
+        // Slow as well: each step of it takes a moment or so, and a kill must find one half done.
+        replace: '    ;(() => {\n      db.run(migration.sql)\n      Bun.sleepSync(30)\n',
       },
       { file: 'src/store/database.ts', find: '    }).immediate()\n', replace: '    })()\n' },
     ],
