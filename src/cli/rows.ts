@@ -12,13 +12,15 @@ import { remoteRows } from './rows-remote.ts'
 import { ruleRows } from './rows-rules.ts'
 import { secretRows } from './rows-secrets.ts'
 import { systemRows } from './rows-system.ts'
-import { serve } from './serve.ts'
 
 export const rows: Readonly<Record<string, Row>> = {
   'serve': {
     usage: 'serve',
     about: 'start the gateway',
-    run: alone('serve', () => serve(readConfig(process.env), say)),
+    run: alone('serve', async () => {
+      const { serve } = await import('./serve.ts')
+      await serve(readConfig(process.env), say)
+    }),
   },
   ...keyRows,
   ...moneyRows,
