@@ -68,7 +68,7 @@ describe('while a gateway runs', () => {
   test.each([
     ['limits set requests -5/minute', 1, /^weir: The amount of a limit must be a whole number from 1 to/],
     ['limits set requests', 2, /^weir: Usage: weir limits set/],
-    ['limits', 2, /^weir: There is no command "limits"/],
+    ['limits', 2, /^weir: Say which: weir help limits/],
     ['routes set smart', 2, /^weir: Usage: weir routes set <name>/],
     ['routes set smart nobody/x', 1, /^weir: nobody\/x: there is no such provider, and no such route\.\n$/],
     ['channels set openai#zzzzzz --weight 1', 1, /^weir: There is no such channel here/],
