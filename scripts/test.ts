@@ -1,33 +1,57 @@
 // npm test: types, then every test, then one line that says how many passed. Ends non-zero if anything failed.
+//
+// Two processes at once: one has the tests that mostly wait, for processes that they start and kill; the other the rest.
 
 import { spawnSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dir, '..')
 
-const types = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['--noEmit'], { cwd: root, stdio: 'inherit' })
+/** Folders of tests that start processes of their own. */
+const waiting: readonly string[] = ['cli', 'crash', 'front', 'ledger', 'rules', 'secrets']
 
-const tests = Bun.spawn([process.execPath, 'test', '--timeout', '30000', ...process.argv.slice(2)], {
-  cwd: root,
-  stdout: 'inherit',
-  stderr: 'pipe',
-  env: { ...process.env, NO_COLOR: '1' },
-})
+const isTest = (name: string): boolean => !name.includes('.') || name.endsWith('.test.ts')
+const others = readdirSync(join(root, 'test')).filter(name => isTest(name) && !waiting.includes(name))
 
-// bun test writes its report to stderr; it is passed on as it comes and its closing counts are read from it.
-let report = ''
-const decoder = new TextDecoder()
-for await (const chunk of tests.stderr) {
-  const text = decoder.decode(chunk, { stream: true })
-  process.stderr.write(text)
-  report += text
+const shares: readonly (readonly string[])[] =
+  process.argv.length > 2
+    ? [process.argv.slice(2)]
+    : [waiting.map(name => `./test/${name}`), ['./src', ...others.map(name => `./test/${name}`)]]
+
+interface Ran {
+  readonly report: string
+  readonly exitCode: number
 }
-const exitCode = await tests.exited
 
-const count = (word: string): number => Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)
+/** bun test writes its report to stderr; it is passed on as it comes and its closing counts are read from it. */
+async function run(paths: readonly string[]): Promise<Ran> {
+  const tests = Bun.spawn([process.execPath, 'test', '--timeout', '30000', ...paths], {
+    cwd: root,
+    stdout: 'inherit',
+    stderr: 'pipe',
+    env: { ...process.env, NO_COLOR: '1' },
+  })
+  let report = ''
+  const decoder = new TextDecoder()
+  for await (const chunk of tests.stderr) {
+    const text = decoder.decode(chunk, { stream: true })
+    process.stderr.write(text)
+    report += text
+  }
+  return { report, exitCode: await tests.exited }
+}
+
+const types = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['--noEmit'], { cwd: root, stdio: 'inherit' })
+const ran = await Promise.all(shares.map(run))
+
+const countIn = (report: string, word: string): number =>
+  Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)
+const count = (word: string): number => ran.reduce((sum, { report }) => sum + countIn(report, word), 0)
 const skipped = count('skip')
 const failed = count('fail') + (types.status === 0 ? 0 : 1)
-const ok = failed === 0 && exitCode === 0 && count('pass') > 0
+const isWhole = ran.every(({ report, exitCode }) => exitCode === 0 && countIn(report, 'pass') > 0)
+const ok = failed === 0 && isWhole
 
 const closing = `${count('pass')} passed, ${ok ? 0 : Math.max(1, failed)} failed`
 process.stdout.write(`\n${closing}${skipped ? `, ${skipped} skipped` : ''}\n`)
