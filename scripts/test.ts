@@ -1,6 +1,6 @@
 // npm test: types, then every test, then one line that says how many passed. Ends non-zero if anything failed.
 //
-// Two processes at once: one has the tests that mostly wait, for processes that they start and kill; the other the rest.
+// Two processes at once: one has the tests that mostly wait for processes that they start and kill; the other the rest.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
