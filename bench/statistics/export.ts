@@ -5,7 +5,7 @@
 
 import { readFileSync } from 'node:fs'
 import { buildExport } from '../../src/management/resources/record-export.ts'
-import type { ExportFormat } from '../../src/store/record-text.ts'
+import type { ExportFormat } from '../../src/base/export-lines.ts'
 import { Desk } from '../../src/store/desk.ts'
 
 const [database = '', wanted = '1000000', format = 'ndjson'] = process.argv.slice(2)

@@ -1,12 +1,10 @@
 // Long lists as a file: CSV or a JSON object a line, page by page, no faster than whoever reads it takes it. What is
 // held is one page, however long the list is.
 
+import type { ExportFormat } from '../base/export-lines.ts'
+import { csvLine, jsonLine } from '../base/export-lines.ts'
 import { streamResponse } from '../http/event-stream.ts'
 
-export const exportFormats = ['csv', 'ndjson'] as const
-export type ExportFormat = (typeof exportFormats)[number]
-
-type Cell = string | number | boolean | null | undefined
 export type ExportRow = Readonly<Record<string, unknown>>
 
 export interface ExportPage {
@@ -40,7 +38,6 @@ export function exportResponse({ format, name, columns, first, page, onTrouble }
     headers: {
       'content-type': types[format],
       'content-disposition': `attachment; filename="${name}.${format}"`,
-      ...{ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
     },
   }
   return streamResponse(
@@ -59,19 +56,4 @@ export function exportResponse({ format, name, columns, first, page, onTrouble }
     },
     () => (isLeft = true),
   )
-}
-
-const jsonLine = (row: ExportRow): string => `${JSON.stringify(row)}\n`
-
-export const csvLine = (cells: readonly unknown[]): string => `${cells.map(cell => csvCell(cell as Cell)).join()}\r\n`
-
-const NUMBER = /^-?\d+(\.\d+)?$/
-/** What a spreadsheet would run instead of showing it. */
-const RUN = /^[=+\-@\t\r]/
-
-export function csvCell(value: Cell | object): string {
-  if (value === null || value === undefined) return ''
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  const harmless = RUN.test(text) && !NUMBER.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
 }

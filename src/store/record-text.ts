@@ -1,6 +1,8 @@
 // A record as it is told outside: ids as text, money as US dollars, times as dates; and as a line of a file that is
 // exported. Channels and why one of them was chosen are for those who run the site.
 
+import type { ExportFormat } from '../base/export-lines.ts'
+import { csvLine, jsonLine } from '../base/export-lines.ts'
 import { msOfId, textId } from '../base/ids.ts'
 import { formatUsd, nanos } from '../base/money.ts'
 import type { RecordView, WholeRecord } from './record-search.ts'
@@ -46,19 +48,7 @@ const cells: readonly (keyof ShownWhole)[] = [
   ...(['endUser', 'tags', 'loss', 'cameHash', 'wentHash', 'lines', 'attempts', 'timings', 'why'] as const),
 ]
 
-export const exportFormats = ['ndjson', 'csv'] as const
-export type ExportFormat = (typeof exportFormats)[number]
+export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(cells) : '')
 
-export const exportHead = (format: ExportFormat): string => (format === 'csv' ? `${cells.join()}\r\n` : '')
-
-export function exportLine(record: ShownWhole, format: ExportFormat): string {
-  if (format === 'ndjson') return `${JSON.stringify(record)}\n`
-  return `${cells.map(name => cellOf(record[name])).join()}\r\n`
-}
-
-/** What a spreadsheet would take for a formula is made a text by the mark that spreadsheets know. */
-function cellOf(value: unknown): string {
-  const text = value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
-  return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless
-}
+export const exportLine = (record: ShownWhole, format: ExportFormat): string =>
+  format === 'csv' ? csvLine(cells.map(name => record[name])) : jsonLine(record)

@@ -1,8 +1,8 @@
 // Records as text, slice by slice, for a file; and orders to delete them.
 
+import type { ExportFormat } from '../../base/export-lines.ts'
+import { exportFormats } from '../../base/export-lines.ts'
 import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
-import type { ExportFormat } from '../../store/record-text.ts'
-import { exportFormats } from '../../store/record-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, by, OperatorError } from '../command.ts'
 import { filterOf } from './records.ts'

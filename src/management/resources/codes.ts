@@ -3,12 +3,12 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { csvLine } from '../../base/export-lines.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd } from '../../base/money.ts'
 import type { CodeView } from '../../store/reads/codes.ts'
 import type { CodeState } from '../codes.ts'
 import { codeState, codeStates, makeCodes } from '../codes.ts'
-import { csvLine } from '../exporting.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { usdText } from '../statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -136,7 +136,7 @@ function making(parts: ManagementParts): WebEndpoint {
       const told = { batch, amount: formatUsd(amount), expires: orNull(expiresMs, timeOf) }
       if (format === 'json') return { body: { ...told, codes: [...codes] } }
       const lines = codes.map(code => csvLine([code, told.amount, batch, told.expires]))
-      const type = { 'content-type': 'text/csv; charset=utf-8', 'cache-control': 'no-store' }
+      const type = { 'content-type': 'text/csv; charset=utf-8' }
       return new Response([csvLine(['code', 'amount', 'batch', 'expires']), ...lines].join(''), {
         status: 201,
         headers: type,

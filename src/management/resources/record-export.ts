@@ -3,10 +3,10 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { ExportFormat } from '../../base/export-lines.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { RecordAsk } from '../../store/record-search.ts'
 import type { Packed } from '../../store/reads/records.ts'
-import type { ExportFormat } from '../../store/record-text.ts'
 
 export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
   readonly personId: number
@@ -42,7 +42,6 @@ export function buildExport(desk: ManagementParts['desk']): (ask: ExportAsk, gzi
       headers: {
         'content-type': types[ask.format],
         'content-disposition': `attachment; filename="records.${ask.format}"`,
-        ...{ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' },
         ...(gzip && { 'content-encoding': 'gzip' }),
       },
     })

@@ -2,9 +2,10 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { exportFormats } from '../../base/export-lines.ts'
 import { textId } from '../../base/ids.ts'
 import type { StatementRead } from '../../store/reads/ledger.ts'
-import { exportFormats, exportResponse } from '../exporting.ts'
+import { exportResponse } from '../exporting.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { statementColumns, tellLine } from '../statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
