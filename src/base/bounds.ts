@@ -132,8 +132,9 @@ export const bounds = {
   /** Of the request that would be sent. */
   explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
-  /** That one person, or one address, may try to redeem and are none; and of how many of them that is remembered. */
+  /** That one person, or one address, may try to redeem and are none. */
   codeTriesPerMinuteMax: 10,
+  /** Names, people and addresses of which it is remembered how often they tried something. */
   triersMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
@@ -273,8 +274,6 @@ export const bounds = {
   /** Passwords that are hashed at once, and that wait for it: each costs some 50 ms and 19 MiB. */
   passwordHashesMax: 2,
   passwordsWaitingMax: 16,
-  /** Names and addresses whose attempts to sign in are remembered. */
-  signInTriesMax: 10_000,
   recoveryCodesMax: 10,
   /** Of one account, and of the site. */
   webhooksOfAccountMax: 10,

@@ -92,7 +92,6 @@ const rows = {
   upgrade_refused: [426, 'invalid_request', false, 'This path does not speak WebSocket.'],
   tasks_too_many: [429, 'rate_limit', true, 'This account has too many tasks under way.'],
   explained_too_often: [429, 'rate_limit', true, 'Too many calls were explained this minute.'],
-  attempts_too_many: [429, 'rate_limit', true, 'Too many attempts. Try again later.'],
   qpm_exceeded: [429, 'rate_limit', true, 'Too many calls this minute.'],
   rpd_exceeded: [429, 'rate_limit', true, 'Too many calls in a day.'],
   tpm_exceeded: [429, 'rate_limit', true, 'Too many tokens this minute.'],

@@ -3,7 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
 import { rateOf } from '../base/gcra.ts'
-import { SignInLimits, Tries } from './sign-in-limits.ts'
+import { SignInLimits } from './sign-in-limits.ts'
+import { Tries } from './tries.ts'
 
 function limitsAt(nowMs = 1_000_000) {
   const clock = { nowMs }
@@ -60,7 +61,7 @@ test('whoever has signed in from there before is not locked out by strangers', (
 
 test('only so many are remembered, the latest', () => {
   const tries = new Tries(rateOf(1, 60_000), () => 1_000_000)
-  for (let at = 0; at <= bounds.signInTriesMax; at++) tries.take(`name ${at}`)
+  for (let at = 0; at <= bounds.triersMax; at++) tries.take(`name ${at}`)
   expect(tries.waitMs('name 0')).toBe(0)
   expect(tries.waitMs('name 1')).toBe(60_000)
 })

@@ -3,9 +3,10 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import { rateOf, spansMs } from '../base/gcra.ts'
+import { Tries } from '../identity/tries.ts'
 import type { Actor } from './actor.ts'
 import { isAtLeast } from './actor.ts'
-import { Tries } from './tries.ts'
 
 export type Leave = () => void
 
@@ -14,7 +15,7 @@ export class Shares {
   readonly #underWay = new Map<number, number>()
 
   constructor(nowMs: () => number) {
-    this.#writes = new Tries(bounds.personWritesPerMinuteMax, nowMs)
+    this.#writes = new Tries(rateOf(bounds.personWritesPerMinuteMax, spansMs.minute), nowMs)
   }
 
   /** Refuses whoever has their share. What it gives back is called when they have their answer. */
@@ -23,7 +24,7 @@ export class Shares {
     const most = isStaff ? bounds.staffAsksMax : bounds.personAsksMax
     const before = this.#underWay.get(personId) ?? 0
     if (before >= most) throw new Refusal('concurrency_exceeded', `person ${personId}`, { retryAfterMs: 1_000 })
-    if (!isRead && !isStaff) this.#writes.take(`person ${personId}`)
+    if (!isRead && !isStaff) this.#writes.enter(`person ${personId}`)
     this.#underWay.set(personId, before + 1)
     return () => {
       const left = this.#underWay.get(personId)! - 1

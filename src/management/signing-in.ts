@@ -7,8 +7,9 @@ import { Secret } from '../base/secret.ts'
 import { networkOf } from '../http/address.ts'
 import { digestOpaque } from '../identity/opaque-token.ts'
 import { parseEmail, passwordProblem } from '../identity/password-rules.ts'
-import { enterOnce, SignInLimits, Tries } from '../identity/sign-in-limits.ts'
+import { SignInLimits } from '../identity/sign-in-limits.ts'
 import { isTotpCode, openTotp, parseRecoveryCode, stepOfCode } from '../identity/totp.ts'
+import { Tries } from '../identity/tries.ts'
 import type { By } from '../store/audited.ts'
 import type { SecondFactor } from '../store/people.ts'
 import type { SignInRow } from '../store/people-reader.ts'
@@ -106,8 +107,8 @@ export function buildSigningIn(parts: ManagementParts): SigningIn {
       return row
     },
 
-    guess: visit => enterOnce(guesses, networkOf(visit.address)),
-    register: visit => enterOnce(newcomers, networkOf(visit.address)),
+    guess: visit => guesses.enter(networkOf(visit.address)),
+    register: visit => newcomers.enter(networkOf(visit.address)),
 
     async hash(password, email) {
       const problem = passwordProblem(password, email)

@@ -96,7 +96,7 @@ describe('before somebody has set it up', () => {
     const guesses = await Promise.all(Array.from({ length: 60 }, () => become(randomBytes(16).toString('base64url'))))
     const codes = guesses.map(({ error }) => error.code)
     expect(codes.filter(code => code === 'setup_refused').length).toBeLessThanOrEqual(20)
-    expect(codes.filter(code => code === 'attempts_too_many').length).toBeGreaterThanOrEqual(40)
+    expect(codes.filter(code => code === 'tried_too_often').length).toBeGreaterThanOrEqual(40)
     expect(guesses.at(-1)!.headers.get('retry-after')).toMatch(/^\d+$/)
     clock.aheadMs += HOUR_MS
   })

@@ -108,7 +108,7 @@ describe('signing in', () => {
     const { person, secret } = await enrolled()
     clock.aheadMs += 3_600_000
     for (let at = 0; at < 10; at++) await enter(person, String(at).padStart(6, '0'))
-    expect((await enter(person, codeNow(secret))).error.code).toBe('attempts_too_many')
+    expect((await enter(person, codeNow(secret))).error.code).toBe('tried_too_often')
     clock.aheadMs += 3_600_000
   })
 

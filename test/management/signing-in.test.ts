@@ -125,9 +125,9 @@ describe('trying again and again', () => {
       const codes: (string | undefined)[] = []
       for (let at = 0; at < 14; at++) codes.push((await tryFrom('203.0.113.5', email)).error.code)
       expect(codes.filter(code => code === 'sign_in_failed')).toHaveLength(10)
-      expect(codes.slice(-4)).toEqual(Array(4).fill('attempts_too_many'))
+      expect(codes.slice(-4)).toEqual(Array(4).fill('tried_too_often'))
     }
-    expect((await tryFrom('203.0.113.5', owner.email, goodPassword)).error.code).toBe('attempts_too_many')
+    expect((await tryFrom('203.0.113.5', owner.email, goodPassword)).error.code).toBe('tried_too_often')
   })
 
   test('from a thousand addresses does not lock the owner out of where they were before', async () => {
@@ -138,7 +138,7 @@ describe('trying again and again', () => {
       codes.set(error.code, (codes.get(error.code) ?? 0) + 1)
     }
     expect(codes.get('sign_in_failed')).toBe(30)
-    expect((await tryFrom('192.0.2.99', owner.email, goodPassword)).error.code).toBe('attempts_too_many')
+    expect((await tryFrom('192.0.2.99', owner.email, goodPassword)).error.code).toBe('tried_too_often')
     expect((await tryFrom('198.51.100.7', owner.email, goodPassword)).status).toBe(200)
   })
 
@@ -150,7 +150,7 @@ describe('trying again and again', () => {
       codes.push((await person.ask('POST', 'web/me/password', body)).error.code)
     }
     expect(codes.slice(0, 10)).toEqual(Array(10).fill('password_wrong'))
-    expect(codes.slice(10)).toEqual(Array(2).fill('attempts_too_many'))
+    expect(codes.slice(10)).toEqual(Array(2).fill('tried_too_often'))
   })
 })
 

@@ -22,7 +22,7 @@ beforeAll(async () => {
   harness = await startHarness({
     env: { WEIR_PRIVATE_HOSTS: '127.0.0.1' },
     world: {
-      clock: { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs },
+      clock: { nowMs: () => performance.now() + aheadMs, dateMs: () => Date.now() + aheadMs },
       ...{ webhooksEveryMs: 10, chance: () => 0.5, webhooks: { msMax: 300 } },
     },
   })

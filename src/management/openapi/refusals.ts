@@ -4,9 +4,9 @@
 import type { ErrorCode } from '../../base/errors.ts'
 
 /** Under /api/auth, where strangers knock. */
-export const refusalsOfStrangers: readonly ErrorCode[] = ['origin_refused', 'setup_needed', 'attempts_too_many']
+export const refusalsOfStrangers: readonly ErrorCode[] = ['origin_refused', 'setup_needed', 'tried_too_often']
 
-const ofPassword: readonly ErrorCode[] = ['password_wrong', 'attempts_too_many', 'resource_unknown']
+const ofPassword: readonly ErrorCode[] = ['password_wrong', 'tried_too_often', 'resource_unknown']
 
 const ofPosting: readonly ErrorCode[] = ['field_missing', 'idempotency_key_invalid', 'posted_before', 'state_unfit']
 
@@ -21,7 +21,7 @@ export const refusals: Readonly<Record<string, readonly ErrorCode[]>> = {
   updateMe: ['resource_unknown', 'name_taken', ...ofPassword],
   postMePassword: [...ofPassword, 'password_weak'],
   createMeSecondFactor: [...ofPassword, 'state_unfit'],
-  postMeSecondFactorConfirm: ['field_invalid', 'resource_unknown', 'state_unfit', 'attempts_too_many'],
+  postMeSecondFactorConfirm: ['field_invalid', 'resource_unknown', 'state_unfit', 'tried_too_often'],
   createMeRecoveryCode: [...ofPassword, 'state_unfit'],
   postMeSecondFactorRemove: [...ofPassword, 'state_unfit'],
   updateUser: ['last_owner'],

@@ -3,10 +3,12 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { rateOf, spansMs } from '../../base/gcra.ts'
+import { networkOf } from '../../http/address.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
+import { Tries } from '../../identity/tries.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { usdText } from '../statement-lines.ts'
-import { Tries } from '../tries.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
 import { done, unknown } from './listing.ts'
@@ -16,8 +18,8 @@ import { money } from './money-input.ts'
 const unusable = (): Refusal => new Refusal('code_unusable', 'redeeming', { param: 'code' })
 const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code.' })
 
-export function redemptionEndpoints({ writer, pepper, dateMs }: ManagementParts): readonly WebEndpoint[] {
-  const tries = new Tries(bounds.codeTriesPerMinuteMax, dateMs)
+export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts): readonly WebEndpoint[] {
+  const tries = new Tries(rateOf(bounds.codeTriesPerMinuteMax, spansMs.minute), nowMs)
   return [
     endpoint({
       method: 'POST',
@@ -29,7 +31,7 @@ export function redemptionEndpoints({ writer, pepper, dateMs }: ManagementParts)
       answer: z.object({ amount: money, balance: money }),
       status: 201,
       async run({ params: { account }, body, actor, address, scope, by }) {
-        const giveBack = tries.take(`person ${actor.personId}`, `address ${address}`)
+        const giveBack = tries.enter(`person ${actor.personId}`, `address ${networkOf(address)}`)
         const code = parseCode(body.code)
         if (code === undefined) throw unusable()
         const digests = pepper.all.map(one => digestCode(code, one).toString('hex'))

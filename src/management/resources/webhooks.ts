@@ -3,12 +3,13 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { rateOf, spansMs } from '../../base/gcra.ts'
 import { textId } from '../../base/ids.ts'
+import { Tries } from '../../identity/tries.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/reads/webhooks.ts'
 import type { Scope } from '../../store/reads/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { Tries } from '../tries.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
 import type { WantedWebhook } from '../webhooks/making.ts'
 import { BadWebhook, makeWebhook, originOf } from '../webhooks/making.ts'
@@ -241,8 +242,8 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
 /** Until then nobody else tells it. */
 const TEST_DUE_MS = 2 * bounds.webhookMsMax
 
-function telling({ writer, webhooks, dateMs }: ManagementParts): readonly WebEndpoint[] {
-  const tries = new Tries(bounds.webhookTestsPerMinuteMax, dateMs)
+function telling({ writer, webhooks, dateMs, nowMs }: ManagementParts): readonly WebEndpoint[] {
+  const tries = new Tries(rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), nowMs)
   return [
     endpoint({
       method: 'POST',
@@ -258,7 +259,7 @@ function telling({ writer, webhooks, dateMs }: ManagementParts): readonly WebEnd
         error: z.string().nullable(),
       }),
       async run({ params: { webhook: id }, actor, scope, by }) {
-        tries.take(`person ${actor.personId}`)
+        tries.enter(`person ${actor.personId}`)
         const dueMs = dateMs() + TEST_DUE_MS
         const made = done(await writer.run('testWebhook', { id, scope, dueMs }, by), { unknown })
         const delivery = 'delivery' in made ? made.delivery : 0
