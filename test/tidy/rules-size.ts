@@ -1,27 +1,13 @@
-// Sizes: a file, a function and a line fit on a screen, and an argument list fits in a head. And nothing is said twice.
+// A line fits on a screen, nothing stands twice, and a file says what it is for.
 
-import { findFunctions } from './functions.ts'
 import type { Finding, Rule, SourceFile, Tree } from './source.ts'
-import { isTest, ourCode, shippedCode, srcCode, tokensOf } from './source.ts'
+import { isTest, ourCode, shippedCode, tokensOf } from './source.ts'
 
-const LINES_PER_FILE_MAX = 400
-const LINES_PER_FUNCTION_MAX = 70
 const COLUMNS_MAX = 120
-const PARAMS_MAX = 3
 const REPEATED_RUN_LINES_MIN = 8
 const REPEATED_PERCENT_LIMIT = 4
 
 const linesOf = (file: SourceFile): readonly string[] => file.text.replace(/\n$/, '').split('\n')
-
-function fileLines(tree: Tree): readonly Finding[] {
-  return ourCode(tree)
-    .filter(file => linesOf(file).length > LINES_PER_FILE_MAX)
-    .map(file => ({
-      file: file.path,
-      line: LINES_PER_FILE_MAX + 1,
-      message: `${linesOf(file).length} lines; split it by subject, at most ${LINES_PER_FILE_MAX}`,
-    }))
-}
 
 function lineColumns(tree: Tree): readonly Finding[] {
   return ourCode(tree).flatMap(file =>
@@ -30,32 +16,6 @@ function lineColumns(tree: Tree): readonly Finding[] {
       const message = `${columns} columns; break the line, at most ${COLUMNS_MAX}`
       return columns > COLUMNS_MAX ? [{ file: file.path, line: index + 1, message }] : []
     }),
-  )
-}
-
-const nameOf = (name: string): string => (name === '' ? 'a function' : name)
-
-function functionLines(tree: Tree): readonly Finding[] {
-  return shippedCode(tree).flatMap(file =>
-    findFunctions(tokensOf(file))
-      .filter(({ lines }) => lines > LINES_PER_FUNCTION_MAX)
-      .map(({ name, line, lines }) => ({
-        file: file.path,
-        line,
-        message: `${nameOf(name)} has ${lines} lines; take a leaf out of it, at most ${LINES_PER_FUNCTION_MAX}`,
-      })),
-  )
-}
-
-function positionalParams(tree: Tree): readonly Finding[] {
-  return srcCode(tree).flatMap(file =>
-    findFunctions(tokensOf(file))
-      .filter(({ params }) => params > PARAMS_MAX)
-      .map(({ name, line, params }) => ({
-        file: file.path,
-        line,
-        message: `${nameOf(name)} takes ${params} positional parameters; pass one object, at most ${PARAMS_MAX}`,
-      })),
   )
 }
 
@@ -127,10 +87,7 @@ function headComments(tree: Tree): readonly Finding[] {
 }
 
 export const sizeRules = {
-  'file-lines': { says: `a file has at most ${LINES_PER_FILE_MAX} lines`, check: fileLines },
-  'function-lines': { says: `a function has at most ${LINES_PER_FUNCTION_MAX} lines`, check: functionLines },
   'line-columns': { says: `a line has at most ${COLUMNS_MAX} columns`, check: lineColumns },
-  'positional-params': { says: `at most ${PARAMS_MAX} parameters are positional`, check: positionalParams },
   'repeated-runs': { says: `less than ${REPEATED_PERCENT_LIMIT} % of src stands twice`, check: repeatedRuns },
   'head-comment': { says: 'a file of src begins with what it is for', check: headComments },
 } satisfies Record<string, Rule>

@@ -19,7 +19,6 @@ export interface Sample {
 
 const planted = (files: Files, ...at: readonly string[]): Violation => ({ files, at })
 const lines = (count: number, text = 'const a = 1'): string => `${text}\n`.repeat(count)
-const body = (count: number): string => `function f() {\n${lines(count)}}\n`
 const run = (count: number, name = 'step'): string =>
   Array.from({ length: count }, (_, index) => `${name}${index}(value, ${index})\n`).join('')
 
@@ -57,42 +56,10 @@ const manifest = (fields: object): string => JSON.stringify(fields, null, 2)
 const letters = Array.from('abcdefghijklmnop')
 
 export const samples: Readonly<Record<RuleName, Sample>> = {
-  'file-lines': {
-    bad: [
-      planted(
-        { 'src/a.ts': lines(401), 'test/b.ts': lines(401), 'scripts/c.mjs': lines(402) },
-        ...['src/a.ts:401', 'test/b.ts:401', 'scripts/c.mjs:401'],
-      ),
-    ],
-    good: [{ 'src/a.ts': lines(400), 'docs/long.md': lines(900), 'src/data.json': lines(900) }],
-  },
-  'function-lines': {
-    bad: [
-      planted({ 'src/a.ts': `// head\n${body(69)}` }, 'src/a.ts:2'),
-      planted({ 'src/a.ts': `class A {\n  async b(): Promise<{ c: D }> {\n${lines(80)}  }\n}\n` }, 'src/a.ts:2'),
-      planted({ 'src/a.ts': `const a = async (b: B): Promise<C> => {\n${lines(80)}}\n` }, 'src/a.ts:1'),
-    ],
-    good: [
-      { 'src/a.ts': body(68) + body(68), 'src/a.test.ts': body(90), 'test/b.ts': body(90) },
-      { 'src/a.ts': `const text = \`function f() {\n${lines(80)}}\`\nconst table = {\n${lines(80, '  a: 1,')}}\n` },
-    ],
-  },
   'line-columns': {
     bad: [planted({ 'src/a.ts': `// ok\n// ${'x'.repeat(118)}\n`, 'bench/b.ts': 'x'.repeat(121) },
       ...['src/a.ts:2', 'bench/b.ts:1'])],
     good: [{ 'src/a.ts': `// ${'x'.repeat(117)}\n// ${'😀'.repeat(117)}\n`, 'docs/a.md': 'x'.repeat(300) }],
-  },
-  'positional-params': {
-    bad: [
-      planted({ 'src/a.ts': '\nfunction f(a: A, b: B, c: C, d: D): void {}' }, 'src/a.ts:2'),
-      planted({ 'src/a.ts': 'interface A {\n  b(c: C, d: D, e: E, f: F): G\n}' }, 'src/a.ts:2'),
-      planted({ 'src/a.ts': 'type F = (a: A, b: B, c: C, d: D) => void' }, 'src/a.ts:1'),
-    ],
-    good: [
-      { 'src/a.ts': 'function f({ a, b, c, d }: E, [g, h, i]: J, k: Map<L, Record<M, N>>,) { call(a, b, c, d) }' },
-      { 'src/b.ts': "const a = 'function f(a, b, c, d) {}' // f(a, b, c, d) {" },
-      { 'test/c.ts': 'function f(a: A, b: B, c: C, d: D) {}' },
-    ],
   },
   'repeated-runs': {
     bad: [

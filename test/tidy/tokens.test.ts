@@ -1,7 +1,6 @@
-// The tokenizer and what is read from its tokens: functions, imports, circles.
+// The tokenizer and what is read from its tokens: imports, circles.
 
 import { describe, expect, test } from 'bun:test'
-import { findFunctions } from './functions.ts'
 import { findCircles, importsOf } from './imports.ts'
 import { literalText, tokenize } from './tokens.ts'
 
@@ -47,38 +46,6 @@ describe('tokens', () => {
       ...['word Map', 'punct <', 'word a', 'punct ,', 'word Set', 'punct <', 'word b', 'punct >', 'punct >'],
     ])
   })
-})
-
-describe('functions', () => {
-  const table: readonly (readonly [text: string, found: readonly string[]])[] = [
-    ['function f(a: A, b = 2) {\n  return a\n}', ['f 3 2']],
-    ['export async function* f<T extends X>(a: Map<K, V>, { b, c }: D,): AsyncIterable<T> {\n}', ['f 2 2']],
-    ['function f(): { a: number } | undefined {\n\n}', ['f 3 0']],
-    ['function f(g: (a: A, b: B) => C): (d: D) => E {\n}', ['f 2 1', 'g 1 2']],
-    ['function f(a: unknown): asserts a is B<C> {\n}\nconst c = 1', ['f 2 1']],
-    ['function f(a: `x${string}y${B}`): `p${q}` {\n}', ['f 2 1']],
-    ['function f(this: X, a: A): void {}', ['f 1 1']],
-    ['const f = (a: A, [b, c]: D): E | F => {\n}', ['f 2 2']],
-    ['const f = <T>(a: T, b: T) => a', ['f 1 2']],
-    ['const f = async a => {\n}\n', ['f 2 1']],
-    ['const f = a =>\n  a\n    .b()\n    .c(x => x)\nconst g = 1', ['f 4 1', ' 1 1']],
-    ['class A {\n  delete(a: A): void {\n  }\n  async #b(\n    c: C,\n  ) {\n  }\n}', ['delete 2 1', '#b 4 1']],
-    ['class A { static async of<T>(a: T) {} get b() { return 1 } }', ['of 1 1', 'b 1 0']],
-    ['interface A {\n  b(c: C, d: D): E\n  f?(g: G): H\n}', ['b 1 2', 'f 1 1']],
-    ['const a = { b(c: C) { return 1 }, "d"() {}, [e]() {} }', ['b 1 1', '"d" 1 0', '] 1 0']],
-    ['if (a) {\n}\nfor (const b of c(d)) {\n}\nswitch (e) {\n  case (f): {\n  }\n}\nwhile (g) {}', []],
-    ['const a = b ? c(d, e, f, g) : { h: 1 }', []],
-    ['try {\n} catch (a) {\n}\nf(a, b, c, d)\n{ let e }', []],
-    ['const a = (b as C) / 2\nconst c = d < e && f > (g)', []],
-    ["const a = 'function b(c, d, e, f) {}' // (a, b, c, d) => e", []],
-    ['const a = `(b, c, d, e) => ${f.map(g => g)}`', [' 1 1']],
-  ]
-  for (const [text, expected] of table) {
-    test(text.replaceAll('\n', '⏎'), () => {
-      const found = findFunctions(tokenize(text)).map(({ name, lines, params }) => `${name} ${lines} ${params}`)
-      expect(found).toEqual([...expected])
-    })
-  }
 })
 
 describe('imports', () => {
