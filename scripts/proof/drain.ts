@@ -73,7 +73,7 @@ async function runRound(house: House, { child, port }: Serving, isHurried: boole
   const sinceMs = performance.now()
   process.kill(child.pid, 'SIGTERM')
   if (isHurried) {
-    await Bun.sleep(200 + Math.random() * 1_500)
+    await Bun.sleep(1_100 + Math.random() * 1_000)
     process.kill(child.pid, 'SIGTERM')
   }
   const code = await child.exited

@@ -6,6 +6,12 @@ import { startGateway } from '../main.ts'
 
 const FIRST_CREDIT_USD = '10'
 
+/**
+ * A supervisor signals the whole process group, and npm forwards the signal that it gets, so one request to stop
+ * reaches this process several times within milliseconds. Only after this time does a signal count as a second request.
+ */
+const SAME_SIGNAL_MS = 1_000
+
 /** How long it may take to settle and to close when the window is over; the next start ends what is left then. */
 const EXIT_MS = 4_500
 
@@ -18,24 +24,29 @@ function endWithin(ms: number): void {
 
 export async function serve(config: Config, say: (line: string) => void): Promise<void> {
   let gateway: Gateway | undefined
-  let [isAsked, isDraining] = [false, false]
+  let firstSignalMs: number | undefined
   const stop = (delayMs: number): void => {
-    isAsked = true
+    const isSecond = firstSignalMs !== undefined
+    firstSignalMs ??= performance.now()
     if (gateway === undefined) return
-    endWithin((isDraining ? 0 : config.drainMs) + EXIT_MS)
-    isDraining = true
+    if (isSecond && performance.now() - firstSignalMs < SAME_SIGNAL_MS) return
+    endWithin((isSecond ? 0 : config.drainMs) + EXIT_MS)
     void gateway.drain(delayMs).then(() => process.exit(0), () => process.exit(1))
   }
-  // Before the start: whoever reads that it listens may ask it to stop the moment after.
+  // The handlers are set before the start: whoever reads that the gateway listens may stop it a moment later.
   process.on('SIGTERM', () => stop(config.drainDelayMs))
-  // From a terminal there is nobody before the gateway who must first hear that it is not ready.
+  // In a terminal there is no load balancer that must first see that the gateway is not ready.
   process.on('SIGINT', () => stop(0))
   // One call's mistake must not end all others. It is ours to mend all the same.
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
   gateway = await startGateway(config)
-  if (isAsked) return stop(0)
+  if (firstSignalMs !== undefined) {
+    // The signal came during the start, so no call is under way yet.
+    firstSignalMs = undefined
+    return stop(0)
+  }
   await greet(gateway, say)
 }
 

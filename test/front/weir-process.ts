@@ -13,8 +13,8 @@ const COMMAND_MS_MAX = 10_000
 
 type Environment = Readonly<Record<string, string>>
 
-const start = (args: readonly string[], folder: string, env: Environment, typed?: string) =>
-  Bun.spawn([WEIR, ...args], {
+const start = (args: readonly string[], folder: string, env: Environment, typed?: string, program = WEIR) =>
+  Bun.spawn([program, ...args], {
     ...(typed !== undefined && { stdin: new Blob([typed]) }),
     env: { PATH: process.env.PATH, WEIR_DATA: folder, PORT: '0', WEIR_DRAIN_DELAY_SECONDS: '0', ...env },
     stdout: 'pipe',
@@ -57,8 +57,24 @@ export interface Served {
 const running = new Set<Served>()
 
 /** Starts `weir serve` and waits until it has said where it listens. */
-export async function serve(folder: string, env: Environment = {}): Promise<Served> {
-  const child = start(['serve'], folder, env)
+export const serve = (folder: string, env: Environment = {}, program = WEIR): Promise<Served> =>
+  listening(start(['serve'], folder, env, undefined, program))
+
+/** Starts the gateway with `npm start` in a process group of its own, as a supervisor does. Signals go to the group. */
+export async function serveByNpm(folder: string, env: Environment = {}): Promise<Served> {
+  const child = Bun.spawn(['npm', 'start'], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, HOME: folder, WEIR_DATA: folder, PORT: '0', ...env },
+    stdout: 'pipe',
+    stderr: 'pipe',
+    detached: true,
+  })
+  return { ...(await listening(child)), kill: signal => void process.kill(-child.pid, signal) }
+}
+
+type Child = Pick<ReturnType<typeof start>, 'stdout' | 'stderr' | 'exited' | 'pid' | 'kill'>
+
+async function listening(child: Child): Promise<Served> {
   let [said, logged, code] = ['', '', -1]
   const gather = async (stream: ReadableStream<Uint8Array>, add: (text: string) => void): Promise<void> => {
     const decoder = new TextDecoder()
