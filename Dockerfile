@@ -7,7 +7,9 @@ FROM debian:bookworm-slim
 RUN useradd --system --uid 10001 --home-dir /weir weir && mkdir -p /weir /data && chown weir /data && chmod 700 /data
 WORKDIR /weir
 COPY --from=install /weir/node_modules node_modules
+COPY package.json LICENSE ./
 COPY bin bin
+COPY docs docs
 COPY providers providers
 COPY src src
 USER weir
