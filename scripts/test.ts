@@ -19,6 +19,9 @@ const shares: readonly (readonly string[])[] =
     ? [process.argv.slice(2)]
     : [waiting.map(name => `./test/${name}`), ['./src', ...others.map(name => `./test/${name}`)]]
 
+/** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
+const HUNG_MS = 120_000
+
 interface Ran {
   readonly report: string
   readonly exitCode: number
@@ -26,7 +29,7 @@ interface Ran {
 
 /** bun test writes its report to stderr; it is passed on as it comes and its closing counts are read from it. */
 async function run(paths: readonly string[]): Promise<Ran> {
-  const tests = Bun.spawn([process.execPath, 'test', '--timeout', '30000', ...paths], {
+  const tests = Bun.spawn([process.execPath, 'test', '--timeout', String(HUNG_MS), ...paths], {
     cwd: root,
     stdout: 'inherit',
     stderr: 'pipe',

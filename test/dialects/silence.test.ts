@@ -66,7 +66,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     harness.upstream.plan(script)
     const asked = { model: modelOf(upstream), stream: true }
     const caller = openRaw(harness.url, requestOf(speaker, key, asked))
-    await caller.until(({ head }) => head !== '', 'the head is there before the answer', 2_000)
+    await caller.until(({ head }) => head !== '', 'the head is there before the answer')
     await caller.whole()
     expect(caller.status).toBe(200)
     await harness.idle()

@@ -33,7 +33,7 @@ async function rehearse(...args: readonly string[]): Promise<Rehearsed> {
   const gathered = (async () => {
     for await (const chunk of child.stdout) said += Buffer.from(chunk).toString()
   })()
-  await until(() => / OPENAI_BASE_URL=.*\n/.test(said) || child.exitCode !== null, 'it says where it is', 10_000)
+  await until(() => / OPENAI_BASE_URL=.*\n/.test(said) || child.exitCode !== null, 'it says where it is')
   const lines = [...said.matchAll(/^ {2}(\w+_BASE_URL)=(\S+) (\w+_API_KEY)=(\S+)$/gm)]
   const rehearsed: Rehearsed = {
     env: Object.fromEntries(lines.flatMap(([, url, address, key, value]) => [[url, address], [key, value]])),

@@ -280,7 +280,7 @@ describe('for the record', () => {
   async function leftRecord(key: string, body: string): Promise<Record<string, unknown>> {
     harness.upstream.plan(pausedStream(['Hello', ' river'], new Promise(() => {})))
     const caller = openCall(harness, key, body)
-    await caller.until(({ text }) => text.includes('Hello'), 'the first word is there', 20_000)
+    await caller.until(({ text }) => text.includes('Hello'), 'the first word is there')
     caller.leave()
     await harness.idle()
     return harness.records().at(-1)!

@@ -127,7 +127,7 @@ describe('a caller that makes no progress', () => {
       const stopped = own.gateway.drain().then(() => 'stopped')
       let state = 'running'
       void stopped.then(word => (state = word))
-      await until(() => state === 'stopped', 'the gateway has stopped', 8_000)
+      await until(() => state === 'stopped', 'the gateway has stopped')
     } finally {
       caller.leave()
       await own.stop()
@@ -183,7 +183,7 @@ describe('after the last word', () => {
       const received = harness.upstream.nextRequest()
       expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
       const request = await received
-      await until(() => request.closedAtMs !== undefined, 'the upstream is let go', 8_000)
+      await until(() => request.closedAtMs !== undefined, 'the upstream is let go')
     } finally {
       await harness.stop()
     }

@@ -122,7 +122,7 @@ describe('after a silence', () => {
     try {
       slow.upstream.plan(silence())
       const caller = openCall(slow, await slow.key(), { stream: true })
-      await caller.until(({ head }) => head !== '', 'the head is here', 2_000)
+      await caller.until(({ head }) => head !== '', 'the head is here')
       caller.leave()
       await slow.idle()
     } finally {

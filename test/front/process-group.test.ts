@@ -51,7 +51,7 @@ async function begin(start: typeof serveByNpm): Promise<Streams> {
 }
 
 const draining = ({ served }: Streams): Promise<void> =>
-  until(() => served.logged().includes('"draining"'), 'the gateway drains', 10_000)
+  until(() => served.logged().includes('"draining"'), 'the gateway drains')
 
 async function expectWhole({ served, texts, finish }: Streams): Promise<void> {
   finish()

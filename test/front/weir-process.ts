@@ -90,7 +90,7 @@ async function listening(child: Child): Promise<Served> {
     return ended
   })
   const address = /^Weir is listening on (http:\/\/\S+)\n/m
-  await until(() => (address.test(said) && /\n\n?$/.test(said)) || code >= 0, 'the gateway listens', 10_000)
+  await until(() => (address.test(said) && /\n\n?$/.test(said)) || code >= 0, 'the gateway listens')
   if (code >= 0) throw new Error(`weir serve ended with ${code}: ${logged}`)
   const served: Served = {
     url: address.exec(said)![1]!,
@@ -108,7 +108,7 @@ async function listening(child: Child): Promise<Served> {
 /** Starts `weir serve` and asks it to stop when its database appears, long before it could say that it listens. */
 export async function stopStarting(folder: string): Promise<Ran> {
   const child = start(['serve'], folder, {})
-  await until(() => existsSync(join(folder, 'weir.db')), 'the start has begun', 10_000)
+  await until(() => existsSync(join(folder, 'weir.db')), 'the start has begun')
   child.kill('SIGTERM')
   const [code, stdout, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
   return { code, stdout, stderr }

@@ -189,7 +189,7 @@ test('a call whose end cannot be written down is an error of that stage, and no 
   locked.resolve()
   expect((await answer).status).toBe(500)
   db.close()
-  await until(() => harness.openHolds() === 0, 'the hold is given back', 15_000)
+  await until(() => harness.openHolds() === 0, 'the hold is given back')
   const told = await scrape()
   const grew = (name: string, of: Sample['labels']): number =>
     (valueOf(told, name, of) ?? 0) - (valueOf(before, name, of) ?? 0)

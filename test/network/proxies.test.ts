@@ -110,7 +110,7 @@ describe('by a tunnel', () => {
     expect(proxy.openCount).toBe(1)
     Bun.gc(true)
     expect(await answered({ url: https() })).toBe('hello')
-    await until(() => proxy.openCount === 0, 'it is closed', 10_000)
+    await until(() => proxy.openCount === 0, 'it is closed')
     expect(await answered({ url: https() })).toBe('hello')
     expect(proxy.heads).toHaveLength(2)
   }, 15_000)

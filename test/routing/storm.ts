@@ -172,7 +172,7 @@ async function stormOn(shores: Shores, { watch, calls, chance }: Running): Promi
       }
     }),
   )
-  await until(() => shores.gateway.underWay === 0 && shores.openHolds() === 0, 'all are over', 35_000)
+  await until(() => shores.gateway.underWay === 0 && shores.openHolds() === 0, 'all are over')
   const open = watch.read()
   const seconds = Math.ceil((performance.now() - sinceMs) / 1_000)
   const records = shores.records()

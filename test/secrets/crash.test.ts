@@ -68,7 +68,7 @@ test('killed in the middle of sealing anew', async () => {
   }
   expect(cut).toBeGreaterThan(0)
   const served = await serve(folder, quiet)
-  await until(() => sealedWith(folder)[fresh] === ROWS, 'all is sealed anew', 20_000)
+  await until(() => sealedWith(folder)[fresh] === ROWS, 'all is sealed anew')
   expect([openable(folder, ids), await call(served, key)]).toEqual([ROWS, 200])
   expect(await stopServed(served)).toBe(0)
 })
@@ -85,7 +85,7 @@ test('killed after the file was written, before anybody else has heard of it', a
   const served = await serve(folder, quiet)
   expect(await call(served, key)).toBe(200)
   const [fresh] = marksIn(folder, 'encryption') as [string]
-  await until(() => sealedWith(folder)[fresh] === ROWS, 'all is sealed anew', 20_000)
+  await until(() => sealedWith(folder)[fresh] === ROWS, 'all is sealed anew')
   expect(openable(folder, ids)).toBe(ROWS)
   for (const kind of kinds) {
     const { secrets } = JSON.parse(await weirSays(folder, `rotate ${kind} --status --json`))

@@ -122,7 +122,7 @@ test('all three, several times, under load', async () => {
 
   const [newest] = marksIn(harness.folder, 'encryption')
   const [pepper] = marksIn(harness.folder, 'pepper')
-  await until(() => Object.keys(sealedWith(harness.folder)).join() === newest, 'all is sealed anew', 20_000)
+  await until(() => Object.keys(sealedWith(harness.folder)).join() === newest, 'all is sealed anew')
   await until(() => keysWith(harness.folder)[pepper!] === keys.length, 'all keys are digested anew')
   await until(() => bodiesWith(harness.folder).join() === newest, 'so are bodies')
   const rotated = read<{ target: string }>(harness.folder, "SELECT target FROM audit WHERE action = 'noteSecrets'")

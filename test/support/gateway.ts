@@ -106,8 +106,11 @@ const cheap = { memoryKib: 8, passes: 1 }
 /** What a gateway waits for before it tries again is not what most tests are about. */
 const shortly = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.min(ms, 5)))
 
+/** How long a test waits before it calls something hung. It is no bound on speed: a busy machine may be very slow. */
+export const HUNG_MS = 60_000
+
 /** Polls a condition that another process or thread makes true; fails loudly instead of hanging. */
-export async function until(holds: () => boolean, claim: string, withinMs = 5_000): Promise<void> {
+export async function until(holds: () => boolean, claim: string, withinMs = HUNG_MS): Promise<void> {
   const endMs = performance.now() + withinMs
   while (!holds()) {
     if (performance.now() > endMs) throw new Error(`still not so after ${withinMs} ms: ${claim}`)
