@@ -22,12 +22,12 @@ export const statementColumns = ['made', 'kind', 'amount', 'balance', 'with', 'r
 export type ToldLine = Readonly<Record<(typeof statementColumns)[number], string | null>>
 
 export const tellLine = ({ kind, ref, madeMs, otherId, ...line }: StatementView): ToldLine => ({
-  made: madeMs === null ? null : new Date(madeMs).toISOString(),
+  made: new Date(madeMs).toISOString(),
   kind,
   amount: usdText(line.amount),
-  balance: line.balance === null ? null : usdText(line.balance),
-  with: otherId === null ? null : textId('acc', otherId),
-  ref: ref === null ? null : refText(kind, ref),
+  balance: usdText(line.balance),
+  with: textId('acc', otherId),
+  ref: refText(kind, ref),
   reference: line.reference,
   author: line.author,
 })

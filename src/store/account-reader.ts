@@ -39,7 +39,7 @@ export class AccountReader {
     )
     this.#findBudgets = db.query<Raw, [number, number]>(
       `SELECT scope_id, span, cap, spent, held, period FROM budget WHERE scope_id IN (?1, ?2)
-       ORDER BY scope_id <> ?1, cap`,
+       ORDER BY scope_id <> ?1, cap, span`,
     )
   }
 

@@ -1,11 +1,11 @@
-// What an operator looks at: accounts, budgets, statements, prices. On a connection of its own, opened when
+// What an operator looks at: accounts, budgets, prices. On a connection of its own, opened when
 // it is first used; every query answers from an index, and long lists come page by page.
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from './database.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
-import type { StatementAsk, StatementLine, StatementPage } from './statement.ts'
-import { lineOf, statementPage } from './statement.ts'
+import type { TransferLine } from './statement.ts'
+import { lineOf } from './statement.ts'
 
 export interface AccountView {
   readonly id: bigint
@@ -125,16 +125,12 @@ export class BooksReader {
     )
   }
 
-  transfersOf(ref: number): readonly StatementLine[] {
+  transfersOf(ref: number): readonly TransferLine[] {
     const rows = this.#all<Raw>(
       `SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1 ORDER BY seq`,
       [ref],
     )
-    return rows.map(row => lineOf(row, Number(row.made_ms)))
-  }
-
-  statement(ask: StatementAsk): StatementPage {
-    return statementPage(this.#db, ask)
+    return rows.map(lineOf)
   }
 
   /** Every version of one model's price, or the last of each model. */

@@ -263,10 +263,10 @@ test('every look-up uses an index', () => {
   const plans = (
     [
       'SELECT * FROM kept_response WHERE account_id = 1 AND id = 2 AND expires_ms > 3',
-      'SELECT seq FROM kept_response WHERE expires_ms <= 1 ORDER BY expires_ms LIMIT 2',
+      'SELECT seq FROM kept_response WHERE expires_ms <= 1 ORDER BY expires_ms, seq LIMIT 2',
       'SELECT count(*), sum(bytes) FROM kept_response WHERE account_id = 1',
       'SELECT seq FROM kept_reasoning WHERE account_id = 1 ORDER BY seq LIMIT 1',
-      'SELECT * FROM task WHERE due_ms <= 1 ORDER BY due_ms LIMIT 2',
+      'SELECT * FROM task WHERE due_ms <= 1 ORDER BY due_ms, call_id LIMIT 2',
       'SELECT count(*) FROM task WHERE account_id = 1 AND due_ms IS NOT NULL',
       "UPDATE kept_response SET status = 'failed' WHERE status IN ('queued', 'in_progress') AND upstream_id IS NULL",
     ] as const

@@ -45,7 +45,7 @@ export class KeptRows {
     this.#forget = db.query(
       inTable(
         `DELETE FROM kept_table WHERE seq IN
-           (SELECT seq FROM kept_table WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)
+           (SELECT seq FROM kept_table WHERE expires_ms <= ?1 ORDER BY expires_ms, seq LIMIT ?2)
          RETURNING account_id, bytes`,
       ),
     )

@@ -37,7 +37,7 @@ export interface SecretOperations {
 
 export function secretOperations({ db, nowMs }: Books): Pick<Run, keyof SecretOperations> {
   const findNewest = db.query(
-    'SELECT mark FROM secret_mark WHERE kind = ?1 ORDER BY replaced_ms IS NOT NULL, replaced_ms DESC LIMIT 1',
+    'SELECT mark FROM secret_mark WHERE kind = ?1 ORDER BY replaced_ms IS NOT NULL, replaced_ms DESC, mark LIMIT 1',
   )
   const insertMark = db.query('INSERT INTO secret_mark VALUES (?1, ?2, ?3, NULL, ?4) ON CONFLICT DO NOTHING')
   const setReplaced = db.query(

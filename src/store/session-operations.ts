@@ -94,7 +94,7 @@ function renewing({ db }: Books, people: PeopleRows): SessionRun['renewSession']
   const keep = db.query('UPDATE session SET seen_ms = ?2, expires_ms = ?3, next = ?4 WHERE id = ?1')
   const forgetOld = db.query(
     `DELETE FROM refresh WHERE digest IN (SELECT digest FROM refresh WHERE session_id = ?1
-       ORDER BY made_ms DESC LIMIT -1 OFFSET ?2)`,
+       ORDER BY used_ms IS NULL DESC, made_ms DESC, digest LIMIT -1 OFFSET ?2)`,
   )
   return function renewSession({ digest, next, sealed, nowMs }) {
     const row = find.get(Buffer.from(digest, 'hex'))

@@ -40,7 +40,7 @@ export class TaskRows {
     this.#isOwned = db.query('SELECT 1 FROM task WHERE account_id = ?1 AND id = ?2')
     this.#forget = db.query(
       `DELETE FROM task WHERE call_id IN (SELECT call_id FROM task
-         WHERE expires_ms <= ?1 AND due_ms IS NULL ORDER BY expires_ms LIMIT ?2)`,
+         WHERE expires_ms <= ?1 AND due_ms IS NULL ORDER BY expires_ms, call_id LIMIT ?2)`,
     )
   }
 

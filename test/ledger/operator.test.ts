@@ -161,7 +161,8 @@ const steps: readonly Step[] = [
   ['keys create --account revenue', 1, /^weir: A key cannot be of this account/],
   ['accounts show {account}', 0, /second +….{4} +standard/],
 
-  ['statement {account} --limit 2', 0, /^time .*\n.* adjustment .*\n.* adjustment .*\n\nmore from \d+\.req_\w{11}\n$/],
+  ['statement {account} --limit 2', 0, /^time .*\n.* adjustment .*\n.* adjustment .*\n\nmore from [\w-]+\n$/],
+  ['statement {account} --next x', 1, /^weir: --next must be what the page before printed/],
   ['statement {account}', 0, /charge +-0\.0000[^]*gift +\+1\.00/],
   ['statement {account} --limit 0', 1, /^weir: --limit must be a whole number from 1 to 1000/],
   ['records --account {account}', 0, /^time .* loss *\n.*{other} .*\n.*{call} .* - *\n$/],

@@ -45,12 +45,12 @@ export function holdOf(callId: number, owner: { accountId: number; keyId: number
 
 const digestOf = (id: number): string => id.toString(16).padStart(64, '0')
 
-export function openSampleBooks(): SampleBooks {
+export function openSampleBooks(nowMs: () => number = Date.now): SampleBooks {
   const folder = mkdtempSync(join(tmpdir(), 'weir-books-'))
   const path = join(folder, 'weir.db')
   const db = openWriter(path)
   migrate(db)
-  const operating = buildOperations(openBooks(db))
+  const operating = buildOperations(openBooks(db, nowMs))
   const books: SampleBooks = {
     folder,
     path,

@@ -1,15 +1,13 @@
-// Looking at records and statements: the right rows, page after page, and always by an index.
+// Looking at records: the right rows, page after page; and that statements and records are always read by an index.
 
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { BooksReader } from '../../src/store/books-reader.ts'
-import { CLEARING, REVENUE } from '../../src/store/operator-accounts.ts'
 import type { RecordFilter } from '../../src/store/record-search.ts'
 import { findRecords, recordColumns, ROWS_LOOKED_AT, walkNames, walkSql } from '../../src/store/record-search.ts'
-import { chargesSql, othersSql, revenueSql, ROWS_A_PAGE, walkedSql } from '../../src/store/statement.ts'
+import { accountSql, revenueSql } from '../../src/store/statement.ts'
 import type { SampleBooks } from './sample-books.ts'
-import { alice, aliceKey, bob, bobKey, calls, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
+import { alice, aliceKey, bob, bobKey, openSampleBooks, recordOf } from './sample-books.ts'
 
 let books: SampleBooks
 let db: Database
@@ -48,10 +46,8 @@ describe('the plan', () => {
   })
 
   const others = [
-    [othersSql, 7, /transfer_to[^]*transfer_from/],
-    [chargesSql, 6, /record_account[^]*transfer_once/],
-    [walkedSql, 4, /record_account/],
-    [revenueSql, 8, /SEARCH transfer USING INTEGER PRIMARY/],
+    [accountSql, 3, /transfer_from[^]*transfer_to/],
+    [revenueSql, 3, /SEARCH transfer USING INTEGER PRIMARY/],
   ] as const
   test.each(others)('of a statement reads its indexes', (sql, count, indexes) => {
     const plan = planOf(sql, count)
@@ -176,55 +172,5 @@ describe('records', () => {
     expect(seen(9, 1, { endUser: 'u7' })).toEqual([alice])
     expect(seen(9, 1, { outcome: 'refused' })).toEqual([alice])
     expect(seen(9, 1, { model: modelA })).toEqual([alice])
-  })
-})
-
-describe('a statement', () => {
-  test('has every transfer of the account once, page by page, past thousands of free calls', () => {
-    const reader = new BooksReader(books.path)
-    const kinds = (limit: number): string[] => {
-      const found: string[] = []
-      let { lines, next } = reader.statement({ accountId: alice, limit })
-      for (;;) {
-        found.push(...lines.map(({ kind, amount }) => `${kind} ${amount}`))
-        if (next === undefined) return found
-        ;({ lines, next } = reader.statement({ accountId: alice, limit, cursor: next }))
-      }
-    }
-    const posted = ['adjustment 300', 'gift 1000', 'refund 100', 'top_up 5000']
-    const charged = ['charge 120', 'charge 150']
-    for (const limit of [1, 2, 3, 50]) expect(kinds(limit).toSorted()).toEqual([...posted, ...charged].toSorted())
-    // Each kind in its own order: the newest first.
-    expect(kinds(2).filter(line => line.startsWith('charge'))).toEqual(charged)
-    expect(calls.plain).toBeGreaterThan(calls.refunded)
-    reader.close()
-  })
-
-  test('has a charge once that is the last row which a page looks at', () => {
-    const own = openSampleBooks()
-    const his = { accountId: alice, keyId: aliceKey }
-    const last = 50_000
-    own.run(run => {
-      run.hold(holdOf(last, his, '400'))
-      run.settle({ record: recordOf(last, his), cost: '77' })
-      for (let at = 1; at < ROWS_A_PAGE; at++) run.record({ record: recordOf(last + at, his) })
-    })
-    const reader = new BooksReader(own.path)
-    const { lines, next } = reader.statement({ accountId: alice, limit: 50 })
-    const found = [...lines, ...reader.statement({ accountId: alice, limit: 50, cursor: next }).lines]
-    expect(next?.beforeCall).toBe(last)
-    expect(found.filter(({ kind }) => kind === 'charge').map(({ amount }) => amount)).toEqual([77n, 120n, 150n])
-    reader.close()
-    own.db.close()
-    rmSync(own.folder, { recursive: true })
-  })
-
-  test('of an operator account has what was posted', () => {
-    const reader = new BooksReader(books.path)
-    const kinds = (accountId: number): string[] =>
-      reader.statement({ accountId, limit: 10 }).lines.map(({ kind }) => kind)
-    expect(kinds(CLEARING)).toEqual(['top_up'])
-    expect(kinds(REVENUE).toSorted()).toEqual(['adjustment', 'charge', 'charge', 'charge', 'refund', 'shortfall'])
-    reader.close()
   })
 })

@@ -1,30 +1,29 @@
 // Looking at what has happened: records of calls, one call in full, and the statement of an account.
 
-import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
+import { idAtMs, textId } from '../../base/ids.ts'
 import { END_USER_CHARS_MAX } from '../../protocols/tags.ts'
 import type { BodyPart } from '../../store/bodies.ts'
-import type { StatementCursor, StatementLine } from '../../store/statement.ts'
+import type { StatementView } from '../../store/reads/ledger.ts'
+import { readStatementCursor } from '../../store/reads/ledger.ts'
 import type { TransferView } from '../../store/reads/records.ts'
 import type { RecordFilter, RecordView } from '../../store/record-search.ts'
 import { showRecord, showWhole } from '../../store/record-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
 import { accountOf, callIdOf, keyIdOf, rowsOf, switchOf, textOf, usdOf, wholeNumberOf } from '../command-input.ts'
-import { refText } from '../statement-lines.ts'
+import { refText, usdText } from '../statement-lines.ts'
 
 export function recordCommands(parts: OperatorParts): Commands {
   return {
     'records': input => listRecords(parts, input),
     'record': async input => await showCall(parts, callIdOf(input.call)),
-    'statement': async input => listStatement(parts, input),
+    'statement': input => listStatement(parts, input),
     'bodies': async input => await showBodies(parts, callIdOf(input.call)),
   }
 }
 
 const DAY_MS = 86_400_000
 
-const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
 async function listRecords(parts: OperatorParts, input: Input): Promise<Answer> {
@@ -106,13 +105,9 @@ async function showCall({ desk }: OperatorParts, callId: number): Promise<Answer
     ...{ held, shortfall, priceVersion: record.priceVersion, firstMs: record.firstMs },
     ...{ endUser: record.endUser, tags: record.tags, cameHash: record.cameHash, wentHash: record.wentHash },
     ...{ lines: record.lines, attempts: record.attempts, why: record.why, timings: record.timings },
-    transfers: transfers.map(line => shortTransfer(lineOf(line), record.accountId)),
+    transfers: transfers.map(line => shortTransfer(line, record.accountId)),
   }
 }
-
-const lineOf = ({ madeMs, ref, debit, credit, amount, ...line }: TransferView): StatementLine => ({
-  ...{ ...line, atMs: madeMs, ref: BigInt(ref), debit: BigInt(debit), credit: BigInt(credit), amount: BigInt(amount) },
-})
 
 /** That they were seen is in the audit log. */
 async function showBodies({ bodies, desk, writer }: OperatorParts, callId: number): Promise<Answer> {
@@ -126,33 +121,39 @@ async function showBodies({ bodies, desk, writer }: OperatorParts, callId: numbe
 const bodyText = ({ bytes, truncated }: BodyPart): string =>
   Buffer.from(bytes).toString('utf8') + (truncated ? '\n[cut here]' : '')
 
-function listStatement(parts: OperatorParts, input: Input): Answer {
+async function listStatement(parts: OperatorParts, input: Input): Promise<Answer> {
   const accountId = Number(accountOf(parts, input.account).id)
-  const cursor = input.next === undefined ? undefined : cursorOf(String(input.next))
-  const { lines, next } = parts.books.statement({ accountId, limit: rowsOf(input.limit), cursor })
-  return {
-    transfers: lines.map(line => shortTransfer(line, accountId)),
-    next: next === undefined ? null : `${next.beforeSeq}.${textId('req', next.beforeCall)}`,
+  const after = input.next === undefined ? undefined : String(input.next)
+  if (after !== undefined && readStatementCursor(after) === undefined) {
+    throw new OperatorError('--next must be what the page before printed after "more from".')
   }
+  const told = await parts.desk.ask('statement', { accountId, scope: null, limit: rowsOf(input.limit), after })
+  return { transfers: told!.lines.map(shortLine), next: told!.next }
 }
 
-function cursorOf(text: string): StatementCursor {
-  const match = /^(\d{1,16})\.(req_\w{11})$/.exec(text)
-  const beforeCall = match === null ? undefined : parseTextId('req', match[2]!)
-  if (beforeCall === undefined) throw new OperatorError('--next must be as the page before it told it.')
-  return { beforeSeq: Number(match![1]), beforeCall }
-}
+const shortLine = ({ amount, balance, ...line }: StatementView): Answer => ({
+  time: timeOf(line.madeMs),
+  kind: line.kind.replace('_', '-'),
+  amount: signed(amount),
+  balance: usdText(balance),
+  with: textId('acc', line.otherId),
+  ref: refText(line.kind, line.ref),
+  reference: line.reference,
+  author: line.author,
+})
 
-function shortTransfer(line: StatementLine, accountId: number): Answer {
-  const receives = Number(line.credit) === accountId
-  const other = Number(receives ? line.debit : line.credit)
+function shortTransfer(line: TransferView, accountId: number): Answer {
+  const receives = line.credit === accountId
   return {
-    time: timeOf(line.atMs),
+    time: timeOf(line.madeMs),
     kind: line.kind.replace('_', '-'),
-    amount: `${receives ? '+' : '-'}${usd(line.amount)}`,
-    with: textId('acc', other),
-    ref: refText(line.kind, Number(line.ref)),
-    reference: line.reference ?? '-',
-    author: line.author ?? '-',
+    amount: signed(receives ? line.amount : `-${line.amount}`),
+    with: textId('acc', receives ? line.debit : line.credit),
+    ref: refText(line.kind, line.ref),
+    reference: line.reference,
+    author: line.author,
   }
 }
+
+/** With a plus where money came in. */
+const signed = (digits: string): string => `${digits.startsWith('-') ? '' : '+'}${usdText(digits)}`

@@ -1,4 +1,5 @@
-// Statements: every transfer of an account, newest first, with the balance after it; on the screen or as a file.
+// Statements: every transfer of an account in the order of the ledger, newest first, with the balance after
+// it; on the screen or as a file.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -17,31 +18,38 @@ const kinds = ['charge', 'shortfall', 'top_up', 'gift', 'adjustment', 'refund', 
 
 const StatementLine = z
   .object({
-    made: time.nullable().meta({ description: "A charge is dated by its call's beginning." }),
-    kind: z.enum([...kinds, 'unlisted_charges']),
+    made: time.meta({ description: 'When the transfer was made. A call is charged when it ends.' }),
+    kind: z.enum(kinds),
     amount: money,
-    balance: money.nullable().meta({ description: 'After it; null in a list that leaves lines out.' }),
-    with: z.string().nullable(),
-    ref: z.string().nullable().meta({ description: 'The call, the code or the posting.' }),
+    balance: money.meta({ description: 'Of the account, after this transfer.' }),
+    with: z.string(),
+    ref: z.string().meta({ description: 'The call, the code or the posting.' }),
     reference: z.string().nullable(),
     author: z.string().nullable(),
   })
   .meta({ id: 'StatementLine' })
 
 const params = z.object({ account: idOf('acc') })
+/** Each passes a bounded number of transfers. */
+const READS_A_PAGE = 50
+
 const filters = { kind: z.enum(kinds).optional(), from: moment.optional(), before: moment.optional() }
 
 export function statementEndpoints({ desk }: ManagementParts): readonly WebEndpoint[] {
+  /** Goes on where a filter has left out everything so far, so that a page without lines is rare. */
   const read = async (ask: StatementRead) => {
-    const { lines, next } = found(await desk.ask('statement', ask))
-    return { rows: lines.map(tellLine), next }
+    let page = found(await desk.ask('statement', ask))
+    for (let reads = 1; page.lines.length === 0 && page.next !== null && reads < READS_A_PAGE; reads++) {
+      page = found(await desk.ask('statement', { ...ask, after: page.next }))
+    }
+    return { rows: page.lines.map(tellLine), next: page.next }
   }
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/accounts/{account}/statement',
       who: { account: 'viewer' },
-      about: 'List what has moved the balance of an account, newest first.',
+      about: 'List the transfers of an account in the order of the ledger, newest first, with the balance after each.',
       params,
       query: z.strictObject({
         ...filters,

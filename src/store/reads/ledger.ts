@@ -3,7 +3,7 @@
 import type { Database } from 'bun:sqlite'
 import { OPERATOR_ID_MAX } from '../operator-accounts.ts'
 import type { StatementCursor, StatementLine } from '../statement.ts'
-import { statementPage } from '../statement.ts'
+import { newestFrom, statementPage } from '../statement.ts'
 import { findOne } from './paging.ts'
 import type { Scope } from './paging.ts'
 import { money, text } from './values.ts'
@@ -20,14 +20,13 @@ export interface StatementRead {
 
 export interface StatementView {
   readonly kind: string
-  /** Null for what stands for several. */
-  readonly ref: number | null
+  readonly ref: number
   /** Nano-USD in decimal digits, negative where it went away. */
   readonly amount: string
-  /** After it; null where lines between are not shown. */
-  readonly balance: string | null
-  readonly otherId: number | null
-  readonly madeMs: number | null
+  /** Of the account, after the transfer. */
+  readonly balance: string
+  readonly otherId: number
+  readonly madeMs: number
   readonly reference: string | null
   readonly author: string | null
 }
@@ -71,84 +70,46 @@ export const ledgerReads = (db: Database) => ({
   trialBalance: () => db.transaction(() => readTrialBalance(db))(),
 })
 
-interface Place extends StatementCursor {
-  readonly upTo: number
-  /** After the next line, as far as it is known. */
-  readonly balance: string | null
-}
-
-/** What a charge stands under whose call's record is no longer kept. */
-export const UNLISTED = 'unlisted_charges'
-
 function readStatement(db: Database, ask: StatementRead): StatementTold | null {
   const { accountId, scope, kind, from: fromMs, before: beforeMs, limit } = ask
   const account = findOne(db, accountPlan, { id: accountId, scope })
   if (account === undefined) return null
-  const isCounted = kind === undefined && beforeMs === undefined
-  const place = ask.after === undefined ? topOf(db, isCounted ? account.balance : null) : readPlace(ask.after)
-  if (place === undefined) return { lines: [], next: null }
-  const { upTo } = place
-  const { lines, next } = statementPage(db, { accountId, limit, cursor: place, upTo, kind, fromMs, beforeMs })
-  const deletedMs = deletedBeforeMs(db, accountId)
-  let balance = place.balance
-  const told = lines.map((line): StatementView => {
-    const view = viewOf(line, accountId, line.atMs < deletedMs ? null : balance)
-    balance = balance === null ? null : String(BigInt(balance) - BigInt(view.amount))
-    return view
-  })
-  if (next !== undefined) return { lines: told, next: writePlace({ ...next, upTo, balance }) }
-  const isWhole = isCounted && fromMs === undefined && balance !== null && balance !== '0'
-  return { lines: isWhole ? [...told, unlisted(balance!)] : told, next: null }
+  const cursor = ask.after === undefined ? newestFrom(BigInt(account.balance)) : readStatementCursor(ask.after)
+  if (cursor === undefined) return { lines: [], next: null }
+  const { lines, next } = statementPage(db, { accountId, limit, cursor, kind, fromMs, beforeMs })
+  return {
+    lines: lines.map(line => viewOf(line, accountId)),
+    next: next === undefined ? null : writeCursor(next),
+  }
 }
 
-const DAY_MS = 86_400_000
-
-/** Before it, charges may be missing between two lines, and what the balance was then is not known. */
-function deletedBeforeMs(db: Database, accountId: number): number {
-  const row = db.query('SELECT max(day) AS day FROM deleted_sum WHERE account_id = ?1 AND cost > 0').get(accountId)
-  const { day } = row as { day: bigint | null }
-  return day === null ? 0 : (Number(day) + 1) * DAY_MS
-}
-
-const topOf = (db: Database, balance: string | null): Place => {
-  const { last } = db.query('SELECT coalesce(max(seq), 0) AS last FROM transfer').get() as { last: bigint }
-  return { beforeSeq: Number.MAX_SAFE_INTEGER, beforeCall: Number.MAX_SAFE_INTEGER, upTo: Number(last), balance }
-}
-
-function viewOf(line: StatementLine, accountId: number, balance: string | null): StatementView {
+function viewOf(line: StatementLine, accountId: number): StatementView {
   const receives = Number(line.credit) === accountId
   return {
     kind: line.kind,
     ref: Number(line.ref),
     amount: `${receives ? '' : '-'}${line.amount}`,
-    balance,
+    balance: String(line.balance),
     otherId: Number(receives ? line.debit : line.credit),
-    madeMs: line.atMs,
+    madeMs: line.madeMs,
     reference: line.reference,
     author: line.author,
   }
 }
 
-/** Whatever the lines do not come to. */
-const unlisted = (balance: string): StatementView => ({
-  ...{ kind: UNLISTED, ref: null, amount: balance, balance, otherId: null, madeMs: null },
-  ...{ reference: null, author: null },
-})
+const writeCursor = ({ beforeSeq, balance }: StatementCursor): string =>
+  Buffer.from(JSON.stringify([beforeSeq, String(balance)])).toString('base64url')
 
-const writePlace = ({ beforeSeq, beforeCall, upTo, balance }: Place): string =>
-  Buffer.from(JSON.stringify([beforeSeq, beforeCall, upTo, balance])).toString('base64url')
+/** A balance that the table can hold. */
+const isBalance = (text: unknown): text is string =>
+  typeof text === 'string' && /^-?\d{1,19}$/.test(text) && BigInt(text.replace('-', '')) < 2n ** 62n
 
-/** One from which lines can be taken, and it is still money. */
-const isBalance = (text: string): boolean =>
-  /^-?\d{1,19}$/.test(text) && BigInt(text.replace('-', '')) < 2n ** 62n
-
-/** Undefined for what we never wrote. */
-function readPlace(text: string): Place | undefined {
+/** Undefined for a text that we never wrote. */
+export function readStatementCursor(text: string): StatementCursor | undefined {
   try {
-    const [beforeSeq, beforeCall, upTo, balance] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
-    if (![beforeSeq, beforeCall, upTo].every(Number.isSafeInteger)) return undefined
-    if (balance !== null && !isBalance(String(balance))) return undefined
-    return { beforeSeq, beforeCall, upTo, balance } as Place
+    const [beforeSeq, balance] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
+    if (!Number.isSafeInteger(beforeSeq) || !isBalance(balance)) return undefined
+    return { beforeSeq: beforeSeq as number, balance: BigInt(balance) }
   } catch {
     return undefined
   }

@@ -168,7 +168,7 @@ export function topOf(db: Database, ask: TopAsk, range: Pieces & Months): readon
   }
   const weight = weights[metric]
   const rows = [...found].filter(([, sum]) => weight(sum) > 0)
-  rows.sort(([idOne, one], [idNext, next]) => Number(weight(next)) - Number(weight(one)) || idOne - idNext)
+  rows.sort(([idOne, one], [idNext, next]) => mostFirst(weight(one), weight(next)) || idOne - idNext)
   return rows.slice(0, limit).map(([id, { calls, errors, input, output, cost }]) => ({
     ...{ id, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
   }))
@@ -191,6 +191,11 @@ const weights: Readonly<Record<Metric, (sum: TopSum) => number | bigint>> = {
   tokens: ({ input, output }) => input + output,
   cost: ({ cost }) => cost,
 }
+
+/** Exact also where a sum of money has more digits than a double. */
+const mostFirst = <N extends number | bigint>(one: N, next: N): number => (one === next ? 0 : one > next ? -1 : 1)
+
+const byText = (one: string, next: string): number => (one === next ? 0 : one < next ? -1 : 1)
 
 /** How many there are to choose from. */
 export function membersOf(db: Database, ask: Pick<TopAsk, 'cut' | 'ones' | 'other'>, { first, last }: Months): number {
@@ -228,7 +233,7 @@ export function topEndUsers(
   const weight = weights[metric]
   const all = [...names].map(([endUser, id]) => ({ endUser, sum: found.get(id)! }))
   const rows = all.filter(({ sum }) => weight(sum) > 0)
-  rows.sort((one, next) => Number(weight(next.sum)) - Number(weight(one.sum)))
+  rows.sort((one, next) => mostFirst(weight(one.sum), weight(next.sum)) || byText(one.endUser, next.endUser))
   return rows.slice(0, limit).map(({ endUser, sum: { calls, errors, input, output, cost } }) => ({
     ...{ endUser, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
   }))
@@ -257,5 +262,7 @@ export function failuresOf(db: Database, { cut, ones }: Owners, { pieces }: Piec
       }
     }
   }
-  return [...found.values()].sort((one, next) => next.calls - one.calls)
+  const byName = (one: FailureRow, next: FailureRow): number =>
+    byText(one.outcome, next.outcome) || byText(one.error ?? '', next.error ?? '')
+  return [...found.values()].sort((one, next) => mostFirst(one.calls, next.calls) || byName(one, next))
 }
