@@ -75,7 +75,13 @@ export const isAudited = (name: OperationName): name is AuditedName => Object.ha
 /** Runs an operation that somebody asks for; if it was done, it is in the audit log. */
 export type RunAudited = (job: AuditJob, run: () => Outcome) => Outcome | Stale
 
-export function openAudit(db: Database, nowMs: () => number): RunAudited {
+export interface AuditParts {
+  nowMs(): number
+  /** Called after an operation was rolled back: what it changed in memory must be read again. */
+  onRolledBack(): void
+}
+
+export function openAudit(db: Database, { nowMs, onRolledBack }: AuditParts): RunAudited {
   const findLast = db.query('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1')
   const insert = db.query(
     `INSERT INTO audit (seq, made_ms, actor, address, request, action, target, account_id, changes, hash)
@@ -90,7 +96,7 @@ export function openAudit(db: Database, nowMs: () => number): RunAudited {
     insert.run(seq, madeMs, actor, address, request, action, target, accountId, changes, hash)
   }
 
-  const mayKnow = buildMayKnow(db)
+  const attempt = buildAttempt(db, onRolledBack)
 
   return function runAudited({ name, input, by }, run) {
     assert(by !== undefined && isAudited(name), 'whoever causes a change is known')
@@ -98,7 +104,12 @@ export function openAudit(db: Database, nowMs: () => number): RunAudited {
     const look = lookAt(db, plan, input)
     const before = look()
     const isStale = by.expects !== undefined && before !== undefined && Number(before.version) !== by.expects
-    if (isStale && mayKnow(input, before)) return { done: 'stale' }
+    if (isStale) {
+      // The version counts only where the operation would be done without it. Whoever may not see the row, or may not
+      // change it, gets the same answer with every version, and the same as for a row that does not exist.
+      const result = attempt(run)
+      return plan.done.includes(result.done) ? { done: 'stale' } : result
+    }
     const result = run()
     if (!plan.done.includes(result.done)) return result
     const after = look(result)
@@ -114,24 +125,21 @@ export function openAudit(db: Database, nowMs: () => number): RunAudited {
   }
 }
 
-/** Of inputs that say who asks. */
-interface Asking {
-  /** Null: whoever may change everything. */
-  readonly scope?: { readonly personId: number; readonly rank: number } | null
-  /** 0: the operator. */
-  readonly actorId?: number
-}
-
-/** Whether whoever asks may know of the row: to all others what is stale must look like what is not there. */
-function buildMayKnow(db: Database): (input: unknown, row: Row) => boolean {
-  const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
-  const findStaff = db.query("SELECT 1 FROM person WHERE id = ?1 AND role <> 'member'")
-  return (input, row) => {
-    const { scope, actorId = 0 } = input as Asking
-    const accountId = accountOf(row)
-    if (accountId === null) return true
-    if (scope !== undefined && scope !== null) return findMember.get(accountId, scope.personId, scope.rank) !== null
-    return actorId === 0 || findStaff.get(actorId) !== null || findMember.get(accountId, actorId, 1) !== null
+/** Runs an operation for its result alone: whatever it writes is rolled back. */
+function buildAttempt(db: Database, onRolledBack: () => void): (run: () => Outcome) => Outcome {
+  const rolledBack = new Error('rolled back')
+  return function attempt(run) {
+    let result: Outcome | undefined
+    try {
+      db.transaction(() => {
+        result = run()
+        throw rolledBack
+      })()
+    } catch (fault) {
+      if (fault !== rolledBack) throw fault
+    }
+    onRolledBack()
+    return result!
   }
 }
 

@@ -53,7 +53,7 @@ function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
   ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
   const recovered = recover(books)
   operations = buildOperations(books)
-  runAudited = openAudit(db, books.nowMs)
+  runAudited = openAudit(db, { nowMs: books.nowMs, onRolledBack: () => books.budgets.reload() })
   const last = db
     .query(
       `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),

@@ -82,24 +82,89 @@ describe('everybody', () => {
 })
 
 describe('what is another account’s looks like what is not there', () => {
+  const signedIn = ['stranger', 'viewer', 'developer', 'manager', 'support'] as const
+  const refused = (endpoint: WebEndpoint) =>
+    signedIn.filter(somebody => expectedRows.get(nameOf(endpoint))![somebody] === '404')
   const rows = describedEndpoints
     .filter(({ who, path }) => (typeof who !== 'object' || 'account' in who) && path.startsWith('/api/web/'))
-    .filter(endpoint => expectedRows.get(nameOf(endpoint))!.stranger !== 'may')
+    .filter(endpoint => refused(endpoint).length > 0)
     .map(endpoint => [nameOf(endpoint), endpoint] as const)
 
-  test.each(rows)('%s', async (name, endpoint) => {
-    const nothing = (path: string): string => path.replace(/_[0-9a-z]{11}/g, '_0000000zzzz')
+  const versions = [undefined, '"77"', '"1"', '"2"', '*', 'W/"1"', 'nonsense', '"999999999999999"']
+  const nothing = (path: string): string => path.replace(/_[0-9a-z]{11}/g, '_0000000zzzz')
+
+  /** The whole answer, but for what is new in every answer. */
+  const wholeOf = ({ status, text, headers }: Told): unknown => {
+    const own = ['date', 'x-request-id', 'request-id']
+    const head = [...headers].filter(([name]) => !own.includes(name)).map(([name, value]) => `${name}: ${value}`)
+    return { status, text: text.replaceAll(/req_[0-9a-z]{11}/g, 'req_'), head: head.toSorted() }
+  }
+
+  interface Tried {
+    readonly method: string
+    readonly path: string
+    readonly body?: object | undefined
+  }
+
+  async function expectSame(somebody: Somebody, { method, path, body }: Tried): Promise<void> {
+    const other = body && (JSON.parse(nothing(JSON.stringify(body))) as object)
+    for (const name of method === 'GET' ? ['if-none-match', 'if-match'] : ['if-match']) {
+      for (const version of versions) {
+        const headers = (): Record<string, string> => ({ ...fromElsewhere(), ...(version && { [name]: version }) })
+        all.passTime(60_000)
+        const theirs = await all.ask[somebody](method, path, body, headers())
+        const none = await all.ask[somebody](method, nothing(path), other, headers())
+        expect([somebody, method, path, version, wholeOf(theirs)]).toEqual([
+          ...[somebody, method, path, version, wholeOf(none)],
+        ] as never)
+        expect(theirs.status).toBe(404)
+      }
+    }
+  }
+
+  test.each(rows)('%s', async (_, endpoint) => {
     const path = await things.pathFor(endpoint)
     const body = endpoint.body === undefined ? undefined : await things.bodyFor(endpoint)
-    for (const headers of [{}, { 'if-match': '"77"' }, { 'if-match': '"1"' }] as Record<string, string>[]) {
-      const sent = { ...headers, ...fromElsewhere() }
-      const theirs = await all.ask.stranger(endpoint.method, path, body, sent)
-      const other = body && (JSON.parse(nothing(JSON.stringify(body))) as object)
-      const none = await all.ask.stranger(endpoint.method, nothing(path), other, sent)
-      const said = ({ status, error }: Told): unknown => [headers, status, error]
-      expect(said(theirs)).toEqual(said(none))
-      expect(String(theirs.status)).toBe(expectedRows.get(name)!.stranger)
+    for (const somebody of refused(endpoint)) await expectSame(somebody, { method: endpoint.method, path, body })
+  })
+
+  test('and so does what is of the site, or of a person', async () => {
+    const by = all.ask.owner
+    const invited = await by('POST', 'web/invitations', { email: 'site-invited@example.com', role: 'admin' })
+    const hook = await by('POST', 'web/webhooks', { url: 'https://hooks.invalid/site', events: ['balance.low'] })
+    const reset = await by('POST', `web/users/${all.people.viewer.id}/password-reset`, {})
+    expect([invited.status, hook.status]).toEqual([201, 201])
+    const [invitation, webhook] = [String(invited.body.id), String(hook.body.id)]
+    const tries: readonly Tried[] = [
+      { method: 'DELETE', path: `web/invitations/${invitation}` },
+      ...(reset.status === 201 ? [{ method: 'DELETE', path: `web/invitations/${String(reset.body.id)}` }] : []),
+      { method: 'GET', path: `web/webhooks/${webhook}` },
+      { method: 'GET', path: `web/webhooks/${webhook}/deliveries` },
+      { method: 'PATCH', path: `web/webhooks/${webhook}`, body: { disabled: true } },
+      { method: 'DELETE', path: `web/webhooks/${webhook}` },
+      { method: 'POST', path: `web/webhooks/${webhook}/test` },
+    ]
+    for (const somebody of ['stranger', 'manager'] as const) {
+      for (const tried of tries) await expectSame(somebody, tried)
     }
+  })
+
+  test('and whoever may change it is told that their version is old, and nothing is changed', async () => {
+    const by = all.ask.owner
+    const { body } = await by('POST', 'web/invitations', { email: 'old-version@example.com' })
+    const path = `web/invitations/${String(body.id)}`
+    const budget = `web/accounts/${all.account}/budgets/total`
+    expect((await by('PUT', budget, { cap: '7' })).status).toBe(200)
+    const stale = [
+      await by('DELETE', path, undefined, { 'if-match': '"77"' }),
+      await by('DELETE', budget, undefined, { 'if-match': '"77"' }),
+      await by('PUT', budget, { cap: '8' }, { 'if-match': '"77"' }),
+    ]
+    expect(stale.map(({ status, error }) => [status, error.code])).toEqual(stale.map(() => [412, 'version_stale']))
+    const { data } = (await by('GET', `web/accounts/${all.account}/budgets`)).body as { data: { cap: string }[] }
+    expect(data.map(({ cap }) => cap)).toContain('7.00')
+    expect((await by('DELETE', path)).status).toBe(204)
+    expect((await by('DELETE', budget)).status).toBe(204)
   })
 })
 

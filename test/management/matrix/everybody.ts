@@ -21,6 +21,8 @@ export interface Everybody {
   /** An API key of the account. */
   readonly key: string
   readonly ask: Readonly<Record<Somebody, Ask>>
+  /** By the clock that counts how often somebody has tried. Tokens do not age by it. */
+  passTime(ms: number): void
   stop(): Promise<void>
 }
 
@@ -38,7 +40,8 @@ const HOUR_MS = 3_600_000
 
 export async function startEverybody(env: Record<string, string> = {}): Promise<Everybody> {
   let aheadMs = -HOUR_MS
-  const clock = { nowMs: () => performance.now(), dateMs: () => Date.now() + aheadMs }
+  let passedMs = 0
+  const clock = { nowMs: () => performance.now() + passedMs, dateMs: () => Date.now() + aheadMs }
   // Each request may come from another address: how often one may knock is not what is tried here.
   const harness = await startHarness({ env: { WEIR_TRUSTED_PROXIES: '127.0.0.1', ...env }, world: { clock } })
   const owner = await setUpOwner(harness)
@@ -71,5 +74,6 @@ export async function startEverybody(env: Record<string, string> = {}): Promise<
     key: askAs(harness, key),
     expired: expired.ask,
   }
-  return { harness, people, account, elsewhere, key, ask, stop: () => harness.stop() }
+  const passTime = (ms: number): void => void (passedMs += ms)
+  return { harness, people, account, elsewhere, key, ask, passTime, stop: () => harness.stop() }
 }
