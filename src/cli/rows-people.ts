@@ -52,6 +52,12 @@ export const peopleRows: Readonly<Record<string, Row>> = {
     command: 'users-enable',
     places: ['user'],
   }),
+  'users email': asking({
+    usage: 'users email <email or usr_…> <new email>',
+    about: 'change the address that somebody signs in with',
+    command: 'users-email',
+    places: ['user', 'email'],
+  }),
   'users role': asking({
     usage: 'users role <email or usr_…> <owner|admin|support|member>',
     about: 'change what somebody may; their sessions end',

@@ -39,7 +39,7 @@ export const peoplePlans = {
     row: PERSON,
     key: ({ id }) => id,
     target: ({ id }) => person(id),
-    tells: input => fields(input, ['name']),
+    tells: input => fields(input, ['name', 'email']),
   }),
   removePerson: plan('removePerson', {
     done: ['removed'],

@@ -78,10 +78,11 @@ interface PersonOperations {
       Asked & {
         readonly id: number
         readonly name?: string | undefined
+        readonly email?: string | undefined
         readonly role?: SiteRoleName | undefined
         readonly disabled?: boolean | undefined
       }
-    result: { done: 'set' | 'unknown' | 'forbidden' | 'own' | 'last_owner' }
+    result: { done: 'set' | 'unknown' | 'forbidden' | 'own' | 'last_owner' | 'email_taken' }
   }
   /** They stay as a row without a name. */
   removePerson: {

@@ -46,8 +46,8 @@ export function personOperations(books: Books, people: PeopleRows): PersonRun & 
 
 function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
   const update = db.query(
-    `UPDATE person SET name = coalesce(?2, name), role = coalesce(?3, role), disabled = coalesce(?4, disabled)
-     WHERE id = ?1`,
+    `UPDATE person SET name = coalesce(?2, name), role = coalesce(?3, role), disabled = coalesce(?4, disabled),
+       email = coalesce(?5, email) WHERE id = ?1`,
   )
   const updateProfile = db.query(
     'UPDATE person SET name = coalesce(?2, name), email = coalesce(?3, email) WHERE id = ?1',
@@ -66,6 +66,11 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
       OR email = (SELECT email FROM person WHERE id = ?1)`),
   ]
 
+  const isTaken = (email: string | undefined, id: number): boolean => {
+    const other = email === undefined ? undefined : people.findByEmail(email)
+    return other !== undefined && Number(other.id) !== id
+  }
+
   /** Why one may not change another; undefined where they may. */
   function refusal(actorId: number, row: PersonRow | undefined): 'unknown' | 'own' | 'forbidden' | undefined {
     if (row === undefined || row.removed_ms !== null) return 'unknown'
@@ -74,14 +79,16 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
   }
 
   return {
-    setPerson({ actorId, id, name, role, disabled, nowMs }) {
+    setPerson({ actorId, id, name, email, role, disabled, nowMs }) {
       const row = people.find(id)
       const refused = refusal(actorId, row)
       if (refused !== undefined) return { done: refused }
       if (role !== undefined && !people.mayGrant(actorId, { role, member: null })) return { done: 'forbidden' }
       const isLess = disabled === true || (role !== undefined && role !== 'owner')
       if (isLess && people.isLastOwner(row!)) return { done: 'last_owner' }
-      update.run(id, name ?? null, role ?? null, disabled === undefined ? null : Number(disabled))
+      if (isTaken(email, id)) return { done: 'email_taken' }
+      const state = disabled === undefined ? null : Number(disabled)
+      update.run(id, name ?? null, role ?? null, state, email ?? null)
       const isOther = (role !== undefined && role !== row!.role) || (disabled === true && row!.disabled === 0n)
       if (isOther) {
         people.raiseVer(id)
@@ -101,8 +108,7 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
       return { done: 'removed' }
     },
     setProfile({ id, name, email }) {
-      const other = email === undefined ? undefined : people.findByEmail(email)
-      if (other !== undefined && Number(other.id) !== id) return { done: 'email_taken' }
+      if (isTaken(email, id)) return { done: 'email_taken' }
       return { done: updateProfile.run(id, name ?? null, email ?? null).changes > 0 ? 'set' : 'unknown' }
     },
     setPassword({ id, password, sessionId, nowMs }) {

@@ -80,6 +80,7 @@ const lines: readonly Line[] = [
   { command: 'users disable {email}' },
   { command: 'users enable {email}' },
   { command: 'users reset-password {email}', typed: 'another river of words' },
+  { command: 'users email {email} moved@example.com' },
   { command: 'keys create --tier pro --credit 5', keeps: ({ key, account }) => ({ key, account }) },
   { command: 'keys set {key} --bodies on --name laptop' },
   { command: 'keys list' },

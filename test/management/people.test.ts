@@ -287,15 +287,45 @@ describe('another password', () => {
     expect((await signedIn(harness, member.email, 'a password of mine')).id).toBe(member.id)
   })
 
-  test('and another address, with the present password', async () => {
-    const member = await addPerson(harness, owner.ask)
-    const change = (body: object) => member.ask('PATCH', 'web/me', body)
+  test('and those who may list everybody another address, with the present password', async () => {
+    const support = await addPerson(harness, owner.ask, { role: 'support' })
+    const change = (body: object) => support.ask('PATCH', 'web/me', body)
     expect(told(await change({ email: 'moved@example.com' }))).toEqual([403, 'password_wrong'])
     const body = { email: 'Moved@example.com', currentPassword: goodPassword }
     expect(told(await change({ ...body, currentPassword: 'not this one' }))).toEqual([403, 'password_wrong'])
     expect(told(await change({ ...body, email: owner.email }))).toEqual([409, 'name_taken'])
     expect((await change(body)).body.email).toBe('moved@example.com')
-    expect((await signIn(harness, { email: member.email, password: goodPassword })).status).toBe(401)
-    expect((await signedIn(harness, 'moved@example.com')).id).toBe(member.id)
+    expect((await signIn(harness, { email: support.email, password: goodPassword })).status).toBe(401)
+    expect((await signedIn(harness, 'moved@example.com')).id).toBe(support.id)
+  })
+
+  test('but a member gets the same answer for an address that is taken and for one that is not', async () => {
+    const member = await addPerson(harness, owner.ask)
+    const removed = await addPerson(harness, owner.ask)
+    expect((await owner.ask('DELETE', `web/users/${removed.id}`)).status).toBe(204)
+    const answer = async (email: string, currentPassword: string | undefined): Promise<unknown> => {
+      const { status, text } = await member.ask('PATCH', 'web/me', { name: 'Same', email, currentPassword })
+      return [status, text.replace(/req_\w{11}/, '')]
+    }
+    for (const password of [goodPassword, 'not this one', undefined]) {
+      const free = await answer('nobody-has-this@example.com', password)
+      expect(free).toEqual([403, expect.stringContaining('Ask an admin')])
+      const others = [owner.email, member.email, removed.email]
+      for (const email of others) expect(await answer(email, password)).toEqual(free)
+    }
+    expect((await member.ask('GET', 'web/me')).body.name).not.toBe('Same')
+  })
+
+  test('and an admin changes the address of somebody else', async () => {
+    const member = await addPerson(harness, owner.ask)
+    const change = (email: string) => owner.ask('PATCH', `web/users/${member.id}`, { email })
+    expect(told(await change(owner.email))).toEqual([409, 'name_taken'])
+    expect((await change('Set-By-Admin@example.com')).body.email).toBe('set-by-admin@example.com')
+    expect((await signedIn(harness, 'set-by-admin@example.com')).id).toBe(member.id)
+    const { user } = await harness.gateway.operator['users-email']!({ user: member.id, email: 'by-cli@example.com' })
+    expect(user).toBe(member.id)
+    const taken = harness.gateway.operator['users-email']!({ user: member.id, email: owner.email })
+    expect(await taken.catch((fault: Error) => fault.message)).toBe('Another person signs in with this address.')
+    expect((await signedIn(harness, 'by-cli@example.com')).id).toBe(member.id)
   })
 })

@@ -22,6 +22,7 @@ export function peopleCommands(parts: OperatorParts): Commands {
     'users-reset-password': input => resetPassword(parts, input),
     'users-disable': input => setUser(parts, input, { disabled: true }),
     'users-enable': input => setUser(parts, input, { disabled: false }),
+    'users-email': input => setUser(parts, input, { email: emailOf(input.email) }),
     'users-role': input => setUser(parts, input, { role: roleOf(input.role) }),
   }
 }
@@ -85,18 +86,19 @@ async function resetPassword(parts: OperatorParts, input: Input): Promise<Answer
 
 const refusals: Readonly<Record<string, string>> = {
   unknown: 'There is nobody of this address or id any more.',
+  email_taken: 'Another person signs in with this address.',
   last_owner: 'There must be an owner: make another one first.',
 }
 
 async function setUser(
   parts: OperatorParts,
   input: Input,
-  change: { readonly role?: SiteRole; readonly disabled?: boolean },
+  change: { readonly role?: SiteRole; readonly disabled?: boolean; readonly email?: string },
 ): Promise<Answer> {
-  const { id, email } = userOf(parts, input.user)
+  const { id } = userOf(parts, input.user)
   const { done } = await parts.writer.run('setPerson', { actorId: 0, id, ...change, nowMs: parts.dateMs() }, by)
   if (done !== 'set') throw new OperatorError(refusals[done] ?? 'This cannot be done.')
-  const { role, disabled } = parts.reader.people.byId(id)!
+  const { email, role, disabled } = parts.reader.people.byId(id)!
   return { user: textId('usr', id), email, role, state: disabled ? 'disabled' : 'active' }
 }
 
@@ -108,7 +110,7 @@ function roleOf(given: unknown): SiteRole {
 
 function emailOf(given: unknown): string {
   const email = parseEmail(String(given ?? ''))
-  if (email === undefined) throw new OperatorError('Say the address to sign in with: --email name@example.com')
+  if (email === undefined) throw new OperatorError('The address to sign in with must be like name@example.com.')
   return email
 }
 

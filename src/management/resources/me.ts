@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { accountRoles } from '../actor.ts'
+import { accountRoles, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { SigningIn } from '../signing-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -26,6 +26,8 @@ const Me = z
   .meta({ id: 'Me' })
 
 const taken = (): Refusal => new Refusal('name_taken', 'email', { param: 'email' })
+const notByMembers = (): Refusal =>
+  new Refusal('role_too_low', 'email', { param: 'email', hint: 'Ask an admin to change your address.' })
 const needed = { param: 'currentPassword', hint: 'It is "currentPassword".' }
 
 export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
@@ -58,7 +60,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'PATCH',
       path: '/api/web/me',
       who: 'person',
-      about: 'Change your name; or your address, with your present password.',
+      about: 'Change your name; or your address, with your present password. Members ask an admin for another address.',
       body: z.strictObject({
         name: personName.optional(),
         email: email.optional(),
@@ -67,6 +69,8 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       answer: Me,
       async run({ actor, body: { currentPassword, ...body }, by, ...visit }) {
         if (body.email !== undefined) {
+          // Before anything is compared: the answer must not depend on whether somebody has the address.
+          if (!isAtLeast(actor.role, 'support')) throw notByMembers()
           if (currentPassword === undefined) throw new Refusal('password_wrong', 'none', needed)
           await signing.confirm(actor.personId, currentPassword, visit)
         }

@@ -10,7 +10,7 @@ import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
 import { forbidden, Invited, showInvitation, tooMany } from './invitations.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
-import { personName, siteRole } from './people-fields.ts'
+import { email, personName, siteRole } from './people-fields.ts'
 
 const DAY_MS = 86_400_000
 
@@ -39,6 +39,8 @@ const show = ({ id, signedMs, createdMs, role, ...row }: PersonView) => ({
 
 const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'Not of yourself.' })
 const lastOwner = (): Refusal => new Refusal('last_owner', 'the only one')
+const taken = (): Refusal =>
+  new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person signs in with this address.' })
 const refusals = { unknown, forbidden, own, last_owner: lastOwner }
 const params = z.object({ user: idOf('usr') })
 
@@ -95,13 +97,14 @@ function changingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       params,
       body: z.strictObject({
         name: personName.optional(),
+        email: email.optional().meta({ description: 'The address that they sign in with.' }),
         role: siteRole.optional(),
         disabled: z.boolean().optional(),
       }),
       answer: User,
       async run({ params: { user }, body, actor, by }) {
         const asked = { actorId: actor.personId, id: user, ...body, nowMs: dateMs() }
-        done(await writer.run('setPerson', asked, by), refusals)
+        done(await writer.run('setPerson', asked, by), { ...refusals, email_taken: taken })
         return showUser(parts, user)
       },
     }),
