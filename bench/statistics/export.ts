@@ -4,7 +4,8 @@
 // export.ts <database> <records> <format>
 
 import { readFileSync } from 'node:fs'
-import { buildExport } from '../../src/management/resources/record-export.ts'
+import { ExportSlots } from '../../src/management/export-slots.ts'
+import { startExport } from '../../src/management/resources/record-export.ts'
 import type { ExportFormat } from '../../src/base/export-lines.ts'
 import { Desk } from '../../src/store/desk.ts'
 
@@ -18,8 +19,10 @@ const desk = new Desk(database)
 await desk.ask('records', { scope: null, filter: {}, limit: 1 })
 const before = megabytes()
 const sinceMs = performance.now()
-const ask = { personId: 0, scope: null, filter: {}, format: format as ExportFormat, staff: true }
-const reader = buildExport(desk)(ask, false).body!.getReader()
+const ask = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
+const slots = new ExportSlots({ desk, nowMs: () => performance.now() })
+const slot = await slots.enter({ personId: 0, role: 'owner', sessionId: 0 })
+const reader = startExport(desk, { ask, gzip: false, slot }).body!.getReader()
 let [rows, bytes, most] = [0, 0, before]
 while (rows < Number(wanted)) {
   const { done, value } = await reader.read()

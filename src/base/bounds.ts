@@ -243,9 +243,15 @@ export const bounds = {
   seriesPointsMax: 1_500,
   /** The time that one search of records may be for. */
   recordSearchMsMax: 90 * 86_400_000,
-  /** Exports at once, of all and of one person, and records that are read at a time for one. */
-  exportsMax: 4,
+  /**
+   * Exports at once: of all, of one person, of all people of one account; and how many places are kept for those who
+   * run the site. A reader who takes nothing for so long loses the place. One export reads so many records at a time.
+   */
+  exportsMax: 16,
   exportsOfPersonMax: 2,
+  exportsOfAccountMax: 4,
+  exportsOfStaffMin: 4,
+  exportStallMsMax: 30_000,
   exportRowsMax: 500,
   /** Orders of one account to delete records that are not carried out yet. */
   deletionsOpenMax: 50,

@@ -4,6 +4,7 @@
 import type { ExportFormat } from '../base/export-lines.ts'
 import { csvLine, jsonLine } from '../base/export-lines.ts'
 import { streamResponse } from '../http/event-stream.ts'
+import type { ExportSlot } from './export-slots.ts'
 
 export type ExportRow = Readonly<Record<string, unknown>>
 
@@ -22,17 +23,21 @@ export interface Export {
   /** The first page is asked for before anything is answered, so that whoever may not see it is told so. */
   readonly first: ExportPage
   page(after: string): Promise<ExportPage>
+  readonly slot: ExportSlot
   onTrouble?(fault: unknown): void
 }
+
+const LOST = Symbol('lost')
 
 const types: Readonly<Record<ExportFormat, string>> = {
   csv: 'text/csv; charset=utf-8',
   ndjson: 'application/x-ndjson; charset=utf-8',
 }
 
-export function exportResponse({ format, name, columns, first, page, onTrouble }: Export): Response {
+export function exportResponse({ format, name, columns, first, page, slot, onTrouble }: Export): Response {
   const write = format === 'csv' ? (row: ExportRow) => csvLine(columns.map(column => row[column])) : jsonLine
   let isLeft = false
+  const lost = new Promise<typeof LOST>(resolve => slot.onLost(() => resolve(LOST)))
   const head = {
     status: 200,
     headers: {
@@ -43,17 +48,28 @@ export function exportResponse({ format, name, columns, first, page, onTrouble }
   return streamResponse(
     head,
     async sink => {
-      if (format === 'csv') await sink.write(csvLine(columns))
+      /** False when the slot was taken away because the reader did not read. */
+      const give = async (text: string): Promise<boolean> => {
+        const taken = await Promise.race([sink.write(text), lost])
+        slot.goesOn()
+        return taken !== LOST
+      }
       try {
+        if (format === 'csv' && !(await give(csvLine(columns)))) return 'broken'
         for (let { rows, next } = first; ; { rows, next } = await page(next)) {
-          if (rows.length > 0) await sink.write(rows.map(write).join(''))
+          if (rows.length > 0 && !(await give(rows.map(write).join('')))) return 'broken'
           if (next === null || isLeft) return undefined
         }
       } catch (fault) {
         onTrouble?.(fault)
         return 'broken' // a file that ends early must not look whole
+      } finally {
+        slot.leave()
       }
     },
-    () => (isLeft = true),
+    () => {
+      isLeft = true
+      slot.leave()
+    },
   )
 }

@@ -7,7 +7,6 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { bounds } from '../../src/base/bounds.ts'
 import { Refusal } from '../../src/base/errors.ts'
-import { buildExport } from '../../src/management/resources/record-export.ts'
 import { Desk } from '../../src/store/desk.ts'
 import type { DeskApp } from '../management/desk-app.ts'
 import { openDeskApp } from '../management/desk-app.ts'
@@ -66,22 +65,6 @@ describe('a question that takes too long', () => {
     desk.close()
     const codes = await Promise.all(asked.map(codeOf))
     expect(new Set(codes)).toEqual(new Set(['storage_away']))
-  })
-})
-
-describe('exports', () => {
-  test('of one person leave room for others', async () => {
-    const never = { ask: () => new Promise<never>(() => {}) } as unknown as Desk
-    const start = buildExport(never)
-    const asked = (personId: number) =>
-      ({ personId, scope: null, filter: {}, format: 'ndjson', staff: false }) as const
-    const mine = Array.from({ length: bounds.exportsOfPersonMax }, () => start(asked(1), false))
-    expect(() => start(asked(1), false)).toThrow(Refusal)
-    expect(start(asked(2), false).status).toBe(200)
-    await mine[0]!.body!.cancel()
-    expect(start(asked(1), false).status).toBe(200)
-    expect(() => start(asked(3), false)).not.toThrow()
-    expect(() => start(asked(4), false)).toThrow(Refusal)
   })
 })
 

@@ -21,8 +21,10 @@ function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Expor
     asked.pages++
     return page(after)
   }
-  const head = { format: 'ndjson', name: 'list', columns: ['at', 'text'] } as const
-  const fetch = (): Response => exportResponse({ ...head, first: { rows, next: '1' }, page: counted, ...more })
+  const slot = { goesOn() {}, leave() {}, onLost() {} }
+  const head = { format: 'ndjson', name: 'list', columns: ['at', 'text'], slot } as const
+  const first: ExportPage = { rows, next: '1' }
+  const fetch = (): Response => exportResponse({ ...head, first, page: counted, ...more })
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch })
   return { url: `http://127.0.0.1:${server.port}/`, asked, stop: () => void server.stop(true) }
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { idAtMs, parseTextId } from '../../src/base/ids.ts'
 import type { ManagementParts } from '../../src/management/management-parts.ts'
-import { buildExport } from '../../src/management/resources/record-export.ts'
+import { startExport } from '../../src/management/resources/record-export.ts'
 import type { DeskApp } from './desk-app.ts'
 import { openDeskApp } from './desk-app.ts'
 
@@ -43,12 +43,13 @@ const counted = (): ManagementParts['desk'] => {
 }
 
 const filter = { before: FIRST_ID + MANY }
-const ask = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true, personId: 1 } as const
+const ask = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true } as const
+const slot = { goesOn() {}, leave() {}, onLost() {} }
 
 test('has each record once, in the order of time', async () => {
   const decoder = new TextDecoder()
   let [seen, rest, most] = [0, '', 0]
-  for await (const bytes of buildExport(counted())(ask, false).body!) {
+  for await (const bytes of startExport(counted(), { ask, gzip: false, slot }).body!) {
     most = Math.max(most, bytes.length)
     const lines = (rest + decoder.decode(bytes, { stream: true })).split('\n')
     rest = lines.pop()!
@@ -65,7 +66,7 @@ test('has each record once, in the order of time', async () => {
 
 test('reads no faster than it is taken, and nothing more when its reader has left', async () => {
   asked = 0
-  const reader = buildExport(counted())(ask, false).body!.getReader()
+  const reader = startExport(counted(), { ask, gzip: false, slot }).body!.getReader()
   for (let taken = 0; taken < 3; taken++) await reader.read()
   await Bun.sleep(50)
   expect(asked).toBeLessThanOrEqual(5)

@@ -2,14 +2,13 @@
 // its way, and nobody is asked any more when the reader has left.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
 import type { ExportFormat } from '../../base/export-lines.ts'
+import type { ExportSlot } from '../export-slots.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { RecordAsk } from '../../store/record-search.ts'
 import type { Packed } from '../../store/reads/records.ts'
 
 export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
-  readonly personId: number
   readonly format: ExportFormat
   /** Channels are told. */
   readonly staff: boolean
@@ -29,33 +28,25 @@ function gzipEnd({ crc, bytes }: Packed): Buffer {
   return end
 }
 
-export function buildExport(desk: ManagementParts['desk']): (ask: ExportAsk, gzip: boolean) => Response {
-  const underWay = new Set<ExportAsk>()
-  return function startExport(ask, gzip) {
-    const own = [...underWay].filter(({ personId }) => personId === ask.personId)
-    if (underWay.size >= bounds.exportsMax || own.length >= bounds.exportsOfPersonMax) {
-      throw new Refusal('overloaded', 'exports', { retryAfterMs: 10_000 })
-    }
-    underWay.add(ask)
-    const end = (): void => void underWay.delete(ask)
-    return new Response(exported(desk, { ask, gzip, end }), {
-      headers: {
-        'content-type': types[ask.format],
-        'content-disposition': `attachment; filename="records.${ask.format}"`,
-        ...(gzip && { 'content-encoding': 'gzip' }),
-      },
-    })
-  }
+export function startExport(desk: ManagementParts['desk'], exporting: Exporting): Response {
+  const { ask: { format }, gzip } = exporting
+  return new Response(exported(desk, exporting), {
+    headers: {
+      'content-type': types[format],
+      'content-disposition': `attachment; filename="records.${format}"`,
+      ...(gzip && { 'content-encoding': 'gzip' }),
+    },
+  })
 }
 
-interface Exporting {
+export interface Exporting {
   readonly ask: ExportAsk
   readonly gzip: boolean
-  end(): void
+  readonly slot: ExportSlot
 }
 
 function exported(desk: ManagementParts['desk'], exporting: Exporting): ReadableStream<Uint8Array> {
-  const { ask: { personId: _, ...ask }, gzip, end } = exporting
+  const { ask, gzip, slot } = exporting
   let after: number | undefined
   let packed: Packed | null = gzip ? { crc: 0, bytes: 0 } : null
   let isFirst = true
@@ -75,22 +66,26 @@ function exported(desk: ManagementParts['desk'], exporting: Exporting): Readable
 
   return new ReadableStream<Uint8Array>(
     {
+      start(controller) {
+        slot.onLost(() => controller.error(undefined)) // an error would be printed
+      },
       async pull(controller) {
+        slot.goesOn()
         try {
           for (;;) {
             const bytes = await next()
             if (bytes === undefined) {
-              end()
+              slot.leave()
               return controller.close()
             }
             if (bytes.length > 0) return controller.enqueue(bytes)
           }
         } catch (fault) {
-          end()
+          slot.leave()
           controller.error(fault)
         }
       },
-      cancel: end,
+      cancel: () => slot.leave(),
     },
     { highWaterMark: 1 },
   )

@@ -10,9 +10,10 @@ import type { BodyPart } from '../../store/bodies.ts'
 import type { Scope } from '../../store/reads/paging.ts'
 import type { RecordFilter } from '../../store/record-search.ts'
 import { showRecord, showWhole } from '../../store/record-text.ts'
+import type { ExportSlots } from '../export-slots.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { deletionEndpoints } from './record-deletions.ts'
-import { buildExport } from './record-export.ts'
+import { startExport } from './record-export.ts'
 import { found } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, LIST_LIMIT, time, usd } from './endpoint.ts'
@@ -101,9 +102,8 @@ function afterOf(after: string | undefined): number | undefined {
   return id
 }
 
-export function recordEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
   const { desk, dateMs } = parts
-  const startExport = buildExport(desk)
   return [
     endpoint({
       method: 'GET',
@@ -133,10 +133,11 @@ export function recordEndpoints(parts: ManagementParts): readonly WebEndpoint[] 
       about: 'Export calls as NDJSON or CSV, as many as there are.',
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('ndjson') }),
       answer: z.string(),
-      async run({ query: { format, ...query }, scope, header, actor: { personId } }) {
+      async run({ query: { format, ...query }, scope, header, actor }) {
         const filter = filterOf(query, scope, dateMs())
-        const ask = { scope, filter, oldestFirst: query.sort === 'time', personId, format, staff: scope === null }
-        return startExport(ask, /\bgzip\b/.test(header('accept-encoding') ?? ''))
+        const ask = { scope, filter, oldestFirst: query.sort === 'time', format, staff: scope === null }
+        const gzip = /\bgzip\b/.test(header('accept-encoding') ?? '')
+        return startExport(desk, { ask, gzip, slot: await slots.enter(actor) })
       },
     }),
     endpoint({

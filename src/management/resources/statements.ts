@@ -7,6 +7,7 @@ import { exportFormats } from '../../base/export-lines.ts'
 import { textId } from '../../base/ids.ts'
 import type { StatementRead } from '../../store/reads/ledger.ts'
 import { exportResponse } from '../exporting.ts'
+import type { ExportSlots } from '../export-slots.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { statementColumns, tellLine } from '../statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -35,7 +36,7 @@ const READS_A_PAGE = 50
 
 const filters = { kind: z.enum(kinds).optional(), from: moment.optional(), before: moment.optional() }
 
-export function statementEndpoints({ desk }: ManagementParts): readonly WebEndpoint[] {
+export function statementEndpoints({ desk }: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
   /** Goes on where a filter has left out everything so far, so that a page without lines is rare. */
   const read = async (ask: StatementRead) => {
     let page = found(await desk.ask('statement', ask))
@@ -71,11 +72,13 @@ export function statementEndpoints({ desk }: ManagementParts): readonly WebEndpo
       params,
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('csv') }),
       answer: z.unknown(),
-      async run({ params: { account }, query: { format, ...filter }, scope }) {
+      async run({ params: { account }, query: { format, ...filter }, scope, actor }) {
         const ask = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
+        const first = await read(ask)
         return exportResponse({
           ...{ format, name: `statement-${textId('acc', account)}`, columns: statementColumns },
-          first: await read(ask),
+          first,
+          slot: await slots.enter(actor),
           page: after => read({ ...ask, after }),
         })
       },

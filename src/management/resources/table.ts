@@ -1,5 +1,6 @@
 // Every management endpoint, in one table.
 
+import { ExportSlots } from '../export-slots.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { buildSigningIn } from '../signing-in.ts'
 import { accountEndpoints } from './accounts.ts'
@@ -36,6 +37,7 @@ import { webhookEndpoints } from './webhooks.ts'
 
 export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const signing = buildSigningIn(parts)
+  const slots = new ExportSlots(parts)
   return [
     ...setUpEndpoints(parts, signing),
     ...signInEndpoints(parts, signing),
@@ -53,7 +55,7 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...budgetEndpoints(parts),
     ...limitEndpoints(parts),
     ...auditLogEndpoints(parts),
-    ...statementEndpoints(parts),
+    ...statementEndpoints(parts, slots),
     ...postingEndpoints(parts),
     ...ledgerEndpoints(parts),
     ...codeEndpoints(parts),
@@ -62,7 +64,7 @@ export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[
     ...webhookEndpoints(parts),
     ...priceTrialEndpoints(parts),
     ...priceEndpoints(parts),
-    ...recordEndpoints(parts),
+    ...recordEndpoints(parts, slots),
     ...statisticsEndpoints(parts),
     ...providerEndpoints(parts),
     ...channelEndpoints(parts),

@@ -1,0 +1,141 @@
+// Exports that nobody reads: of one person, of many people of one account, of many accounts. Others still get theirs,
+// and whoever runs the site always does.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import net from 'node:net'
+import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
+import { idAtMs, parseTextId } from '../../src/base/ids.ts'
+import type { Harness } from '../support/gateway.ts'
+import { chat, hello, startHarness } from '../support/gateway.ts'
+import type { Person } from '../support/people.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
+
+const ROWS = 20_000
+
+let harness: Harness
+let owner: Person
+let passedMs = 0
+let opened: net.Socket[] = []
+
+beforeEach(async () => {
+  const clock = { nowMs: () => performance.now() + passedMs, dateMs: () => Date.now() }
+  harness = await startHarness({ world: { clock } })
+  owner = await setUpOwner(harness)
+})
+afterEach(async () => {
+  for (const socket of opened) socket.destroy()
+  opened = []
+  await harness.stop()
+})
+
+let filled = 0
+
+/** An account with more records and transfers than fit in the buffers between two sockets. */
+async function fullAccount(): Promise<string> {
+  const key = await harness.key({ credit: '10' })
+  const answer = await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })
+  await answer.text()
+  const call = parseTextId('req', answer.headers.get('x-request-id')!)!
+  const db = new Database(join(harness.folder, 'weir.db'))
+  const name = 'n'.repeat(600)
+  db.run('PRAGMA busy_timeout = 30000')
+  const first = idAtMs(Date.now() - 86_400_000) + ++filled * ROWS
+  db.run(
+    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
+     INSERT INTO record SELECT ?2 + at, r.key_id, r.account_id, r.dialect, r.provider, r.model, r.channel, r.status,
+       r.error, r.outcome, 'house', r.usage_source, r.streamed, at, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, r.attempts, NULL,
+       NULL, 5, ?4, NULL, NULL, NULL, NULL, NULL, NULL FROM n, record r WHERE r.call_id = ?3`,
+    [ROWS, first, call, name],
+  )
+  db.run(
+    `WITH RECURSIVE n (at) AS (SELECT 0 UNION ALL SELECT at + 1 FROM n WHERE at + 1 < ?1)
+     INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms, reference, author)
+       SELECT ?2 + at, 'gift', 2, r.account_id, 1, 5, NULL, ?4 FROM n, record r WHERE r.call_id = ?3`,
+    [ROWS, first, call, name],
+  )
+  db.close()
+  const { account } = await harness.gateway.operator.balance!({ key })
+  return String(account)
+}
+
+const peopleOf = (account: string, count: number): Promise<readonly Person[]> =>
+  Promise.all(
+    Array.from({ length: count }, () => addPerson(harness, owner.ask, { members: [{ account, role: 'viewer' }] })),
+  )
+
+interface Unread {
+  readonly status: number
+  readonly socket: net.Socket
+}
+
+/** Begins an export and reads its head, and nothing after it. */
+function begin({ token }: Person, path = 'records/export'): Promise<Unread> {
+  const { hostname, port } = new URL(harness.url)
+  return new Promise((resolve, reject) => {
+    const socket = net.connect(Number(port), hostname, () => {
+      socket.write(`GET /api/web/${path} HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    })
+    opened.push(socket)
+    socket.once('data', (bytes: Buffer) => {
+      socket.pause()
+      resolve({ status: Number(/^HTTP\/1\.1 (\d+)/.exec(bytes.toString('latin1'))![1]), socket })
+    })
+    socket.on('error', reject)
+  })
+}
+
+const statuses = async (exports: readonly Promise<Unread>[]): Promise<readonly number[]> =>
+  (await Promise.all(exports)).map(({ status }) => status)
+
+const repeat = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at))
+
+/** Lets time pass until an export begins: those that fill the buffers between two sockets have to be full first. */
+async function beginLater(person: Person, path: string): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    passedMs += bounds.exportStallMsMax + 1_000
+    if ((await begin(person, path)).status === 200) return
+    await Bun.sleep(50)
+  }
+  throw new Error('nobody who does not read has lost the place')
+}
+
+describe.each(['records/export', 'accounts/{account}/statement/export'])('%s', path => {
+  test('one person has a share, the people of one account have one, and others get theirs', async () => {
+    const [account, other] = [await fullAccount(), await fullAccount()]
+    const own = path.replace('{account}', account)
+    const [first, ...rest] = await peopleOf(account, bounds.exportsOfAccountMax)
+    expect(await statuses(repeat(bounds.exportsOfPersonMax, () => begin(first!, own)))).toEqual([200, 200])
+    expect((await begin(first!, own)).status).toBe(429)
+    const more = await statuses(rest.map(person => begin(person, own)))
+    expect(more.filter(status => status === 200)).toHaveLength(bounds.exportsOfAccountMax - bounds.exportsOfPersonMax)
+    expect(more.filter(status => status !== 200)).toEqual([429])
+    const [stranger] = await peopleOf(other, 1)
+    expect((await begin(stranger!, path.replace('{account}', other))).status).toBe(200)
+    await beginLater(first!, own)
+  })
+
+  test('many accounts together leave a place for those who run the site', async () => {
+    const account = await fullAccount()
+    const support = await addPerson(harness, owner.ask, { role: 'support' })
+    const room = bounds.exportsMax - bounds.exportsOfStaffMin
+    const accounts: string[] = []
+    while (accounts.length * bounds.exportsOfPersonMax <= room) accounts.push(await fullAccount())
+    const people = (await Promise.all(accounts.map(one => peopleOf(one, 1)))).flat()
+    const asked = people.flatMap((person, at) =>
+      repeat(bounds.exportsOfPersonMax, () => begin(person, path.replace('{account}', accounts[at]!))))
+    const begun = await statuses(asked)
+    expect(begun.filter(status => status === 200)).toHaveLength(room)
+    expect(begun.filter(status => status !== 200).every(status => status === 503)).toBe(true)
+    for (const person of [owner, support]) {
+      expect((await begin(person, path.replace('{account}', account))).status).toBe(200)
+    }
+    const sockets = (await Promise.all(asked)).map(({ socket }) => socket)
+    const closed = sockets.map(socket => new Promise<void>(resolve => socket.once('close', () => resolve())))
+    await beginLater(people[0]!, path.replace('{account}', accounts[0]!))
+    // Whoever did not read is cut off.
+    for (const socket of sockets) socket.resume()
+    await Promise.race(closed)
+  })
+})
