@@ -117,5 +117,9 @@ function writeNative({ hold: { call, route, cap }, channel }: Meeting): Uint8Arr
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */
 export function pathFor(path: string, model: string): string {
+  // As a segment of a path, it would lead out of the address that the credential is for.
+  if (model.split(/[/\\]/).some(segment => /^\.*$/.test(segment)) && path.includes('{model}')) {
+    throw new Refusal('model_unknown', `a step in a path: ${model.slice(0, 100)}`)
+  }
   return path.replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
 }

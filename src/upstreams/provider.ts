@@ -242,7 +242,7 @@ function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, Spoken
   return Object.fromEntries(
     entries.map(([dialect, given]) => {
       const paths: readonly unknown[] = Array.isArray(given) ? given : [given, given]
-      if (paths.length !== 2 || !paths.every(isPath)) fail(`"speaks.${dialect}" must be a path, or a list of two`)
+      if (paths.length !== 2 || !paths.every(isPath)) fail(`"speaks.${dialect}" must be ${PATH}, or a list of two`)
       return [dialect, { plain: paths[0] as string, stream: paths[1] as string }]
     }),
   )
@@ -250,12 +250,18 @@ function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, Spoken
 
 function parseCounts(value: unknown, dialects: readonly string[], fail: Fail): Readonly<Record<string, string>> {
   const counts = record(value, { what: '"counts"', known: dialects }, fail)
-  for (const dialect of Object.keys(counts)) if (!isPath(counts[dialect])) fail(`"counts.${dialect}" must be a path`)
+  for (const dialect of Object.keys(counts)) if (!isPath(counts[dialect])) fail(`"counts.${dialect}" must be ${PATH}`)
   return counts as Record<string, string>
 }
 
+const PATH = 'a path below the base URL, such as /chat/completions'
+
+/** Below the base URL: no segment is empty or made of dots, which would lead out of it. */
 const isPath = (path: unknown): boolean =>
-  typeof path === 'string' && /^\/[A-Za-z0-9._/:{}-]+(\?[A-Za-z0-9=&._-]+)?$/.test(path)
+  typeof path === 'string' &&
+  /^(\/[A-Za-z0-9._:{}-]+)+(\?[A-Za-z0-9=&._-]+)?$/.test(path) &&
+  !/\/\.+(?=[/?]|$)/.test(path) &&
+  !/[{}]/.test(path.replace('{model}', ''))
 
 interface Shared {
   readonly free: boolean

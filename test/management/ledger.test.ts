@@ -57,6 +57,25 @@ async function statement(id: string, query = '', limit = 3): Promise<readonly Li
   }
 }
 
+/** Quotes count where a cell begins with one; a line ends a cell, too. */
+function splitLikeASpreadsheet(text: string, separator: string): readonly string[] {
+  const cells: string[] = []
+  let [cell, isQuoted, at] = ['', false, 0]
+  for (; at < text.length; at++) {
+    const char = text[at]!
+    if (isQuoted) {
+      if (char !== '"') cell += char
+      else if (text[at + 1] === '"') cell += text[++at]!
+      else isQuoted = false
+    } else if (char === '"' && cell === '') isQuoted = true
+    else if (char === separator || char === '\n' || char === '\r') {
+      cells.push(cell)
+      cell = ''
+    } else cell += char
+  }
+  return [...cells, cell]
+}
+
 describe('a statement', () => {
   test('adds up to the balance after whatever happened, line by line', async () => {
     const step = fc.oneof(
@@ -166,7 +185,14 @@ describe('a statement', () => {
     ['+1+1', "'+1+1"],
     ['-1+cmd', "'-1+cmd"],
     ['@x', "'@x"],
-    ['\tx', "'\tx"],
+    ['\tx', '"\'\tx"'],
+    ['x;=1+1', '"x;\'=1+1"'],
+    ['x,@y', '"x,\'@y"'],
+    ['a\n=1', '"a\n\'=1"'],
+    ['x;"=1"', '"x;\'""=1"""'],
+    ['x;-5;7', '"x;\'-5;7"'],
+    ['=1;2', '"\'=1;2"'],
+    ['plain text - of words', 'plain text - of words'],
     ['-5.25', '-5.25'],
     ['a,b', '"a,b"'],
     ['a"b', '"a""b"'],
@@ -175,6 +201,26 @@ describe('a statement', () => {
     [7, '7'],
   ]
   test.each(cells)('%j is written as %j', (value, text) => expect(csvCell(value as string)).toBe(text))
+
+  test('no cell is a formula, wherever a spreadsheet splits', () => {
+    const part = fc.constantFrom(...['=', '+', '-', '@', ';', ',', '|', '\t', '\r', '\n', '"', "'", ' ', 'x', '1', '＝'])
+    const cell = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
+    fc.assert(
+      fc.property(fc.array(cell, { minLength: 1, maxLength: 4 }), cells => {
+        const line = cells.map(csvCell).join()
+        for (const separator of [',', ';', '\t', '|']) {
+          for (const found of splitLikeASpreadsheet(line, separator)) {
+            const isRun = /^[\s"]*[=+\-@＝]/.test(found) && !/^-?\d+(\.\d+)?$/.test(found)
+            expect([line, separator, found, isRun]).toEqual([line, separator, found, false])
+          }
+        }
+        // What had to be changed differs by apostrophes alone.
+        const back = splitLikeASpreadsheet(line, ',').map(text => text.replaceAll("'", ''))
+        expect(back).toEqual(cells.map(text => text.replaceAll("'", '')))
+      }),
+      { numRuns: 2_000 },
+    )
+  })
 })
 
 describe('a posting', () => {

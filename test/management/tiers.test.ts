@@ -7,6 +7,7 @@ import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
 
 let harness: Harness
 let ask: Ask
@@ -18,6 +19,19 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 describe('a tier', () => {
+  test('tells members nothing of how many keys there are', async () => {
+    const { ask: owner } = await setUpOwner(harness)
+    const { ask: member } = await addPerson(harness, owner)
+    const { ask: support } = await addPerson(harness, owner, { role: 'support' })
+    const keysOf = async (by: Ask): Promise<unknown[]> => {
+      const { data } = (await by('GET', 'web/tiers')).body as { data: { keys: unknown }[] }
+      return [...new Set([...data.map(({ keys }) => typeof keys), typeof (await by('GET', 'web/tiers/pro')).body.keys])]
+    }
+    expect(await keysOf(member)).toEqual(['object'])
+    expect((await member('GET', 'web/tiers/pro')).body.keys).toBeNull()
+    expect(await keysOf(support)).toEqual(['number'])
+  })
+
   test('is made, shown, changed and removed', async () => {
     const made = await ask('POST', 'web/tiers', { name: 'gold', qpm: 7 })
     expect(made.status).toBe(201)

@@ -8,6 +8,7 @@ import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Ask } from '../support/management.ts'
 import { askAsOwner } from '../support/management.ts'
+import { addPerson, setUpOwner } from '../support/people.ts'
 import type { Receiver } from './receiver.ts'
 import { startReceiver } from './receiver.ts'
 
@@ -35,6 +36,31 @@ async function ofAccount(id: string, events: readonly string[], url = receiver.u
   expect(made.status).toBe(201)
   return made.body as { id: string; secret: string }
 }
+
+describe('the address of a webhook', () => {
+  test('is not shown to support, but for where it leads', async () => {
+    const { ask: owner } = await setUpOwner(harness)
+    const { id } = await account()
+    const [support, manager] = await Promise.all([
+      addPerson(harness, owner, { role: 'support' }),
+      addPerson(harness, owner, { members: [{ account: id, role: 'manager' }] }),
+    ])
+    const url = 'https://hooks.example.com/services/T000/B000/s3cret?token=t0ken'
+    const { id: hook } = await ofAccount(id, ['balance.low'], url)
+    const site = await ask('POST', 'web/webhooks', { url: `${url}2`, events: ['balance.low'] })
+    expect(site.status).toBe(201)
+    const seen = [
+      await support.ask('GET', 'web/webhooks'),
+      await support.ask('GET', `web/webhooks/${hook}`),
+      await support.ask('GET', `web/webhooks/${String(site.body.id)}`),
+      await support.ask('GET', `web/webhooks/${hook}/deliveries`),
+      await support.ask('GET', 'web/audit-log'),
+    ]
+    for (const { text } of seen) expect(text).not.toMatch(/s3cret|t0ken|T000/)
+    expect(seen[1]!.body.url).toBe('https://hooks.example.com/…')
+    for (const by of [manager.ask, owner]) expect((await by('GET', `web/webhooks/${hook}`)).body.url).toBe(url)
+  })
+})
 
 describe('what is asked wrongly', () => {
   test('is refused, by name', async () => {

@@ -2,6 +2,9 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import type { TierView } from '../../store/reads/tiers.ts'
+import type { Actor } from '../actor.ts'
+import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -11,15 +14,25 @@ const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
 const pricePerMille = z.number().int().min(0).max(1_000_000).meta({ description: '1000 is the price as it is' })
 
-const Tier = z.object({ name, qpm, pricePerMille, keys: z.number() }).meta({ id: 'Tier' })
+const Tier = z
+  .object({
+    ...{ name, qpm, pricePerMille },
+    keys: z.number().nullable().meta({ description: 'How many keys have it; null for members, who do not see it.' }),
+  })
+  .meta({ id: 'Tier' })
 const params = z.object({ tier: name })
 
 const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'Keys or limits are of this tier.' })
 
 export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): readonly WebEndpoint[] {
-  const show = async (tier: string) => {
-    const { version, ...body } = found(await desk.ask('tier', { name: tier }))
-    return { body, version }
+  /** How many keys the site has is for those who run it. */
+  const shownTo = ({ role }: Actor) => ({ version: _, keys, ...tier }: TierView) => ({
+    ...tier,
+    keys: isAtLeast(role, 'support') ? keys : null,
+  })
+  const show = async (tier: string, actor: Actor) => {
+    const row = found(await desk.ask('tier', { name: tier }))
+    return { body: shownTo(actor)(row), version: row.version }
   }
   return [
     endpoint({
@@ -29,9 +42,9 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       about: 'List the tiers.',
       query: listQuery({}, ['name', 'qpm']),
       answer: listOf(Tier),
-      async run({ query }) {
+      async run({ query, actor }) {
         const ask = listAsk(query, null, 'name')
-        return listAnswer(await desk.ask('tiers', ask), ask, tier => tier)
+        return listAnswer(await desk.ask('tiers', ask), ask, shownTo(actor))
       },
     }),
     endpoint({
@@ -41,7 +54,7 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       about: 'Show a tier.',
       params,
       answer: Tier,
-      run: ({ params: { tier } }) => show(tier),
+      run: ({ params: { tier }, actor }) => show(tier, actor),
     }),
     endpoint({
       method: 'POST',
@@ -51,10 +64,10 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       body: z.strictObject({ name, qpm, pricePerMille: pricePerMille.default(1000) }),
       answer: Tier,
       status: 201,
-      async run({ body, by }) {
+      async run({ body, by, actor }) {
         const result = await writer.run('setTier', { ...body, isNew: true }, by)
         done(result, { exists: new Refusal('name_taken', body.name, { param: 'name' }) })
-        return show(body.name)
+        return show(body.name, actor)
       },
     }),
     endpoint({
@@ -65,10 +78,10 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       params,
       body: z.strictObject({ qpm: qpm.optional(), pricePerMille: pricePerMille.optional() }),
       answer: Tier,
-      async run({ params: { tier }, body, by }) {
+      async run({ params: { tier }, body, by, actor }) {
         done(await writer.run('setTier', { name: tier, isNew: false, ...body }, by), { unknown })
         onKeyChanged()
-        return show(tier)
+        return show(tier, actor)
       },
     }),
     endpoint({

@@ -8,7 +8,7 @@ import { textId } from '../../base/ids.ts'
 import { Tries } from '../../identity/tries.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/reads/webhooks.ts'
-import type { Scope } from '../../store/reads/paging.ts'
+import type { Actor } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
 import type { WantedWebhook } from '../webhooks/making.ts'
@@ -21,7 +21,7 @@ const Webhook = z
   .object({
     id: z.string(),
     account: z.string().nullable().meta({ description: 'Null: of the whole site.' }),
-    url: z.string(),
+    url: z.string().meta({ description: 'Support sees only where it begins: what follows may be a secret.' }),
     events: z.array(z.enum(siteEvents)),
     disabled: z.boolean(),
     waiting: z.number().meta({ description: 'What it is still to be told.' }),
@@ -61,9 +61,16 @@ const params = z.object({ webhook: idOf('hook') })
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 const orNull = (ms: number | null): string | null => (ms === null ? null : timeOf(ms))
 
-const showWebhook = ({ id, accountId, createdMs, events, version: _, ...row }: WebhookView) => ({
+/** What follows the host may be a secret of whoever is told. Whoever looks and may change nothing does not see it. */
+const maskedUrl = (text: string): string => {
+  const { origin, pathname, search } = new URL(text)
+  return pathname === '/' && search === '' ? `${origin}/` : `${origin}/…`
+}
+
+const showWebhook = ({ role }: Actor) => ({ id, accountId, createdMs, events, url: told, ...row }: WebhookView) => ({
   ...row,
   id: textId('hook', id),
+  url: role === 'support' ? maskedUrl(told) : told,
   account: accountId === null ? null : textId('acc', accountId),
   events: (events ?? []) as z.output<typeof Webhook>['events'],
   created: timeOf(createdMs),
@@ -85,9 +92,9 @@ export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[]
 
 const buildShow =
   ({ desk }: ManagementParts) =>
-  async (id: number, scope: Scope | null) => {
+  async (id: number, { scope, actor }: Pick<EndpointAsk<never, never, never>, 'scope' | 'actor'>) => {
     const row = found(await desk.ask('webhook', { id, scope }))
-    return { body: showWebhook(row), version: row.version }
+    return { body: showWebhook(actor)(row), version: row.version }
   }
 
 function listing(parts: ManagementParts): readonly WebEndpoint[] {
@@ -101,9 +108,9 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       about: 'List webhooks: of the accounts that you manage, or all.',
       query: listQuery({ account: idOf('acc').optional() }, ['created']),
       answer: listOf(Webhook),
-      async run({ query, scope }) {
+      async run({ query, scope, actor }) {
         const ask = listAsk(query, scope, 'created')
-        return listAnswer(await desk.ask('webhooks', ask), ask, showWebhook)
+        return listAnswer(await desk.ask('webhooks', ask), ask, showWebhook(actor))
       },
     }),
     endpoint({
@@ -113,7 +120,7 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       about: 'Show a webhook.',
       params,
       answer: Webhook,
-      run: ({ params: { webhook }, scope }) => show(webhook, scope),
+      run: ({ params: { webhook }, ...ask }) => show(webhook, ask),
     }),
     endpoint({
       method: 'GET',
@@ -144,13 +151,13 @@ async function orSay<T>(run: () => T | Promise<T>): Promise<T> {
 
 function making(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
-  async function make(wanted: WantedWebhook, by: EndpointAsk<never, never, never>['by']) {
+  async function make(wanted: WantedWebhook, { by, actor }: Pick<EndpointAsk<never, never, never>, 'by' | 'actor'>) {
     const { id, secret, result } = await orSay(() => makeWebhook(parts, wanted, by))
     done(result, {
       account_unknown: unknown,
       too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are as many webhooks as there may be.' }),
     })
-    const shown = await show(id, null)
+    const shown = await show(id, { scope: null, actor })
     return { ...shown, body: { ...shown.body, secret } }
   }
   return [
@@ -162,7 +169,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({ url, events: eventList(siteEvents) }),
       answer: withSecret,
       status: 201,
-      run: ({ body, by }) => make({ ...body, accountId: null, scope: null }, by),
+      run: ({ body, ...ask }) => make({ ...body, accountId: null, scope: null }, ask),
     }),
     endpoint({
       method: 'POST',
@@ -173,7 +180,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({ url, events: eventList(accountEvents) }),
       answer: withSecret,
       status: 201,
-      run: ({ params: { account }, body, scope, by }) => make({ ...body, accountId: account, scope }, by),
+      run: ({ params: { account }, body, ...ask }) => make({ ...body, accountId: account, scope: ask.scope }, ask),
     }),
   ]
 }
@@ -194,7 +201,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
         disabled: z.boolean().optional(),
       }),
       answer: Webhook,
-      async run({ params: { webhook: id }, body: { events, ...body }, scope, by }) {
+      async run({ params: { webhook: id }, body: { events, ...body }, scope, by, actor }) {
         const { accountId } = found(await desk.ask('webhook', { id, scope }))
         const isStrange = (event: string): boolean => !(accountEvents as readonly string[]).includes(event)
         if (accountId !== null && events?.some(isStrange)) {
@@ -205,7 +212,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
         const place = moved === undefined ? {} : { url: moved, origin: await orSay(() => originOf(parts, moved)) }
         const input = { id, scope, ...place, events: events?.join(), disabled: body.disabled }
         done(await writer.run('setWebhook', input, by), { unknown })
-        return show(id, scope)
+        return show(id, { scope, actor })
       },
     }),
     endpoint({
@@ -215,11 +222,11 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       about: 'Make a new secret for a webhook; what was signed with the old one is worth nothing from now on.',
       params,
       answer: withSecret,
-      async run({ params: { webhook: id }, scope, by }) {
+      async run({ params: { webhook: id }, scope, by, actor }) {
         const secret = mintWebhookSecret()
         const input = { id, scope, secret: sealWebhookSecret(seal, id, secret) }
         done(await writer.run('setWebhook', input, by), { unknown })
-        const shown = await show(id, scope)
+        const shown = await show(id, { scope, actor })
         return { ...shown, body: { ...shown.body, secret } }
       },
     }),

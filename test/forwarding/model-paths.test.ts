@@ -1,0 +1,20 @@
+// The name of a model that goes into a path never leads out of the address that the credential is for.
+
+import { expect, test } from 'bun:test'
+import { Refusal } from '../../src/base/errors.ts'
+import { pathFor } from '../../src/pipeline/40-adapt.ts'
+import { isBelow } from '../../src/upstreams/ready-request.ts'
+
+const paths = ['/models/{model}:generateContent', '/model/{model}/invoke', '/{model}']
+const evil = ['..', '.', '../x', 'a/../../x', 'a/..', './x', 'a/./b', '..\\x', 'a\\..\\b', '/x', 'a//b', '...']
+const good = ['gpt-5', 'a.b', 'a..b', 'vendor/name:tag', 'x?y#z', 'a%2e%2e%2fb', 'arn:aws:x:1:profile/y', 'ü ö']
+
+test.each(evil)('%j is no model', model => {
+  for (const path of paths) expect(() => pathFor(path, model)).toThrow(Refusal)
+  expect(pathFor('/chat/completions', model)).toBe('/chat/completions')
+})
+
+test.each(good)('%j stays below', model => {
+  const base = 'https://api.example.com/v1'
+  for (const path of paths) expect(isBelow(base + pathFor(path, model), base)).toBe(true)
+})
