@@ -210,7 +210,7 @@ describe('a statement', () => {
         const line = cells.map(csvCell).join()
         for (const separator of [',', ';', '\t', '|']) {
           for (const found of splitLikeASpreadsheet(line, separator)) {
-            const isRun = /^[\s"]*[=+\-@＝]/.test(found) && !/^-?\d+(\.\d+)?$/.test(found)
+            const isRun = /^[\s"]*[=+\-@＝]/.test(found) && !/^-?\d+(\.\d+)?([,;|\t]|$)/.test(found)
             expect([line, separator, found, isRun]).toEqual([line, separator, found, false])
           }
         }

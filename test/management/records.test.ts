@@ -154,7 +154,7 @@ describe('an export', () => {
 
   test('of which nobody takes more than its place, and whose reader leaves, is over', async () => {
     const open = await Promise.all([owner, owner, manager, manager].map(who => app.ask(who, 'GET records/export')))
-    expect((await app.ask(owner, 'GET records/export')).code).toBe('overloaded')
+    expect((await app.ask(owner, 'GET records/export')).code).toBe('concurrency_exceeded')
     for (const { response } of open) await response!.body!.cancel()
     expect(await (await app.ask(owner, 'GET records/export')).response!.text()).not.toBe('')
   })
