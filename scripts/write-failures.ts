@@ -156,7 +156,8 @@ whose own times are. Without \`--host\` nobody but this machine can reach it.
 - **In the record** (\`weir record <call id>\`) stands every attempt, with its channel, what it came to and how long it
   took; \`X-Weir-Attempts\` tells callers how many there were.
 - **Sockets** on which an answer did not end beyond doubt are closed, never used again.
-- **Memory**: of a whole answer at most 32 MiB are held, of a stream 1 MiB (16 MiB where an event may be a picture).
+- **Memory**: of a whole answer at most 32 MiB are held, and as much of one event of a stream; of all answers together
+  256 MiB, or an eighth of the memory where that is less: then large ones are read one after another.
 
 What becomes of a channel:
 

@@ -24,6 +24,7 @@ import { buildLookAtLimits, buildRefuseUnread } from './pipeline/20-limit-rate.t
 import { buildRoute } from './pipeline/30-route.ts'
 import { buildHold } from './pipeline/35-hold.ts'
 import { buildForward } from './pipeline/50-forward.ts'
+import { AnswerMemory } from './pipeline/answer-memory.ts'
 import { buildDeduct } from './pipeline/70-deduct.ts'
 import type { Silence } from './pipeline/answer-stream.ts'
 import { buildAnswering } from './pipeline/answering.ts'
@@ -69,6 +70,8 @@ export interface CallParts {
   readonly log: Log
   /** How often a call is tried, at most. */
   readonly attemptsMax: number
+  /** Of the answers of all calls together what is held in memory. */
+  readonly answersHeldBytesMax: number
   /** Told of each call that is over, where somebody wants to know. */
   readonly onEnd: ((call: EndedCall) => void) | undefined
 }
@@ -101,6 +104,7 @@ export function buildCalls(parts: CallParts) {
       picking,
       send: upstreams.send,
       deadlines,
+      memory: new AnswerMemory(parts.answersHeldBytesMax, world.eventBytesMax),
       times: world.attemptTimes,
       reasoning: vault.reasoning,
       resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),

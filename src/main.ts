@@ -1,6 +1,7 @@
 // Reads config, builds the parts, listens. The only file that knows everything.
 
 import packageJson from '../package.json'
+import { bounds } from './base/bounds.ts'
 import { Deadlines } from './base/deadlines.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
@@ -147,7 +148,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const written = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
   const served = { catalogue, prices, upstreams, ledger: written, store }
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
-  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, onEnd }
+  const answersHeldBytesMax = answersHeldBytes(config)
+  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, answersHeldBytesMax, onEnd }
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
   opened.push(dayNotes)
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
@@ -224,6 +226,12 @@ const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
       return { name: siteName, notice: notice || null, registration: registration === 'open', version }
     },
   })
+
+/** An eighth of the memory there is: what is read of an answer takes several times as much while it is. */
+function answersHeldBytes(config: Config): number {
+  const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
+  return Math.max(bounds.frameBytesMax, Math.min(bounds.answersHeldBytesMax, Math.floor(bytesMax / 8)))
+}
 
 interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void

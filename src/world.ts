@@ -1,5 +1,6 @@
 // What the gateway gets from outside itself: time, memory, its log, how long it waits. A test may replace any of it.
 
+import { bounds } from './base/bounds.ts'
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -32,6 +33,8 @@ export interface World {
   /** How often it is looked for tasks that are due. */
   readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
+  /** How long one event of an answer may be. */
+  readonly eventBytesMax: number
   /** What it costs to try a password. */
   readonly passwordCost: PasswordCost
   /** How long a connection may be idle after an answer. */
@@ -54,6 +57,7 @@ export const realWorld: World = {
   tasksEveryMs: 1_000,
   webhooksEveryMs: 1_000,
   bodyBounds: defaultBodyBounds,
+  eventBytesMax: bounds.frameBytesMax,
   passwordCost,
   answeredSeconds: 30,
   lateMs: dueMs => systemClock.nowMs() - dueMs,

@@ -46,10 +46,14 @@ export const bounds = {
   /** To one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
-  /** One SSE event, and everything held back of one stream. */
-  frameBytesMax: 1024 * 1024,
-  /** The same where an event may hold a picture. */
-  pictureFrameBytesMax: 16 * 1024 * 1024,
+  /** One event of a stream, which may hold a picture, and everything held back of one stream. */
+  frameBytesMax: 32 * 1024 * 1024,
+  /** Of an answer that is over, before its connection is closed instead of used again. */
+  answerTailBytesMax: 1024 * 1024,
+  /** Of the answers of all calls together what is held in memory; beyond that upstreams are read one after another. */
+  answersHeldBytesMax: 256 * 1024 * 1024,
+  /** What one call holds of its answer without being counted in that. */
+  answerUncountedBytesMax: 256 * 1024,
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
@@ -309,5 +313,7 @@ assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its 
 assert(bounds.leaseMsMax > bounds.longCallMsMax + bounds.settleMsMax, 'a call ends before its lease')
 assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
 assert(bounds.longCallMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
+assert(bounds.frameBytesMax <= bounds.answerBytesMax, 'an event is no longer than an answer')
+assert(bounds.frameBytesMax <= bounds.answersHeldBytesMax, 'one answer does not fill what there is for all')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

@@ -128,6 +128,8 @@ export interface UpstreamWords {
   readonly type?: string
   readonly code?: string
   readonly param?: string
+  /** How long it asks to be left alone, as it wrote it into its error: a span or a date. Never told to a caller. */
+  readonly retryAfter?: string
 }
 
 /** What is left of a limit, as a caller is told. */

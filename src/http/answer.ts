@@ -5,7 +5,7 @@ import { bounds } from '../base/bounds.ts'
 import type { Connection, ConnectionUser } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
 import type { DialTimes } from './dial.ts'
-import type { Incoming, Piece } from './outgoing.ts'
+import type { Incoming, Piece, Room } from './outgoing.ts'
 import { ResponseParser } from './response-parser.ts'
 
 type Awaited = 'head' | 'piece' | 'whole'
@@ -33,6 +33,7 @@ export class Answer implements Incoming, ConnectionUser {
   #bytes = 0
   /** Of everything, when everything is awaited. */
   #bytesMax = 0
+  #room: Room | undefined
   /** At most one thing is awaited at a time. */
   #awaited: Awaited | undefined
   #resolve: ((value: never) => void) | undefined
@@ -75,13 +76,14 @@ export class Answer implements Incoming, ConnectionUser {
     return this.#connection === undefined ? Promise.resolve(END) : this.#wait('piece')
   }
 
-  readWhole(bytesMax: number): Promise<Buffer | undefined> {
+  readWhole(bytesMax: number, room?: Room): Promise<Buffer | undefined> {
     if (Math.max(this.#parser.announcedBytes ?? 0, this.#bytes) > bytesMax) {
       this.discard()
       return Promise.resolve(undefined)
     }
     if (this.#connection !== undefined) {
       this.#bytesMax = bytesMax
+      this.#room = room
       this.#connection.resume()
       return this.#wait('whole')
     }
@@ -153,7 +155,12 @@ export class Answer implements Incoming, ConnectionUser {
     this.#pieces.push(piece)
     this.#bytes += piece.length
     const many = this.#bytes >= bounds.unreadBytesMax || this.#pieces.length >= PIECES_MAX
-    if (many && this.#awaited !== 'whole') connection.pause()
+    if (!many) return
+    if (this.#awaited !== 'whole') return connection.pause()
+    const room = this.#room?.(this.#bytes)
+    if (room === undefined) return
+    connection.pause()
+    void room.then(() => this.#connection?.resume())
   }
 
   /** A request that is still being sent when its answer ends would reach the next user of the connection. */

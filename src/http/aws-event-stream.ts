@@ -5,7 +5,7 @@
 
 import { crc32 } from 'node:zlib'
 import { Refusal } from '../base/errors.ts'
-import type { SseFrame } from './sse.ts'
+import type { LastFrame, SseFrame } from './sse.ts'
 
 const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
@@ -20,6 +20,11 @@ export class AwsEventStream {
 
   constructor(messageBytesMax: number) {
     this.#messageBytesMax = messageBytesMax
+  }
+
+  /** What the unfinished message takes of memory. */
+  get heldBytes(): number {
+    return this.#buffer.length
   }
 
   push(chunk: Uint8Array): SseFrame[] {
@@ -41,7 +46,7 @@ export class AwsEventStream {
   }
 
   /** Nothing is held back that could still become an event. */
-  end(): SseFrame | undefined {
+  end(): LastFrame | undefined {
     return undefined
   }
 

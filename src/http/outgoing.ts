@@ -27,6 +27,8 @@ export interface Piece {
   readonly value?: Uint8Array
 }
 
+export type Room = (bytes: number) => Promise<void> | undefined
+
 export interface Incoming {
   readonly status: number
   header(name: string): string | null
@@ -34,8 +36,11 @@ export interface Incoming {
   mentions(words: string): boolean
   /** The next bytes; none at the end. Rejects when the connection breaks or is given up. */
   read(): Promise<Piece>
-  /** Everything, or undefined when there is more than that. */
-  readWhole(bytesMax: number): Promise<Buffer | undefined>
+  /**
+   * Everything, or undefined when there is more than that. `room` is told how much has come, and may ask to wait
+   * before more does.
+   */
+  readWhole(bytesMax: number, room?: Room): Promise<Buffer | undefined>
   /** Gives up the rest and the connection with it. */
   discard(): void
 }

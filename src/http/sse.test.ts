@@ -13,7 +13,16 @@ function split(pieces: readonly Uint8Array[]): string[] {
   // Read at once: a frame may be a view of memory that the next piece overwrites.
   const frames = pieces.flatMap(piece => splitter.push(piece).map(String))
   const last = splitter.end()
-  return last === undefined ? frames : [...frames, String(last)]
+  expect(splitter.end()).toBeUndefined()
+  return last?.isEnded ? [...frames, String(last.frame)] : frames
+}
+
+/** What a reader makes of the bytes: the data of each event, the last one with or without its blank line. */
+function dataOf(pieces: readonly Uint8Array[]): (string | undefined)[] {
+  const splitter = new SseSplitter(MIB)
+  const data = pieces.flatMap(piece => splitter.push(piece).map(frameData))
+  const last = splitter.end()
+  return [...data, last && frameData(last.frame)].filter(one => one !== undefined)
 }
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
@@ -43,7 +52,39 @@ function framesByStandard(text: string): string[] {
   return frames
 }
 
+/** A LF that comes after its CR was taken for a line end stands alone: it means nothing, and is put back here. */
+function joined(frames: readonly string[]): string[] {
+  const list: string[] = []
+  for (const frame of frames) {
+    if (frame === '\n' && list.at(-1)?.endsWith('\r')) list.push(list.pop()! + frame)
+    else list.push(frame)
+  }
+  return list
+}
+
 describe('SseSplitter', () => {
+  test('the data of any stream is the same, whichever way its lines end and its bytes are cut', () => {
+    const line = fc.constantFrom('data: a', 'data:b', 'data: Grüße 😀', 'data', 'event: x', ': c', 'retry: 9')
+    const events = fc.array(fc.array(line, { minLength: 1, maxLength: 4 }), { maxLength: 8 })
+    const write = (list: readonly (readonly string[])[], next: () => string): string =>
+      list.map(rows => rows.map(row => row + next()).join('') + next()).join('')
+    fc.assert(
+      fc.property(events, fc.array(endings, { minLength: 1 }), fc.nat(7), fc.boolean(), (list, ends, size, isCut) => {
+        let at = 0
+        // A LF behind a bare CR would be the other half of one line end.
+        const mixed = write(list, () => ends[at++ % ends.length]!).replace(/\r(?=\n\n)/g, '')
+        const plain = write(list, () => '\n')
+        const text = isCut ? mixed.replace(/[\r\n]+$/, '') : mixed
+        const data = bytes(text)
+        const pieces = Array.from({ length: Math.ceil(data.length / (size + 1)) }, (_, index) =>
+          data.subarray(index * (size + 1), (index + 1) * (size + 1)))
+        expect(dataOf(pieces)).toEqual(dataOf([data]))
+        if (ends.every(end => end === ends[0])) expect(dataOf(pieces)).toEqual(dataOf([bytes(plain)]))
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+
   test('any cut of the bytes gives the frames of the whole', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.nat(400), { maxLength: 20 }), (text, places) => {
@@ -51,8 +92,11 @@ describe('SseSplitter', () => {
         const cuts = [0, ...places.map(place => Math.min(place, data.length)), data.length].sort((a, b) => a - b)
         const pieces = cuts.slice(1).map((end, index) => data.subarray(cuts[index], end))
         const expected = whole(text)
-        expect(split(pieces)).toEqual(expected)
-        expect(split(byteByByte(data))).toEqual(expected)
+        for (const cut of [pieces, byteByByte(data)]) {
+          expect(joined(split(cut))).toEqual(joined(expected))
+          expect(split(cut).join('')).toBe(expected.join(''))
+          expect(dataOf(cut)).toEqual(dataOf([data]))
+        }
         expect(text.startsWith(expected.join(''))).toBe(true)
       }),
       { numRuns: 500 },
@@ -77,8 +121,16 @@ describe('SseSplitter', () => {
     expect(push('data: 1\r\n\r')).toEqual([])
     expect(push('\ndata: 2\n\n')).toEqual(['data: 1\r\n\r\n', 'data: 2\n\n'])
     expect(push('data: 3\r')).toEqual([])
-    expect(push('\r')).toEqual([])
-    expect(push('data: 4')).toEqual(['data: 3\r\r'])
+    expect(push('x\r')).toEqual([])
+  })
+
+  test('in a stream whose lines end with CR, an event is given when it is whole', () => {
+    const splitter = new SseSplitter(MIB)
+    const push = (text: string): string[] => splitter.push(bytes(text)).map(String)
+    expect(push('data: 3\r')).toEqual([])
+    expect(push('\r')).toEqual(['data: 3\r\r'])
+    expect(push('data: 4\r\r')).toEqual(['data: 4\r\r'])
+    expect(splitter.end()).toBeUndefined()
   })
 
   test('at the end it waits no longer', () => {
@@ -90,11 +142,18 @@ describe('SseSplitter', () => {
     expect(whole('\n\ndata: 1\n\n')).toEqual(['\n', '\n', 'data: 1\n\n'])
   })
 
-  test('an event that was never finished is none', () => {
-    expect(whole('data: 1\n\ndata: 2\n')).toEqual(['data: 1\n\n'])
-    expect(whole('data: 1\n\ndata: 2\r')).toEqual(['data: 1\n\n'])
-    expect(whole('data: 1')).toEqual([])
-    expect(whole('')).toEqual([])
+  test.each(['', '\n', '\r', '\r\n'])('an event that ends with %j is given once, with a blank line', ending => {
+    const splitter = new SseSplitter(MIB)
+    expect(splitter.push(bytes(`data: 1\n\ndata: 2${ending}`)).map(String)).toEqual(['data: 1\n\n'])
+    const { frame, isEnded } = splitter.end()!
+    expect(isEnded).toBe(false)
+    expect(String(frame).replace(/\r\n/g, '\n')).toBe('data: 2\n\n')
+    expect(frameData(frame)).toBe('2')
+    expect(splitter.end()).toBeUndefined()
+  })
+
+  test('of nothing, nothing is left', () => {
+    expect(new SseSplitter(MIB).end()).toBeUndefined()
   })
 
   test('what is left of a chunk goes on with the next', () => {
@@ -148,9 +207,11 @@ describe('frameData', () => {
     ['data: a\r\ndata: b\r\n\r\n', 'a\nb'],
     ['data: a\rdata: b\r\r', 'a\nb'],
     ['data: a\r\n\n', 'a'],
-    ['data\n\n', ''],
-    ['data:\n\n', ''],
-    ['data: \n\n', ''],
+    ['data\n\n', undefined],
+    ['data:\n\n', undefined],
+    ['data: \n\n', undefined],
+    ['data:   \ndata\n\n', undefined],
+    ['data: a\n\ufeffdata: b\n\n', 'a'],
     ['event: x\ndata: a\nid: 7\n\n', 'a'],
     ['\ufeffdata: a\n\n', 'a'],
     [': comment\n\n', undefined],

@@ -4,15 +4,17 @@
 import { bounds } from '../base/bounds.ts'
 import type { Incoming, Piece } from '../http/outgoing.ts'
 import type { SseFrame } from '../http/sse.ts'
-import { frameData } from '../http/sse.ts'
+import { frameData, hasBlankData } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { StreamFormat } from '../upstreams/quirks.ts'
+import type { EventSplitter } from '../upstreams/quirks.ts'
 import { streamFormat } from '../upstreams/quirks.ts'
+import type { AnswerLease } from './answer-memory.ts'
 import type { Exchange } from './exchange.ts'
 import type { Meter } from './meter.ts'
 import { noteFrame } from './meter.ts'
 import type { FrameTurner } from './translation.ts'
+import type { Watch } from './watch.ts'
 
 export interface ReadFrame {
   readonly bytes: Buffer
@@ -24,11 +26,11 @@ export interface Reading {
   readonly spoken: Protocol
   /** Absent where bytes pass as they come. */
   readonly turner?: FrameTurner | undefined
+  readonly watch: Watch
 }
 
 /** Of one event, and of everything that is held back of one stream. */
-export const eventBytesMax = ({ largeEvents }: Protocol): number =>
-  largeEvents ? bounds.pictureFrameBytesMax : bounds.frameBytesMax
+export const eventBytesMax = ({ memory }: Exchange): number => memory?.eventBytesMax ?? bounds.frameBytesMax
 
 export class AnswerReader {
   readonly #incoming: Incoming
@@ -38,28 +40,57 @@ export class AnswerReader {
   readonly #choices: number
   /** Where the caller speaks another dialect. */
   readonly #turner: FrameTurner | undefined
-  readonly #splitter: ReturnType<StreamFormat['open']>
+  readonly #splitter: EventSplitter
+  readonly #watch: Watch
+  readonly #memory: AnswerLease | undefined
 
-  constructor(incoming: Incoming, exchange: Exchange, { spoken, turner }: Reading) {
+  constructor(incoming: Incoming, exchange: Exchange, { spoken, turner, watch }: Reading) {
     this.#incoming = incoming
     this.#protocol = spoken
     this.#turner = turner
-    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(spoken))
+    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(exchange))
+    this.#watch = watch
+    this.#memory = exchange.memory
     this.#meter = exchange.meter
     this.#kept = exchange.kept
     this.#choices = exchange.call?.choices ?? 1
   }
 
-  /** The next bytes of the answer; none at its end. */
+  /** The next bytes of the answer; none at its end. What came before them was passed on. */
   next(): Promise<Piece> {
-    return this.#incoming.read()
+    this.#memory?.read(this.#splitter.heldBytes)
+    const room = this.#memory?.room(this.#watch.stop)
+    return room === undefined ? this.#incoming.read() : this.#readAfter(room)
   }
 
-  /** The frames that these bytes complete, maybe none; at the end, the last frame if it was still waiting. */
+  /** The upstream is not at fault while we have no room for what it says. */
+  async #readAfter(room: Promise<void>): Promise<Piece> {
+    this.#watch.pause()
+    await room
+    this.#watch.alive()
+    return await this.#incoming.read()
+  }
+
+  /**
+   * The frames that these bytes complete, maybe none. At the end, an event whose blank line is missing counts if it is
+   * a whole event of its dialect. Else it was cut, and the answer is as whole as it was without it.
+   */
   take({ value }: Piece): readonly ReadFrame[] {
-    if (value !== undefined) return this.#meterFrames(this.#splitter.push(value))
+    if (value !== undefined) {
+      const frames = this.#splitter.push(value)
+      let bytes = this.#splitter.heldBytes
+      for (const frame of frames) bytes += frame.length
+      this.#memory?.read(bytes)
+      return this.#meterFrames(frames)
+    }
     const rest = this.#splitter.end()
-    return rest === undefined ? [] : this.#meterFrames([rest])
+    if (rest === undefined) return []
+    return rest.isEnded || this.#isEvent(rest.frame) ? this.#meterFrames([rest.frame]) : []
+  }
+
+  #isEvent(frame: SseFrame): boolean {
+    const { kind } = this.#protocol.readFrame(frameData(frame), this.#meter.believed)
+    return kind !== 'garbage' && kind !== 'aside'
   }
 
   discard(): void {
@@ -74,7 +105,7 @@ export class AnswerReader {
         const { value } = await this.#incoming.read()
         if (value === undefined) return
         bytes += value.byteLength
-        if (bytes > bounds.frameBytesMax) return this.#incoming.discard()
+        if (bytes > bounds.answerTailBytesMax) return this.#incoming.discard()
       }
     } catch {
       this.#incoming.discard()
@@ -85,7 +116,9 @@ export class AnswerReader {
   #meterFrames(frames: readonly SseFrame[]): readonly ReadFrame[] {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
-      const reading = this.#protocol.readFrame(frameData(bytes), this.#meter.believed)
+      const data = frameData(bytes)
+      if (data === undefined && hasBlankData(bytes)) continue // an SDK would parse it, and fail
+      const reading = this.#protocol.readFrame(data, this.#meter.believed)
       noteFrame(this.#meter, reading, this.#choices)
       read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break

@@ -10,6 +10,7 @@ import type { Channel } from '../upstreams/catalogue.ts'
 import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
+import type { AnswerMemory } from './answer-memory.ts'
 import { bodyHash } from './body-hash.ts'
 import type { Exchange, Route } from './exchange.ts'
 import type { Opened } from './opening.ts'
@@ -20,6 +21,8 @@ import { Watch } from './watch.ts'
 export interface AttemptParts extends AdaptParts {
   readonly send: Send
   readonly deadlines: Deadlines
+  /** For the answers of all calls. */
+  readonly memory?: AnswerMemory
   /** In place of what is known of the upstream. */
   readonly times?: AttemptTimes | undefined
 }
@@ -64,6 +67,8 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
+  exchange.memory ??= parts.memory?.open()
+  exchange.memory?.close() // of the attempt before
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   if (channel.times?.totalMs !== undefined) watch.endWithin(channel.times.totalMs)
   try {

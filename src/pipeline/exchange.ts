@@ -23,6 +23,7 @@ import type { Option } from '../routing/option.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
 import type { Cost } from './60-cost.ts'
+import type { AnswerLease } from './answer-memory.ts'
 import type { Chosen } from './explain/why.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
@@ -154,6 +155,8 @@ export interface Exchange {
   isOver?: boolean
   /** Where the caller is, for the log. */
   address(): string
+  /** What it holds of its answer, once there is one. */
+  memory?: AnswerLease | undefined
   /** Closes the caller's connection, for a caller that does not read. */
   cut(): void
   /** The caller's connection is like any other again, though the call goes on. */

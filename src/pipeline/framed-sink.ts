@@ -25,7 +25,7 @@ export class FramedSink implements Sink {
   /** The last event may still wait for the LF after its CR. */
   end(): Promise<void> | undefined {
     const last = this.#splitter.end()
-    const text = (last === undefined ? '' : this.#element(last)) + this.#framing.end()
+    const text = (last?.isEnded ? this.#element(last.frame) : '') + this.#framing.end()
     return text === '' ? undefined : this.#sink.write(text)
   }
 

@@ -9,8 +9,8 @@ import type { Incoming } from '../http/outgoing.ts'
 import { Proxy } from '../http/proxy.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
-import { judgeRefusal, saysOverloaded } from '../routing/attempts.ts'
-import { readRetryAfter } from '../routing/retry-after.ts'
+import { judgeRefusal, saysOverloaded, statusSaid } from '../routing/attempts.ts'
+import { readWait } from '../routing/retry-after.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import { streamFormat } from '../upstreams/quirks.ts'
 import type { ReadFrame } from './answer-reader.ts'
@@ -98,11 +98,12 @@ const READABLE = /^(application\/json|text\/|$)/i
 async function gatherStream(opening: Opening, translation: Translation): Promise<Opened> {
   const { incoming, exchange, watch, spoken } = opening
   const turner = new StreamGatherer(translation)
-  const reader = new AnswerReader(incoming, exchange, { spoken, turner })
+  const reader = new AnswerReader(incoming, exchange, { spoken, turner, watch })
   const whole = (body: Buffer): Opened => ({ kind: 'plain', contentType: JSON_TYPE, body })
   for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
     const piece = await reader.next()
     bytes += piece.value?.byteLength ?? 0
+    exchange.memory?.keep(bytes)
     for (const frame of reader.take(piece)) {
       checkFrame(frame, opening)
       if (frame.reading.kind !== 'terminal') continue
@@ -120,16 +121,13 @@ async function gatherStream(opening: Opening, translation: Translation): Promise
 
 async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch } = opening
-  const body = await incoming.readWhole(bounds.answerBytesMax)
+  const body = await incoming.readWhole(bounds.answerBytesMax, read => roomFor(opening, read))
   watch.end()
   const reading = body === undefined ? undefined : opening.spoken.readAnswer(body)
   if (body === undefined || reading === undefined) {
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
   }
-  if (reading.error !== undefined) {
-    const said = scrubbed(reading.error, channel).message.slice(0, 200)
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: 200 with an error: ${said}`))
-  }
+  if (reading.error !== undefined) throw refusedInside(opening, reading.error)
   exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
   exchange.meter.outputBytes = reading.outputBytes
@@ -138,6 +136,12 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
   exchange.kept?.take(opened.body, opened.body === body ? reading.json : undefined)
   return opened
+}
+
+/** Undefined when more of a plain answer may be read; else resolves when it may. */
+function roomFor({ exchange, watch }: Opening, bytes: number): Promise<void> | undefined {
+  exchange.memory?.keep(bytes)
+  return exchange.memory?.room(watch.stop)
 }
 
 interface Whole {
@@ -161,9 +165,11 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
   const { translation } = exchange
   const turner = translation === undefined ? exchange.renaming : new StreamTranslator(translation)
   const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
-  const reader = isRaw ? new RawReader(incoming, exchange) : new AnswerReader(incoming, exchange, { spoken, turner })
+  const reading = { spoken, turner, watch }
+  const reader = isRaw ? new RawReader(incoming, exchange) : new AnswerReader(incoming, exchange, reading)
   const first: ReadFrame[] = []
-  for (let bytes = 0; bytes <= eventBytesMax(spoken); ) {
+  for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
+    exchange.memory?.keep(bytes)
     const piece = await reader.next()
     let opened = false
     for (const frame of reader.take(piece)) {
@@ -182,7 +188,8 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
 /** Throws for a frame with which no answer begins. */
 function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): void {
   if (error !== undefined) {
-    throw unusable(opening, `200 with an error: ${scrubbed(error, opening.channel).message.slice(0, 200)}`)
+    opening.incoming.discard()
+    throw refusedInside(opening, error)
   }
   if (kind === 'garbage') throw unusable(opening, '200 with what is no event of its dialect')
 }
@@ -192,17 +199,37 @@ function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed
   return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
 }
 
-async function refusedBy({ incoming, exchange, channel, spoken }: Opening): Promise<AttemptFailed> {
+async function refusedBy(opening: Opening): Promise<AttemptFailed> {
+  const { incoming, spoken } = opening
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
   const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const verdict = judgeRefusal(words, said !== undefined)
-  const upstream = wordsFor(exchange, scrubbed(words, channel))
-  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
-  const retryAfterMs = readRetryAfter(name => incoming.header(name), dateOf(exchange))
-  const failed = new AttemptFailed(verdict, refusalFor(verdict, detail, { upstream, retryAfterMs }))
+  const failed = refusedWith(opening, words, said !== undefined)
   failed.wasNothing = status >= 400
+  return failed
+}
+
+/** An error before any content in an answer that says 200 is judged as if it had come with its own status. */
+function refusedInside(opening: Opening, error: UpstreamWords): AttemptFailed {
+  const words = { ...error, status: statusSaid(error) }
+  // An upstream that refuses our key does not begin to answer. The caller may have given it a key for some tool, and
+  // that one must not close the channel to all others.
+  const isAboutKey = judgeRefusal(words) === 'credential_bad'
+  const failed = refusedWith(opening, isAboutKey ? { ...words, status: 502 } : words, true)
+  // One that names no reason may have come of work that was done.
+  failed.wasNothing = !isAboutKey && (words.status !== error.status || words.status < 500)
+  return failed
+}
+
+function refusedWith({ incoming, exchange, channel }: Opening, words: UpstreamWords, isSaid: boolean): AttemptFailed {
+  const { status } = words
+  const verdict = judgeRefusal(words, isSaid)
+  const upstream = wordsFor(exchange, scrubbed(words, channel))
+  const within = incoming.status === status ? '' : `${incoming.status} with an error, `
+  const detail = `${channel.id}: ${within}${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
+  const retryAfterMs = readWait({ header: name => incoming.header(name), words }, dateOf(exchange))
+  const failed = new AttemptFailed(verdict, refusalFor(verdict, detail, { upstream, retryAfterMs }))
   failed.overloaded = saysOverloaded(words)
   return failed
 }

@@ -182,6 +182,7 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
       place = undefined
       exchange.permit?.lease.release()
       exchange.lease?.release()
+      exchange.memory?.close()
       leaving.over(exchange)
       if (!exchange.detached) ingress.done()
       if (isFirst) onEnd?.(exchange)

@@ -36,9 +36,9 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
   const incoming = { read, discard() {} } as unknown as Incoming
-  const reader = new AnswerReader(incoming, exchange, { spoken: exchange.protocol })
   const still = { abort() {}, end() {}, hush() {}, late: false }
   const watch = { pause() {}, alive() {}, expect() {}, ...still } as unknown as Watch
+  const reader = new AnswerReader(incoming, exchange, { spoken: exchange.protocol, watch })
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
   await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))

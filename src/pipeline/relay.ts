@@ -113,7 +113,7 @@ async function relayUntilTerminal(
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
     const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
-    if (closing.length > 0) holdBack(held, closing, eventBytesMax(exchange.route!.spoken))
+    if (closing.length > 0) exchange.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
     exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
@@ -121,6 +121,7 @@ async function relayUntilTerminal(
       stream.watch.pause() // the upstream is not at fault while we do not read it
       await room
     }
+    if (held.length === 0) exchange.memory?.keep(0) // what came before the first content has left
     exchange.meter.deliveredBytes = exchange.meter.outputBytes
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
@@ -166,11 +167,13 @@ function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: b
   return { passing, closing, ending: undefined }
 }
 
-function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: number): void {
+/** How much is held back now. */
+function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: number): number {
   held.push(...closing)
   let bytes = 0
   for (const one of held) bytes += one.length
   if (bytes > bytesMax) throw new Refusal('upstream_failed', 'too much after its last word')
+  return bytes
 }
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {

@@ -7,7 +7,8 @@ import { textId } from '../base/ids.ts'
 import type { Answer, EventReader, EventWriter } from '../protocols/answer.ts'
 import { AnswerCollector, eventsOf } from '../protocols/answer-collector.ts'
 import type { FrameReading } from '../protocols/call.ts'
-import type { Conversation } from '../protocols/conversation.ts'
+import { invalid } from '../protocols/checks.ts'
+import type { Conversation, NativePart, Part } from '../protocols/conversation.ts'
 import { Losses } from '../protocols/losses.ts'
 import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
@@ -91,6 +92,7 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   const { provider, model } = hold.route
   const { losses } = source.notes
   losses.addAll(said.unread)
+  checkReadable(said, hold.route.spoken.name, exchange.protocol.turnsName ?? 'messages')
   const body = from.writeConversation(hold.route.withoutSearch ? withoutSearch(said, losses) : said, {
     model: model.id,
     traits: model.traits ?? provider.traits,
@@ -105,6 +107,23 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
   losses.throwIf(exchange.strict)
   return body
 }
+
+/**
+ * What the model is to answer must reach it: without the last thing that was said it would answer something else, and
+ * that is no loss that a header could excuse.
+ */
+function checkReadable({ turns }: Conversation, upstream: string, field: string): void {
+  const begins = turns.findLastIndex(({ role }) => role === 'assistant') + 1
+  const parts = turns.slice(begins).flatMap(turn => turn.parts)
+  const isLost = (part: Part): part is NativePart => part.kind === 'native' && part.dialect !== upstream
+  if (parts.length === 0 || !parts.every(isLost)) return
+  const kinds = [...new Set(parts.map(({ what }) => what.slice(0, KIND_CHARS)))].slice(0, KINDS_NAMED).join(', ')
+  const says = `ends with nothing that this model's provider could be told of: no translation knows ${kinds}`
+  throw invalid(field, `${says}. Say it as text or media, or name a model whose provider speaks this dialect`)
+}
+
+const KIND_CHARS = 80
+const KINDS_NAMED = 5
 
 /** Agents offer a search with every call, also where nobody could say what one costs. */
 function withoutSearch({ toolChoice, ...said }: Conversation, losses: Losses): Conversation {

@@ -25,14 +25,14 @@ export interface Protocol extends ErrorDialect {
   readonly tellsSearches?: boolean
   /** Nobody pays for its calls, whatever the model costs. */
   readonly free?: boolean
-  /** One event may hold a picture. */
-  readonly largeEvents?: boolean
   /** An answer that is neither JSON nor events is as good; it is passed on as it comes. */
   readonly passesBytes?: boolean
   /** The upstream decides whether it streams, whatever was asked for. */
   readonly mayNotStream?: boolean
   /** The caller's own name of a cap on the output; `max_tokens` unless told. */
   readonly capName?: string
+  /** The caller's own name of the list of turns; `messages` unless told. */
+  readonly turnsName?: string
   /** Headers of the caller that go to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
   /** Headers that every upstream of this dialect wants; those that pass win. */

@@ -85,14 +85,48 @@ export function judgeRefusal({ status, code, type, message }: UpstreamWords, isS
 
 function byCode(code: string | undefined): Verdict | undefined {
   if (code === undefined) return undefined
+  return CODES.find(([, words]) => isAmong(words, code))?.[0]
+}
+
+function isAmong(words: readonly string[], code: string): boolean {
   const said = code.toLowerCase()
-  const fits = (word: string): boolean => (word.endsWith('*') ? said.startsWith(word.slice(0, -1)) : said === word)
-  return CODES.find(([, words]) => words.some(fits))?.[0]
+  return words.some(word => (word.endsWith('*') ? said.startsWith(word.slice(0, -1)) : said === word))
 }
 
 function bySentence(message: string): Verdict | undefined {
   const said = message.slice(0, 64).toLowerCase()
   return SENTENCES.find(([, begins]) => begins.some(begin => said.startsWith(begin)))?.[0]
+}
+
+/** What readers give an error that names no status. */
+const UNNAMED = 502
+
+/** The status that errors of these codes and types have where they are answers of their own; `*` as above. */
+const STATUSES: readonly (readonly [status: number, words: readonly string[]])[] = [
+  [404, ['model_not_found', 'not_found*', 'invalidendpointormodel*', 'modelnotopen', 'notfound*']],
+  [402, ['billing_*', 'insufficient_balance', 'insufficient_credits', 'payment_required']],
+  [429, ['insufficient_quota', 'exceeded_current_quota*', 'rate_limit*', 'ratelimit*', 'resource_exhausted']],
+  [429, ['throttling*', 'toomanyrequests*', 'too_many_requests*', 'servicequotaexceeded*', 'quota_exceeded*']],
+  [529, ['overloaded_error']],
+  [503, ['overloaded', 'server_is_overloaded', 'slow_down', 'unavailable', 'serveroverloaded*']],
+  [503, ['service_unavailable*']],
+  [503, ['serviceunavailable*', 'engine_overloaded*', 'model_overloaded*', 'insufficient_system_resource']],
+  [403, ['accountoverdue*', 'arrearage']],
+  [413, ['request_too_large']],
+  [400, ['invalid_request*', 'invalid_argument', 'invalid_prompt', 'invalidparameter*', 'badrequest', 'bad_request']],
+  [400, ['context_length_exceeded', 'failed_precondition', 'validationexception']],
+  [504, ['timeout_error', 'deadline_exceeded', 'timeout']],
+]
+
+/**
+ * The status that an error would have had as an answer of its own: of one that came as an event, or in the body of an
+ * answer that says 200.
+ */
+export function statusSaid({ status, code, type }: UpstreamWords): number {
+  if (status !== UNNAMED) return status
+  const of = (word: string | undefined): number | undefined =>
+    word === undefined ? undefined : STATUSES.find(([, words]) => isAmong(words, word))?.[0]
+  return of(code) ?? of(type) ?? status
 }
 
 const OVERLOADED_CODES = new Set(['overloaded_error', 'server_is_overloaded', 'slow_down', 'unavailable'])

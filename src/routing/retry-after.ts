@@ -5,14 +5,63 @@
 // tells it, so that a jump of ours changes nothing.
 
 import { bounds } from '../base/bounds.ts'
+import { readToldLimits } from './told-limits.ts'
+import type { Header } from './told-times.ts'
+import { EPOCH_S_MIN, readDate, readDuration, readNumber, upstreamNowMs } from './told-times.ts'
 
-export type Header = (name: string) => string | null | undefined
+/** What an upstream refuses a call with. */
+export interface RefusedWith {
+  readonly header: Header
+  /** What its error says of a wait, and its sentence. */
+  readonly words: { readonly status: number; readonly retryAfter?: string; readonly message: string }
+}
+
+/** Statuses that say that it is too much now, so that what else is said of limits is about this. */
+const LATER: ReadonlySet<number> = new Set([429, 503, 529])
+
+/**
+ * From all that a refusal says: its headers, then its error, then the sentence of that, and at last when the limits
+ * that are used up begin anew. Undefined when nothing usable is said.
+ */
+export function readWait({ header, words }: RefusedWith, nowDateMs: number): number | undefined {
+  const said = readRetryAfter(header, nowDateMs) ?? readWaitText(words.retryAfter, header, nowDateMs)
+  if (said !== undefined || !LATER.has(words.status)) return said
+  return readSentence(words.message) ?? readReset(header, nowDateMs)
+}
+
+/** Only the first words: further on a sentence may repeat what the caller wrote. */
+const SENTENCE_CHARS = 300
+const IN_SENTENCE =
+  /\b(?:try again|retry|wait)(?: in| after| for)? ((?:\d+(?:\.\d+)?(?:ms|[hms]))+|\d+(?:\.\d+)?)\b ?(\w*)/i
+const WORDS_MS: Readonly<Record<string, number>> = { milli: 1, minut: 60_000, hours: 3_600_000, hour: 3_600_000 }
+
+/** As in `Please try again in 6m0s.` or `Please retry in 34.4s.`; no more than callers are told to wait. */
+function readSentence(message: string): number | undefined {
+  const [, span, word = ''] = IN_SENTENCE.exec(message.slice(0, SENTENCE_CHARS)) ?? []
+  if (span === undefined) return undefined
+  const each = WORDS_MS[word.toLowerCase().slice(0, 5)] ?? 1_000
+  const ms = readDuration(span) ?? Number(span) * each
+  return believed(Math.min(ms, bounds.retryAfterSecondsMax * 1_000))
+}
+
+/** When the limits that are used up begin anew: the last of them, since all must. */
+function readReset(header: Header, nowDateMs: number): number | undefined {
+  let longest: number | undefined
+  for (const { remaining, resetMs } of readToldLimits(header, nowDateMs) ?? []) {
+    if (remaining === 0 && resetMs !== undefined) longest = Math.max(longest ?? 0, resetMs)
+  }
+  return believed(longest)
+}
 
 /** Undefined when nothing usable is said. */
 export function readRetryAfter(header: Header, nowDateMs: number): number | undefined {
   const ms = believed(readNumber(header('retry-after-ms')))
-  if (ms !== undefined) return ms
-  const text = header('retry-after')?.trim()
+  return ms ?? readWaitText(header('retry-after'), header, nowDateMs)
+}
+
+/** A span, of seconds where it has no unit, or a date. */
+function readWaitText(value: string | null | undefined, header: Header, nowDateMs: number): number | undefined {
+  const text = value?.trim()
   if (!text) return undefined
   const seconds = readNumber(text)
   if (seconds !== undefined && seconds < EPOCH_S_MIN) return believed(seconds * 1_000)
@@ -22,41 +71,6 @@ export function readRetryAfter(header: Header, nowDateMs: number): number | unde
   return dateMs === undefined ? undefined : believed(dateMs - upstreamNowMs(header, nowDateMs))
 }
 
-/** Some write a date as seconds since 1970; as a span that would be thirty years. */
-const EPOCH_S_MIN = 1_000_000_000
-
 function believed(ms: number | undefined): number | undefined {
   return ms !== undefined && ms > 0 ? Math.min(ms, bounds.channelClosedMsMax) : undefined
-}
-
-export function upstreamNowMs(header: Header, nowDateMs: number): number {
-  return readDate(header('date')?.trim()) ?? nowDateMs
-}
-
-/** Plain decimals only: neither `1e9` nor `0x10` nor `Infinity`. */
-export function readNumber(text: string | null | undefined): number | undefined {
-  const trimmed = text?.trim()
-  return trimmed && trimmed.length <= 20 && /^\d+(\.\d+)?$/.test(trimmed) ? Number(trimmed) : undefined
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = {
-  ...{ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 },
-  ...{ ms: 1, us: 0.001, µs: 0.001, ns: 0.000_001 },
-}
-
-/** As in `6m0s`, `1.5s`, `20ms`. */
-export function readDuration(text: string): number | undefined {
-  if (text.length > 32 || !/^(\d+(\.\d+)?(d|h|ms|m|us|µs|ns|s))+$/.test(text)) return undefined
-  let ms = 0
-  for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(d|h|ms|m|us|µs|ns|s)/g)) {
-    ms += Number(count) * UNITS_MS[unit!]!
-  }
-  return ms
-}
-
-/** As HTTP and RFC 3339 write it. */
-export function readDate(text: string | null | undefined): number | undefined {
-  if (!text || text.length > 40 || !/^([A-Za-z]{3,9},? |\d{4}-\d\d-\d\dT)/.test(text)) return undefined
-  const ms = Date.parse(text)
-  return Number.isFinite(ms) ? ms : undefined
 }

@@ -1,7 +1,7 @@
 // What an upstream's own headers say of its limits.
 
-import type { Header } from './retry-after.ts'
-import { readDate, readDuration, readNumber, upstreamNowMs } from './retry-after.ts'
+import type { Header } from './told-times.ts'
+import { EPOCH_S_MIN, readDate, readDuration, readNumber, upstreamNowMs } from './told-times.ts'
 
 export interface ToldLimit {
   readonly resource: 'requests' | 'tokens'
@@ -49,10 +49,11 @@ export function readToldLimits(header: Header, nowDateMs?: number): readonly Tol
 function readReset(text: string | undefined, header: Header, nowDateMs: number | undefined): number | undefined {
   if (!text) return undefined
   const seconds = readNumber(text)
-  if (seconds !== undefined) return seconds * 1_000
+  if (seconds !== undefined && seconds < EPOCH_S_MIN) return seconds * 1_000
   const spanMs = readDuration(text)
   if (spanMs !== undefined) return spanMs
-  const dateMs = readDate(text)
+  // Since 1970, and in milliseconds if it would else be a date in thirty thousand years.
+  const dateMs = seconds === undefined ? readDate(text) : seconds < EPOCH_S_MIN * 1_000 ? seconds * 1_000 : seconds
   const nowMs = upstreamNowMs(header, nowDateMs ?? Number.NaN)
   return dateMs === undefined || Number.isNaN(nowMs) ? undefined : Math.max(0, dateMs - nowMs)
 }

@@ -2,7 +2,7 @@
 // nothing else may be listed. An argument stands behind a colon.
 
 import { AwsEventStream } from '../http/aws-event-stream.ts'
-import type { SseFrame } from '../http/sse.ts'
+import type { LastFrame, SseFrame } from '../http/sse.ts'
 import { SseSplitter } from '../http/sse.ts'
 import { bufferOf, rewriteFields } from './rewriting.ts'
 
@@ -32,7 +32,14 @@ interface Quirk {
 /** How the events of a streamed answer come, and what takes them apart. */
 export interface StreamFormat {
   readonly contentType: string
-  open(eventBytesMax: number): { push(chunk: Uint8Array): SseFrame[]; end(): SseFrame | undefined }
+  open(eventBytesMax: number): EventSplitter
+}
+
+export interface EventSplitter {
+  /** Of what is not a whole event yet. */
+  readonly heldBytes: number
+  push(chunk: Uint8Array): SseFrame[]
+  end(): LastFrame | undefined
 }
 
 const serverSentEvents: StreamFormat = {

@@ -52,6 +52,6 @@ export function turnStream(from: Dialect, { translation }: Turning, pieces: Iter
   }
   for (const piece of pieces) for (const frame of splitter.push(Buffer.from(piece))) take(frame)
   const rest = splitter.end()
-  if (rest !== undefined) take(rest)
+  if (rest !== undefined) take(rest.frame)
   return text + translator.end().toString()
 }

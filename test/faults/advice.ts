@@ -40,9 +40,8 @@ export const advice: Readonly<Record<FaultId, string>> = {
     "model's own, and is passed on.",
   F26: `Read the log: it has the provider's words. As F34; ${SECOND}.`,
   F27: 'Nothing: bytes are passed on as they came; in another dialect what is no character becomes one that says so.',
-  F28: 'Nothing. An event with empty data is none that any SDK could read, and is taken for a fault.',
-  F29: 'Nothing: 1 MiB is held of one event (16 MiB in the dialects whose events hold pictures), and then the ' +
-    'connection is closed.',
+  F28: 'Nothing. An event with empty data says nothing and is left out: an SDK would fail to parse it.',
+  F29: 'Nothing: 32 MiB are held of one event, since events hold pictures, and then the connection is closed.',
   F30: `${REPORT}. An answer that has said why it ended is whole, and is ended for it; any other has been cut off.`,
   F31: "As F34. The caller is told the provider's words in its own dialect.",
   F32: `Nothing, if callers do not complain: what can be read is passed on. ${REPORT} if events of other answers come.`,

@@ -32,11 +32,14 @@ const MIB = 1024 * 1024
 /** As long as an attempt may take here. */
 export const deadlineMs = 1_500
 
+/** Of one event: a megabyte is refused in the same way as many, and sooner. */
+export const eventBytesMax = MIB
+
 /** Large ones are larger than any bound of ours, and slow ones slower; but no more than that. */
 export const smallSettings: Partial<FaultSettings> = {
   ...{ deadlineMs, idleMs: deadlineMs, byteMs: 20 },
   ...{ tinyChunks: 2_000, streamBytes: 3 * MIB, encodings: 5 },
-  ...{ bodyBytes: 34 * MIB, bombBytes: 34 * MIB, lineBytes: 17 * MIB },
+  ...{ bodyBytes: 34 * MIB, bombBytes: 34 * MIB, lineBytes: 2 * MIB },
 }
 
 const wireOf = (dialect: Dialect): Wire => wires.find(({ name }) => name === dialect)!

@@ -24,7 +24,7 @@ import type { World } from '../../src/world.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
-import { deadlineMs, faultName } from './cells.ts'
+import { deadlineMs, eventBytesMax, faultName } from './cells.ts'
 
 export interface Ran {
   readonly cell: Cell
@@ -94,7 +94,7 @@ export class FaultGateway {
     for (const dialect of dialects) writeProvider(folder, wellOf(dialect), dialect)
     const attemptTimes = { firstContentMs: deadlineMs, betweenChunksMs: deadlineMs }
     const harness = await startHarness({
-      world: { attemptTimes, pause: ms => Bun.sleep(ms * PAUSE_SCALE), upstreams: whereabouts(places) },
+      world: { attemptTimes, eventBytesMax, pause: ms => Bun.sleep(ms * PAUSE_SCALE), upstreams: whereabouts(places) },
       env: {
         ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' },
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),

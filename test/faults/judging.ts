@@ -11,7 +11,7 @@ import { eventsSeen, speech } from '../dialects/speaking.ts'
 import { dialects } from '../dialects/upstreams.ts'
 import { until } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
-import { deadlineMs, faultName } from './cells.ts'
+import { deadlineMs, eventBytesMax, faultName } from './cells.ts'
 import type { Ran } from './gateway.ts'
 import { keyOf } from './gateway.ts'
 import type { Verdict, VerdictName } from './verdicts.ts'
@@ -153,7 +153,6 @@ const KERNEL_BYTES = 12 * MIB
 /** Not more was taken than may be held: a whole answer, or one event of a stream. */
 function expectBound({ cell, requests }: Judged): void {
   const [taken, name] = [Math.max(0, ...requests.map(({ bytesWritten }) => bytesWritten)), faultName(cell.fault)]
-  const pictures = cell.upstream === 'openai-responses' || cell.upstream === 'gemini'
-  if (/^F29/.test(name)) expect(taken).toBeLessThan((pictures ? 17 * MIB : 2 * MIB) + KERNEL_BYTES)
+  if (/^F29/.test(name)) expect(taken).toBeLessThan(eventBytesMax + KERNEL_BYTES)
   if (/^F18 a huge body|^F20 a gzip bomb/.test(name)) expect(taken).toBeLessThan(33 * MIB + KERNEL_BYTES)
 }

@@ -94,7 +94,6 @@ const rows: Readonly<Record<string, Row>> = {
   'F26': 'unusable',
   'F27': 'fine',
   'F28': 'fine',
-  'F28 events with empty data': 'unusable',
   'F29': 'unusable',
   'F30': 'cut off',
   'F30 finished, but without terminal event': 'fine',

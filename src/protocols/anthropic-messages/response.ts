@@ -4,6 +4,7 @@ import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
+import { statusIn } from '../said-status.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -57,7 +58,7 @@ export function readError(value: unknown): UpstreamWords {
   const error: Json = isObject(value) ? value : { message: value }
   const { message, type } = error
   return {
-    status: STATUS,
+    status: statusIn(error, STATUS),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
   }

@@ -26,7 +26,6 @@ export const images: Protocol = {
   name: 'ark-images',
   lastEvent: '',
   quiet: true,
-  largeEvents: true,
   readCall(body) {
     const call = readJsonCall('ark-images', body, readFields)
     const { json } = call

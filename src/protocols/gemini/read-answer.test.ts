@@ -88,7 +88,7 @@ describe('a plain answer', () => {
   test('an error, also in a list', () => {
     const details = [{ '@type': 'x' }, { reason: 'API_KEY_INVALID' }]
     const error = { code: 429, message: 'slow', status: 'RESOURCE_EXHAUSTED', details }
-    const words = { status: 502, message: 'slow', type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
+    const words = { status: 429, message: 'slow', type: 'RESOURCE_EXHAUSTED', code: 'API_KEY_INVALID' }
     expect(of({ error })).toEqual({ outputBytes: 0, error: words })
     expect(of([{ error }])).toEqual({ outputBytes: 0, error: words })
     expect(of({ error: 'no' })!.error).toEqual({ status: 502, message: 'no' })

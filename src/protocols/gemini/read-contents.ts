@@ -101,6 +101,10 @@ export class ContentsReader {
     if (kinds.length > 1) throw invalid(path, 'must hold one kind of content')
     const sealed = readSeal(part.thoughtSignature)
     const [kind] = kinds
+    const unknown = kind ?? (sealed ? undefined : Object.keys(part).find(name => !Object.hasOwn(partTable, name)))
+    if (kind === undefined && unknown !== undefined) {
+      return [{ kind: 'native', dialect: 'gemini', what: unknown, value: given }]
+    }
     if (kind === undefined || kind === 'text') return readText(part, sealed, path)
     if (kind === 'functionCall') return [this.#readCall(part, sealed, path)]
     if (kind === 'functionResponse') return [this.#readResult(part, path)]

@@ -4,6 +4,7 @@ import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
+import { statusIn } from '../said-status.ts'
 import { readUsage, withSearches } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -91,10 +92,24 @@ export function readError(value: unknown, status: number): UpstreamWords {
   const { message, status: type, details } = error
   const reasons = Array.isArray(details) ? (details as readonly unknown[]) : []
   const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
+  const retryAfter = retryDelayIn(reasons)
   return {
-    status,
+    status: statusIn({ code: error.code }, status),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(info !== undefined && { code: info.reason as string }),
+    ...(retryAfter !== undefined && { retryAfter }),
   }
+}
+
+/** Google writes a span as `34.4s`, and some that pass it on as the two numbers that it is made of. */
+function retryDelayIn(details: readonly unknown[]): string | undefined {
+  for (const detail of details) {
+    const delay = isObject(detail) ? detail.retryDelay : undefined
+    if (typeof delay === 'string' && delay !== '') return delay
+    if (!isObject(delay)) continue
+    const [seconds, nanos] = [Number(delay.seconds ?? 0), Number(delay.nanos ?? 0)]
+    if (seconds + nanos > 0) return `${Math.ceil(seconds * 1_000 + nanos / 1_000_000)}ms`
+  }
+  return undefined
 }

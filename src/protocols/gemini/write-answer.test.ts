@@ -139,7 +139,7 @@ describe('a stream', () => {
     writer.write({ kind: 'open', index: 0, choice: 0, part: 'call', id: 'c', name: 'f' })
     const crumb = 'x'.repeat(100_000)
     const flood = () => {
-      for (let crumbs = 0; crumbs < 100; crumbs++) writer.write({ kind: 'delta', index: 0, text: crumb })
+      for (let crumbs = 0; crumbs < 400; crumbs++) writer.write({ kind: 'delta', index: 0, text: crumb })
     }
     expect(flood).toThrow('upstream_failed')
     const long = openWriter(ask())

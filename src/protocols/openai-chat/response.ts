@@ -3,6 +3,7 @@
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import { parseAnswer } from '../json-object.ts'
+import { statusIn } from '../said-status.ts'
 import { readUsage } from './usage.ts'
 
 export interface ChatMessage {
@@ -12,6 +13,7 @@ export interface ChatMessage {
   readonly reasoning?: unknown
   /** Spoken words, beside which stands what was said. */
   readonly audio?: { readonly transcript?: unknown } | null
+  readonly images?: unknown
   readonly function_call?: WrittenCall | null
   readonly tool_calls?: readonly { readonly function?: WrittenCall; readonly custom?: WrittenCall }[]
 }
@@ -36,14 +38,17 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
     return undefined
   }
   if (typeof answer !== 'object' || answer === null) return undefined
-  // Most name it `error`; some that call themselves compatible put its fields at the top.
-  const error = answer.error ?? (answer.choices === undefined && answer.message !== undefined ? answer : undefined)
+  const error = errorIn(answer)
   if (error) return { outputBytes: 0, error: readError(error, 502) }
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
   return { json: answer, outputBytes, usage: readUsage(answer.usage), serviceClass: readServiceClass(answer) }
 }
+
+/** Most name it `error`; some that call themselves compatible put its fields at the top. */
+export const errorIn = (answer: ChatAnswer): unknown =>
+  answer.error ?? (answer.choices === undefined && answer.message !== undefined ? answer : undefined)
 
 export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | undefined =>
   typeof tier === 'string' ? tier : undefined
@@ -79,14 +84,14 @@ interface WrittenCall {
 const callBytes = (call: WrittenCall | null | undefined): number =>
   call ? textBytes(call.name) + textBytes(call.arguments) + textBytes(call.input) : 0
 
-/** The error object of this dialect, as far as it has one. */
+/** The error object of this dialect, as far as it has one. Some write the status that they mean into it. */
 export function readError(value: unknown, status: number): UpstreamWords {
   const error = (typeof value === 'object' && value !== null ? value : { message: value }) as Record<string, unknown>
   const text = (field: string): string | undefined =>
     typeof error[field] === 'string' && error[field] !== '' ? error[field] : undefined
   const [type, code, param] = [text('type'), text('code'), text('param')]
   return {
-    status,
+    status: statusIn(error, status),
     message: text('message') ?? 'The upstream gave no reason.',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),

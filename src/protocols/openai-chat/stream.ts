@@ -3,7 +3,7 @@
 import type { FrameReading } from '../call.ts'
 import { parseAnswer } from '../json-object.ts'
 import type { ChatAnswer } from './response.ts'
-import { readError, readServiceClass, writtenBytes } from './response.ts'
+import { errorIn, readError, readServiceClass, writtenBytes } from './response.ts'
 import { readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -12,7 +12,7 @@ const terminal: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 
 export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined) return aside
-  if (data === '[DONE]') return terminal
+  if (data.length < 16 && data.trim() === '[DONE]') return terminal
   let chunk: ChatAnswer
   try {
     chunk = parseAnswer(data) as ChatAnswer
@@ -20,16 +20,20 @@ export function readFrame(data: string | undefined): FrameReading {
     return garbage
   }
   if (typeof chunk !== 'object' || chunk === null) return garbage
-  if (chunk.error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(chunk.error, 502) }
+  const error = errorIn(chunk)
+  if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, 502) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
   let outputBytes = 0
   let finishes = 0
+  let shows = false
   for (const choice of choices) {
     outputBytes += writtenBytes(choice?.delta)
+    shows ||= Array.isArray(choice?.delta?.images) && choice.delta.images.length > 0
     // Some write an empty reason into every chunk until there is one.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
   }
-  const kind = outputBytes > 0 || finishes > 0 ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
+  const isContent = outputBytes > 0 || finishes > 0 || shows
+  const kind = isContent ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
   const [usage, serviceClass] = [readUsage(chunk.usage), readServiceClass(chunk)]
   return { kind, outputBytes, finishes, json: chunk, usage, serviceClass }
 }

@@ -3,6 +3,7 @@
 // Thoughts go back only to the origin that had them, and which therefore reads `reasoning_content`: others would refuse
 // the field, and cannot use what another model thought. The state of thoughts has a place in Ark's messages alone.
 
+import { invalid } from '../checks.ts'
 import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../conversation.ts'
 import { thoughtField } from './reasoning-state.ts'
 import { writeCallId } from './tool-names.ts'
@@ -11,13 +12,15 @@ import { writeContent, writePart } from './write-parts.ts'
 import type { ToolWriting } from './write-tools.ts'
 
 export function writeMessages(turns: readonly Turn[], made: ToolWriting): object[] {
-  return turns.flatMap(turn => {
+  const messages = turns.flatMap(turn => {
     const results = turn.parts.filter(part => part.kind === 'result')
     const answers = results.length === 0 ? [] : writeResults(results, made)
     const rest = results.length === 0 ? turn : { ...turn, parts: turn.parts.filter(part => part.kind !== 'result') }
     const message = rest.role === 'assistant' ? writeAssistant(rest, made) : writeSaid(rest, made)
     return message === undefined ? answers : [...answers, message]
   })
+  if (messages.length === 0) throw invalid('messages', 'hold nothing that this model could read')
+  return messages
 }
 
 /** Where a model has no place for instructions, they are said to it. */

@@ -25,9 +25,8 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     // Its last event is the end.
     lastEvent: '',
     tellsSearches: true,
-    // A picture that a tool made, and the last event has all of them again.
-    largeEvents: true,
     capName: 'max_output_tokens',
+    turnsName: 'input',
     passes,
     readCall: body => readCall(body, flavour),
     writeCall,

@@ -1,6 +1,7 @@
 // One event of a streamed answer, read as it passes.
 
 import type { FrameReading } from '../call.ts'
+import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { failureOf, readFailure, readServiceClass } from './response.ts'
 import { readUsage } from './usage.ts'
@@ -31,8 +32,13 @@ export function readFrame(data: string | undefined): FrameReading {
   if (type === 'keepalive') return { ...aside, json: event }
   if (type === 'response.failed' || LAST.has(type)) return readLast(type, event.response, event)
   const outputBytes = deltaBytes(type, event.delta)
-  return { kind: outputBytes > 0 ? 'content' : 'opening', outputBytes, finishes: 0, json: event }
+  return { kind: outputBytes > 0 || isPicture(event) ? 'content' : 'opening', outputBytes, finishes: 0, json: event }
 }
+
+/** A picture that a tool of the provider made, whole or in part. */
+const isPicture = ({ type, item }: Json): boolean =>
+  type === 'response.image_generation_call.partial_image' ||
+  (type === 'response.output_item.done' && isObject(item) && item.type === 'image_generation_call')
 
 /** Usage counts however the answer ended. */
 function readLast(type: string, response: unknown, event: unknown): FrameReading {

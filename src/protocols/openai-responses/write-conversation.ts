@@ -32,6 +32,7 @@ export function writeConversation(conversation: Conversation, { flavour, target 
   const written = writeTools(conversation, writing)
   const form = format && writeFormat(format, writing, tools.length > 0)
   const input = writeItems(turns, writing)
+  if (input.length === 0) throw invalid('messages', 'hold nothing that this model could read')
   const mustSayJson = form?.type === 'json_object' && !saysJson(conversation.turns)
   const text = { ...(form && { format: form }), ...verbosity(settings, writing) }
   const include = [

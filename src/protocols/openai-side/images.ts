@@ -43,7 +43,6 @@ function drawing(call: Call, { images, frames, quality }: Wish): Call {
 const base = {
   lastEvent: '',
   quiet: true,
-  largeEvents: true,
   writeCall: writeModel,
   writeError,
   readAnswer: answerReader(readImages),
