@@ -36,6 +36,16 @@ export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 
 const COMMENT = ': \n\n'
 
+/**
+ * What tells a waiting caller that its answer is still under way. An event of its own dialect that says nothing, where
+ * there is one; else a comment, unless it does not want any: then nothing, and it may look as if we were gone.
+ */
+function beatOf({ framing, protocol, comments }: Exchange): string {
+  if (framing !== undefined) return framing.heartbeat ?? COMMENT // which it turns into what stands for one
+  if (comments === 'on') return COMMENT
+  return protocol.ping ?? (comments === 'off' ? '' : COMMENT)
+}
+
 export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
@@ -52,7 +62,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
   opening.catch(() => {}) // told to the caller below, if it is still there
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.
-    const beat = heartbeat(caller, exchange.framing?.heartbeat ?? COMMENT)
+    const beat = heartbeat(caller, beatOf(exchange))
     beat()
     const heart = setInterval(beat, parts.silence.heartbeatMs)
     let opened: Opened
@@ -76,15 +86,15 @@ interface Awake {
 }
 
 /** An upstream that thinks in the middle of its answer may be silent for long; its caller is not to give up. */
-function keepAwake({ silence }: StreamParts, { protocol }: Exchange, { opened, caller }: Awake): void {
+function keepAwake({ silence }: StreamParts, exchange: Exchange, { opened, caller }: Awake): void {
   const { watch, reader } = opened
   if (reader.isRaw) return // every byte of it means something
-  watch.onSilence(silence.heartbeatMs, heartbeat(caller, protocol.ping ?? COMMENT))
+  watch.onSilence(silence.heartbeatMs, heartbeat(caller, beatOf(exchange)))
 }
 
 /** Said each time it is called, unless the caller has not even room for what was said before. */
 export function heartbeat(caller: Pick<CallerWriter, 'write'>, words: string): () => void {
-  let isFull = false
+  let isFull = words === ''
   return () => {
     const room = isFull ? undefined : caller.write(words)
     if (room === undefined) return

@@ -171,6 +171,8 @@ export interface Exchange {
   passed?: Readonly<Record<string, string>>
   /** Where the caller's stream is not one of server-sent events. */
   framing?: Framing | undefined
+  /** What it said of comments in its stream, if anything. */
+  comments?: 'on' | 'off'
   /** The caller would rather be refused than lose something in translation. */
   strict?: boolean
   /** What the call means, once a translation has asked and until an answer is there. */

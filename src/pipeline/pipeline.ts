@@ -214,6 +214,8 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body, i
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
+  const comments = ingress.header('x-weir-comments')?.trim().toLowerCase()
+  if (comments === 'on' || comments === 'off') exchange.comments = comments
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder

@@ -95,7 +95,7 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     exchange.refused = endingOf(exchange, refusal, errorRows[refusal.code].status)
     words = Buffer.from(eventsOf(refusal, exchange))
   }
-  if (exchange.protocol.quiet) return void (await caller.write(words))
+  if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(words))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`
   await caller.write(Buffer.concat([Buffer.from(comment), words]))
 }

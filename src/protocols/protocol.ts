@@ -15,7 +15,7 @@ import type { VectorCodec } from './vectors.ts'
 export interface Protocol extends ErrorDialect {
   /** The last event of a stream, for an upstream that forgets it; empty where the end of the bytes is the end. */
   readonly lastEvent: string
-  /** An event of its own that says nothing, for silences in the middle of a stream; a comment unless told. */
+  /** An event of its own that says nothing, for a caller that waits; a comment unless told. */
   readonly ping?: string
   /** What its requests are; JSON unless told. */
   readonly takes?: 'json' | 'multipart' | 'nothing'

@@ -109,7 +109,7 @@ describe('kept are', () => {
 
   test('a stream as it was relayed, without our comments', async () => {
     harness.upstream.plan(sends(goodStream, 13))
-    const answer = await chat(harness, key, bodyOf({ stream: true }))
+    const answer = await chat(harness, key, bodyOf({ stream: true }), { 'x-weir-comments': 'on' })
     const text = await answer.text()
     expect(text).toMatch(/^: X-Pipeline-Breakdown .* bodies=\d+$/m)
     expect((await kept(idOf(answer))).answer).toBe(withoutComments(text))

@@ -8,8 +8,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bytes, chunk, end, gate, head, script, split } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
+import { hello } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
 import type { Caller } from './caller.ts'
-import { openCall, startHasty } from './caller.ts'
+import { model, openCall, openRaw, startHasty } from './caller.ts'
 import { counts, done, errorEvent, event, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 let harness: Harness
@@ -52,7 +54,7 @@ async function passes(stream: string | Uint8Array, size?: number): Promise<void>
   harness.upstream.plan(sends(stream, size))
   const caller = await openCall(harness, key, { stream: true, stream_options: { include_usage: true } }).whole()
   expect(caller.status).toBe(200)
-  expect(bare(caller)).toEqual([latin1(stream), 1])
+  expect(bare(caller)).toEqual([latin1(stream), 0])
 }
 
 describe('a plain answer', () => {
@@ -145,32 +147,36 @@ describe('a usage-only frame', () => {
 
   test.each([1, 3, 1_000_000])('that only we asked for is taken out, by %i bytes', async size => {
     harness.upstream.plan(sends(head + usageOnly(7, 5) + done, size))
-    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 1])
+    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 0])
   })
 
   test('is taken out wherever it stands', async () => {
     const [first, second, third] = [usageOnly(7, 0), usageOnly(7, 1), usageOnly(7, 5)]
     harness.upstream.plan(sends(first + role() + piece('x') + second + finish() + third + done))
-    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 1])
+    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([head + done, 0])
   })
 
   test('is not one when it carries content too', async () => {
     const stream = role(counts(7, 0)) + piece('x', counts(7, 1)) + finish(counts(7, 5)) + done
     harness.upstream.plan(sends(stream))
-    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([stream, 1])
+    expect(bare(await openCall(harness, key, { stream: true }).whole())).toEqual([stream, 0])
   })
 
   test('that nobody asked for passes', async () => {
     harness.upstream.plan(sends(head + usageOnly(7, 5) + done))
     const caller = await openCall(harness, key, { model: 'quiet/m', stream: true }).whole()
     expect(harness.upstream.requests.at(-1)!.json()).not.toHaveProperty('stream_options')
-    expect(bare(caller)).toEqual([head + usageOnly(7, 5) + done, 1])
+    expect(bare(caller)).toEqual([head + usageOnly(7, 5) + done, 0])
   })
 })
 
-test('our comment block stands right before the terminal event', async () => {
+test('a comment block that was asked for stands right before the terminal event', async () => {
   harness.upstream.plan(sends(good))
-  const { text } = await openCall(harness, key, { stream: true }).whole()
+  const headers = {
+    ...{ 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'x-weir-comments': 'on' },
+  }
+  const body = JSON.stringify({ model, messages: hello, stream: true })
+  const { text } = await openRaw(harness.url, post('/v1/chat/completions', headers, body)).whole()
   expect(text).toMatch(/\n\n: X-Pipeline-Breakdown [^\n]+\n\ndata: \[DONE\]\n\n$/)
 })
 
@@ -196,7 +202,7 @@ test('any stream, cut anywhere, passes unchanged', async () => {
     fc.asyncProperty(stream, fc.array(fc.nat(), { maxLength: 30 }), async (text, cuts) => {
       harness.upstream.plan(script(streamHeadOf, ...cut(Buffer.from(text), cuts).map(chunk), end))
       const asked = { stream: true, stream_options: { include_usage: true } }
-      expect(bare(await openCall(harness, key, asked).whole())).toEqual([latin1(text), 1])
+      expect(bare(await openCall(harness, key, asked).whole())).toEqual([latin1(text), 0])
       const [record] = harness.records().slice(-1)
       expect([record!.input_tokens, record!.output_tokens, record!.usage_source]).toEqual([3, 4, 'reported'])
     }),

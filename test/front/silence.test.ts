@@ -24,7 +24,7 @@ async function inSilence(script: Script): Promise<{ answer: Response; body: stri
       yield* script.steps(request)
     }),
   )
-  const answer = await chat(harness, await harness.key(), goodBody({ stream: true }))
+  const answer = await chat(harness, await harness.key(), goodBody({ stream: true }), { 'x-weir-comments': 'on' })
   const reader = answer.body!.getReader()
   const decoder = new TextDecoder()
   let body = decoder.decode((await reader.read()).value)

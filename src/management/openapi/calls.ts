@@ -19,6 +19,9 @@ const callHeaders: readonly Parameter[] = [
   header('X-Weir-Translate', '`strict`: refuse what the upstream cannot be told, instead of leaving it out.', {
     ...{ type: 'string', enum: ['strict'] },
   }),
+  header('X-Weir-Comments', '`on`: figures at the end of a stream as a comment. `off`: no comments while it waits.', {
+    ...{ type: 'string', enum: ['on', 'off'] },
+  }),
   header('X-Weir-Explain', '`dry`: tell what the call would meet, and do not make it.', {
     ...{ type: 'string', enum: ['dry'] },
   }),

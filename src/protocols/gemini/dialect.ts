@@ -3,7 +3,7 @@
 import type { Protocol } from '../protocol.ts'
 import { begins, cacheMs } from './begins.ts'
 import { writeError } from './errors.ts'
-import { openFraming } from './framing.ts'
+import { nothing, openFraming } from './framing.ts'
 import { needsInline } from './media.ts'
 import { openReader, readWhole } from './read-answer.ts'
 import { readConversation } from './read-request.ts'
@@ -16,6 +16,8 @@ import { writeConversation } from './write-request.ts'
 export const gemini = {
   name: 'gemini',
   lastEvent: '',
+  // Of those who read this dialect's events by hand, many know no comments.
+  ping: `data: ${JSON.stringify(nothing)}\n\n`,
   tellsSearches: true,
   capName: 'maxOutputTokens',
   turnsName: 'contents',

@@ -10,7 +10,7 @@ export function openFraming(call: Call): Framing | undefined {
 }
 
 /** An empty object would make one of the other SDKs forget the turn. */
-const nothing = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
+export const nothing = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
 
 /** As `writeError` begins. Read as an event it would be an answer of nothing, and what came before it a whole one. */
 const ERROR = '{"error":'
