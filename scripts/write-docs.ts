@@ -11,6 +11,7 @@ import { buildDocument } from '../src/management/openapi/document.ts'
 import { writeRoleMatrix } from '../test/management/matrix/verdicts.ts'
 import { describedEndpoints } from '../src/management/openapi/described-endpoints.ts'
 import { writeFailures } from './write-failures.ts'
+import { writeFinishReasons } from './write-finish-reasons.ts'
 import { writeMatrix } from './write-matrix.ts'
 
 const docs = join(import.meta.dir, '..', 'docs')
@@ -19,6 +20,7 @@ export const whoPaysPath = join(docs, 'who-pays.md')
 export const matrixPath = join(docs, 'protocol-matrix.md')
 export const openApiPath = join(docs, 'openapi.json')
 export const roleMatrixPath = join(docs, '..', 'test', 'management', 'matrix.json')
+export const finishReasonsPath = join(docs, 'finish-reasons.md')
 export const failuresPath = join(docs, 'failures.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
@@ -90,6 +92,7 @@ if (import.meta.main) {
   writeFileSync(errorsPath, writeErrors())
   writeFileSync(whoPaysPath, writeWhoPays())
   writeFileSync(matrixPath, writeMatrix())
+  writeFileSync(finishReasonsPath, writeFinishReasons())
   writeFileSync(failuresPath, writeFailures())
   writeFileSync(openApiPath, await writeOpenApi())
   writeFileSync(roleMatrixPath, writeRoleMatrix())

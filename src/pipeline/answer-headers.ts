@@ -18,6 +18,7 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   const told = lossesOf(exchange)
+  exchange.lossesInHead = told.length
   const losses = exchange.unkept ? [...told, 'store'] : told
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   if (exchange.overrides !== undefined && exchange.overrides.length > 0) {

@@ -2,6 +2,7 @@
 // they become in the caller's dialect.
 
 import { bounds } from '../base/bounds.ts'
+import type { UpstreamWords } from '../base/errors.ts'
 import type { Incoming, Piece } from '../http/outgoing.ts'
 import type { SseFrame } from '../http/sse.ts'
 import { frameData, hasBlankData } from '../http/sse.ts'
@@ -32,6 +33,15 @@ export interface Reading {
 /** Of one event, and of everything that is held back of one stream. */
 export const eventBytesMax = ({ memory }: Exchange): number => memory?.eventBytesMax ?? bounds.frameBytesMax
 
+export const failedWords = (failed: string): UpstreamWords => ({
+  status: 502,
+  message: `The upstream failed in the middle of its answer. ${failed}`,
+})
+
+/** What callers of the upstream's own dialect read in its last words, all others are told as an error. */
+const failureTold = (reading: FrameReading): FrameReading =>
+  reading.failed === undefined ? reading : { ...reading, kind: 'error', error: failedWords(reading.failed) }
+
 export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
@@ -40,6 +50,7 @@ export class AnswerReader {
   readonly #choices: number
   /** Where the caller speaks another dialect. */
   readonly #turner: FrameTurner | undefined
+  readonly #translated: boolean
   readonly #splitter: EventSplitter
   readonly #watch: Watch
   readonly #memory: AnswerLease | undefined
@@ -48,6 +59,7 @@ export class AnswerReader {
     this.#incoming = incoming
     this.#protocol = spoken
     this.#turner = turner
+    this.#translated = exchange.translation !== undefined
     this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
     this.#memory = exchange.memory
@@ -118,8 +130,9 @@ export class AnswerReader {
     for (const bytes of frames) {
       const data = frameData(bytes)
       if (data === undefined && hasBlankData(bytes)) continue // an SDK would parse it, and fail
-      const reading = this.#protocol.readFrame(data, this.#meter.believed)
-      noteFrame(this.#meter, reading, this.#choices)
+      const seen = this.#protocol.readFrame(data, this.#meter.believed)
+      noteFrame(this.#meter, seen, this.#choices)
+      const reading = this.#translated ? failureTold(seen) : seen
       read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }

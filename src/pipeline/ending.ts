@@ -36,8 +36,14 @@ export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
 const leftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
 const completed: Ending = { outcome: 'completed', status: 200 }
 
+/** The bytes passed as they came, and in them the upstream says that it failed in the middle. */
+const failedInside: Ending = { outcome: 'upstream_failed', status: 200, error: 'upstream_failed' }
+
 /** Of an answer that is whole, whether or not somebody is still there to receive it. */
-export const wholeEnding = (exchange: Exchange): Ending => (isForNobody(exchange) ? leftEnding : completed)
+export function wholeEnding(exchange: Exchange): Ending {
+  if (isForNobody(exchange)) return leftEnding
+  return exchange.meter.failed === undefined ? completed : failedInside
+}
 
 /** `status` is the one that was sent. */
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {

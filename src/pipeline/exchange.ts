@@ -179,6 +179,8 @@ export interface Exchange {
   said?: Conversation | undefined
   /** Of the attempt under way, where its upstream speaks another dialect. */
   translation?: Translation | undefined
+  /** How many of its losses stood in the head of the answer; those of a stream's end come later. */
+  lossesInHead?: number
   /** The same of embeddings. */
   vectors?: VectorTranslation | undefined
   /** Of the attempt under way: what its channel sends otherwise than the caller asked. */

@@ -21,6 +21,8 @@ export interface Meter {
   finishes: number
   /** Every choice is done. */
   finished: boolean
+  /** The upstream's words for having failed in the middle of the answer, though its form is whole. */
+  failed: string | undefined
   /** The class of service that the answer says it was served at. */
   serviceClass: string | undefined
 }
@@ -35,6 +37,7 @@ export const freshMeter = (): Meter => ({
   content: false,
   finishes: 0,
   finished: false,
+  failed: undefined,
   serviceClass: undefined,
 })
 
@@ -59,4 +62,5 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number):
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
   if (reading.usage !== undefined) noteUsage(meter, reading.usage)
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
+  meter.failed ??= reading.failed
 }

@@ -14,7 +14,7 @@ import { readWait } from '../routing/retry-after.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import { streamFormat } from '../upstreams/quirks.ts'
 import type { ReadFrame } from './answer-reader.ts'
-import { AnswerReader, eventBytesMax } from './answer-reader.ts'
+import { AnswerReader, eventBytesMax, failedWords } from './answer-reader.ts'
 import type { Exchange } from './exchange.ts'
 import { noteUsage } from './meter.ts'
 import type { StreamReader } from './raw-reader.ts'
@@ -128,6 +128,13 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
     throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
   }
   if (reading.error !== undefined) throw refusedInside(opening, reading.error)
+  const { failed } = reading
+  // Nothing of it has reached the caller: another channel may do better. Only a caller of the upstream's own dialect
+  // can make something of half an answer that says that it is one.
+  if (failed !== undefined && (reading.outputBytes === 0 || exchange.translation !== undefined)) {
+    throw unusable(opening, `failed in the middle: ${scrubbed(failedWords(failed), channel).message.slice(0, 200)}`)
+  }
+  exchange.meter.failed = failed
   exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
   exchange.meter.outputBytes = reading.outputBytes
@@ -177,6 +184,7 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
       bytes += frame.bytes.length
       checkFrame(frame, opening)
       const { kind } = frame.reading
+      if (!opened) checkBeginning(frame, opening)
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
@@ -192,6 +200,13 @@ function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): 
     throw refusedInside(opening, error)
   }
   if (kind === 'garbage') throw unusable(opening, '200 with what is no event of its dialect')
+}
+
+/** Throws for an end before any content that is no good end: nothing has been delivered, so others may be tried. */
+function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame, opening: Opening): void {
+  if (outputBytes > 0) return
+  if (failed !== undefined) throw unusable(opening, `failed before any content: ${failed.slice(0, 200)}`)
+  if (badEnd && opening.exchange.translation !== undefined) throw unusable(opening, 'an answer of nothing')
 }
 
 function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed {

@@ -13,6 +13,7 @@ import { scrubbed, wordsFor } from './opening.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { endingOf, refusalOf, wholeEnding } from './ending.ts'
 import type { Ending, Exchange } from './exchange.ts'
+import { lossesOf } from './exchange.ts'
 import { owesUsage, tailMs } from './watch.ts'
 import type { Settle } from './settling.ts'
 
@@ -96,8 +97,14 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     words = Buffer.from(eventsOf(refusal, exchange))
   }
   if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(words))
-  const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n`
+  const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n${lateLosses(exchange)}`
   await caller.write(Buffer.concat([Buffer.from(comment), words]))
+}
+
+/** What a translation lost after the head had left, in a comment of its own. */
+function lateLosses(exchange: Exchange): string {
+  const late = lossesOf(exchange).slice(exchange.lossesInHead ?? 0)
+  return late.length === 0 ? '' : `: X-Weir-Loss ${late.join(', ')}\n\n`
 }
 
 /** Passes everything but the terminal frame, which it returns. */

@@ -9,6 +9,7 @@ import { AnswerCollector, eventsOf } from '../protocols/answer-collector.ts'
 import type { FrameReading } from '../protocols/call.ts'
 import { invalid } from '../protocols/checks.ts'
 import type { Conversation, NativePart, Part } from '../protocols/conversation.ts'
+import { badEnds } from '../protocols/finish-reasons.ts'
 import { Losses } from '../protocols/losses.ts'
 import type { AnswerAsk, AnswerSource, Codec, ConversationTarget } from '../protocols/protocol.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
@@ -147,7 +148,7 @@ export function translateWhole(translation: Translation, json: unknown): Buffer 
 
 function readWhole({ from, source }: Translation, json: unknown): Answer {
   const answer = from.readWhole(json, source)
-  const isNothing = answer.choices.every(({ parts, finish }) => parts.length === 0 && finish === 'other')
+  const isNothing = answer.choices.every(({ parts, finish }) => parts.length === 0 && badEnds.has(finish))
   if (isNothing) throw new Refusal('upstream_unusable', 'an answer of nothing')
   return answer
 }

@@ -24,7 +24,7 @@ interface Growing {
 }
 
 type Head = Pick<Answer, 'id' | 'model' | 'createdS' | 'usage' | 'serviceClass'>
-type Ending = Pick<AnswerChoice, 'finish' | 'stopSequence'>
+type Ending = Omit<AnswerChoice, 'parts'>
 
 /** Takes events one by one. */
 export class AnswerCollector {

@@ -14,7 +14,8 @@ import type { Sealed } from './sealed.ts'
  * Why the model stopped:
  * `stop` it was done · `stop_sequence` it wrote a text that was to stop it · `length` its cap · `context` its window
  * `calls` it waits for tools · `filtered` it, or its provider, refused · `paused` it wants to be called again
- * `other` it did not say, or said something new
+ * `malformed` it wrote a call that is none, or more calls than it may · `failed` the upstream failed in the middle
+ * `other` any other end that is not known to be a good one: it did not say why, or said something new
  */
 export type Finish =
   | 'stop'
@@ -24,6 +25,8 @@ export type Finish =
   | 'calls'
   | 'filtered'
   | 'paused'
+  | 'malformed'
+  | 'failed'
   | 'other'
 
 export interface TokenProb {
@@ -54,6 +57,8 @@ export interface Answer {
 export interface AnswerChoice {
   readonly parts: readonly AnswerPart[]
   readonly finish: Finish
+  /** The upstream's own word for it, where some dialect cannot say the same. */
+  readonly reason?: string | undefined
   readonly stopSequence?: string
 }
 
@@ -65,7 +70,7 @@ export type AnswerEvent =
   | { readonly kind: 'close'; readonly index: number; readonly sealed?: Sealed }
   /** A part that comes in one piece; it has an index of its own and is neither opened nor closed. */
   | { readonly kind: 'whole'; readonly index: number; readonly choice: number; readonly part: MediaPart | NativePart }
-  | { readonly kind: 'finish'; readonly choice: number; readonly finish: Finish; readonly stopSequence?: string }
+  | ({ readonly kind: 'finish'; readonly choice: number } & Omit<AnswerChoice, 'parts'>)
   | { readonly kind: 'usage'; readonly usage: Usage }
   | { readonly kind: 'class'; readonly serviceClass: string }
 

@@ -112,6 +112,8 @@ export interface AnswerReading {
   /** The class of service that it was served at, where the upstream says so. */
   readonly serviceClass?: string | undefined
   readonly error?: UpstreamWords
+  /** The upstream's own words for having failed in the middle of an answer that is otherwise one. */
+  readonly failed?: string | undefined
 }
 
 /**
@@ -131,4 +133,6 @@ export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
   /** How many choices the model said are done; the terminal event may follow or be missing. */
   readonly finishes: number
+  /** One of them is done for a reason with which no answer of nothing is good. */
+  readonly badEnd?: boolean
 }

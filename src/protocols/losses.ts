@@ -1,6 +1,8 @@
 // What a translation could not carry. Codes are short, of lower case, digits, `_` and `.`, and are told to the caller.
 
 import { Refusal } from '../base/errors.ts'
+import type { CallerDialect, Ended } from './finish-reasons.ts'
+import { lossOfEnd } from './finish-reasons.ts'
 
 const LOSSES_MAX = 32
 const CODE_CHARS_MAX = 48
@@ -15,6 +17,12 @@ export class Losses {
 
   addAll(codes: readonly string[]): void {
     for (const code of codes) this.add(code)
+  }
+
+  /** Why the answer ended, where a caller of this dialect cannot be told the same. */
+  addEnd(dialect: CallerDialect, ended: Ended): void {
+    const code = lossOfEnd(dialect, ended)
+    if (code !== undefined) this.add(code)
   }
 
   /** Throws where something was lost and the caller forbade that. */

@@ -29,7 +29,7 @@ const answers: Readonly<Record<string, Answer>> = {
     usage,
   },
   reasoning: { choices: [{ parts: [thought, said], finish: 'length' }], usage },
-  silence: { choices: [{ parts: [], finish: 'other' }], usage },
+  silence: { choices: [{ parts: [], finish: 'stop' }], usage },
 }
 const names = Object.keys(answers)
 const dialects = ['openai-chat', 'ark'] as const

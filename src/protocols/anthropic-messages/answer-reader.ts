@@ -4,10 +4,10 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import { endedBy } from '../finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
 import { unwrappedInput } from './arguments.ts'
 import { readCitations } from './content-reader.ts'
-import { readFinish } from './finish.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readWhole(json: unknown, source: AnswerSource): Answer {
@@ -18,11 +18,12 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   const { id, model, usage: report, stop_sequence: stopSequence } = json
   const usage = readUsage(report)
   const serviceClass = readServedClass(report)
-  const finish = readFinish(json.stop_reason, parts.some(part => part.kind === 'call'))
+  const has = { calls: parts.some(({ kind }) => kind === 'call'), words: parts.some(({ kind }) => kind === 'text') }
+  const ended = endedBy('anthropic-messages', json.stop_reason, has, source.notes)
   return {
     ...(typeof id === 'string' && { id }),
     ...(typeof model === 'string' && { model }),
-    choices: [{ parts, finish, ...(typeof stopSequence === 'string' && { stopSequence }) }],
+    choices: [{ parts, ...ended, ...(typeof stopSequence === 'string' && { stopSequence }) }],
     ...(usage !== undefined && usage !== 'nonsense' && { usage }),
     ...(serviceClass !== undefined && { serviceClass }),
   }

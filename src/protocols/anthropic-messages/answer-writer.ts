@@ -11,11 +11,12 @@ import { writeStopReason } from './finish.ts'
 import { writeUsage } from './usage.ts'
 
 export function writeWhole({ choices, usage, serviceClass }: Answer, to: AnswerAsk): string {
-  const { parts = [], finish = 'other', stopSequence } = choices[0] ?? {}
+  const { parts = [], finish = 'other', reason, stopSequence } = choices[0] ?? {}
   if (choices.length > 1) to.losses.add('choices')
   const calls = parts.some(part => part.kind === 'call')
   const refused = parts.some(part => part.kind === 'refusal')
   const stopReason = writeStopReason(finish, { calls, refused })
+  to.losses.addEnd('anthropic-messages', { finish, reason })
   return JSON.stringify({
     ...blocks.messageHead(to),
     content: writeContent(parts, to),

@@ -7,7 +7,7 @@ import { askOf, assembled, assembledLoosely, framesOf } from '../../../test/supp
 import { readAll, sourceOf, writeAll } from '../../../test/support/anthropic-answers.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerEvent } from '../answer.ts'
+import type { AnswerEvent } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import { lawful } from '../../../test/support/lawful.ts'
 import type { Json } from '../checks.ts'
@@ -70,14 +70,14 @@ describe('an upstream\'s stream', () => {
     ['without its start', [grow(0, words('x')), done('end_turn')], [said('x')], 'stop'],
     ['without stops', [start, begin(0, { type: 'text', text: '' }), grow(0, words('x')), begin(1, use('a'))], [
       ...[said('x'), call('{}')],
-    ], 'calls'],
+    ], 'other'],
     ['without a reason', [start, grow(0, words('x'))], [said('x')], 'other'],
     ['with text at once', [start, begin(0, { type: 'text', text: 'x' }), stop(0)], [said('x')], 'other'],
     ['with an empty text', [start, begin(0, { type: 'text', text: '' }), stop(0), done('end_turn')], [], 'stop'],
-    ['with input at once', [start, begin(0, use('a', { b: 1 })), stop(0)], [call('{"b":1}')], 'calls'],
+    ['with input at once', [start, begin(0, use('a', { b: 1 })), stop(0)], [call('{"b":1}')], 'other'],
     ['with input told twice', [start, begin(0, use('a', { b: 1 })), grow(0, json('{"b":2}')), stop(0)], [
       call('{"b":2}'),
-    ], 'calls'],
+    ], 'other'],
     ['with a call without a name for it', [start, begin(0, use('')), stop(0), done('tool_use')], [
       call('{}', 'minted_0'),
     ], 'calls'],
@@ -88,7 +88,7 @@ describe('an upstream\'s stream', () => {
     ], [call('{"a":1}'), call('{"b":1}', 'b')], 'calls'],
     ['P4: that starts a block twice', [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)], [
       ...[call('{}'), call('{}', 'b')],
-    ], 'calls'],
+    ], 'other'],
     ['whose block changes', [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))], [
       ...[{ kind: 'reasoning', text: 't' }, said('x')],
     ], 'other'],
@@ -126,7 +126,8 @@ describe('an upstream\'s stream', () => {
     const [, frames, parts, finish] = row
     const events = readAll(frames)
     lawful(events)
-    expect(collectAnswer(events).choices).toEqual([{ parts, finish }] as unknown as Answer['choices'])
+    const { choices } = collectAnswer(events)
+    expect(choices.map(choice => [choice.parts, choice.finish] as unknown)).toEqual([[parts, finish]])
   })
 
   test('tells its usage as it grows', () => {

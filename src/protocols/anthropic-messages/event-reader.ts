@@ -7,12 +7,12 @@ import type { Usage } from '../../base/usage.ts'
 import type { AnswerEvent, EventReader, Opening } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseText } from '../json-object.ts'
+import { endedBy } from '../finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { readExplanation } from './answer-reader.ts'
 import { unwrappedInput } from './arguments.ts'
 import { readCitation } from './content-reader.ts'
-import { readFinish } from './finish.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 type Kind = 'text' | 'thinking' | 'call' | 'schema' | 'custom' | 'native'
@@ -55,6 +55,7 @@ export class MessageEventReader implements EventReader {
   #started = false
   #ended = false
   #calls = false
+  #words = false
   #stopReason: unknown
   #stopSequence: unknown
   #explanation: string | undefined
@@ -76,9 +77,10 @@ export class MessageEventReader implements EventReader {
     this.#start({})
     for (const index of [...this.#open.keys()]) this.#close(index)
     if (this.#explanation !== undefined) this.#part({ part: 'refusal' }, this.#explanation)
-    const finish = readFinish(this.#stopReason, this.#calls)
+    const has = { calls: this.#calls, words: this.#words }
+    const ended = endedBy('anthropic-messages', this.#stopReason, has, this.#source.notes)
     const stopped = typeof this.#stopSequence === 'string' ? { stopSequence: this.#stopSequence } : {}
-    this.#events.push({ kind: 'finish', choice: 0, finish, ...stopped })
+    this.#events.push({ kind: 'finish', choice: 0, ...ended, ...stopped })
     return this.#told()
   }
 
@@ -203,7 +205,10 @@ export class MessageEventReader implements EventReader {
   }
 
   #openingOf({ kind, json }: Block): Opening {
-    if (kind === 'text' || kind === 'schema') return { part: 'text' }
+    if (kind === 'text' || kind === 'schema') {
+      this.#words = true
+      return { part: 'text' }
+    }
     if (kind === 'thinking') return { part: 'reasoning' }
     this.#calls = true
     const name = json.name as string

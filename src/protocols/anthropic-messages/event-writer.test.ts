@@ -60,7 +60,8 @@ describe('a caller\'s stream', () => {
   })
 
   test('an empty input is an object', () => {
-    const frames = framesOf(writeAll([{ kind: 'start' }, opened('a', 0), { kind: 'close', index: 0 }]))
+    const finish: AnswerEvent = { kind: 'finish', choice: 0, finish: 'calls' }
+    const frames = framesOf(writeAll([{ kind: 'start' }, opened('a', 0), { kind: 'close', index: 0 }, finish]))
     expect(assembled(frames)).toMatchObject({ stop_reason: 'tool_use', content: [{ id: 'a', name: 'f', input: {} }] })
   })
 
@@ -80,7 +81,7 @@ describe('a caller\'s stream', () => {
   })
 
   test('nothing at all is a legal message', () => {
-    expect(assembled(framesOf(writeAll([])))).toMatchObject({ content: [], stop_reason: 'end_turn' })
+    expect(assembled(framesOf(writeAll([])))).toMatchObject({ content: [], stop_reason: 'max_tokens' })
   })
 
   test('does not fill the memory', () => {

@@ -77,7 +77,8 @@ export class MessageEventWriter implements EventWriter {
     for (const part of this.#parts.values()) if ('opening' in part) part.closed = true
     this.#advance()
     this.#ended = true
-    const { finish = 'other', stopSequence } = this.#finish ?? {}
+    const { finish = 'other', reason, stopSequence } = this.#finish ?? {}
+    this.#to.losses.addEnd('anthropic-messages', { finish, reason })
     const stopReason = writeStopReason(finish, { calls: this.#calls, refused: this.#refused })
     this.#tell({
       type: 'message_delta',

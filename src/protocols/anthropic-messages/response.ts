@@ -3,6 +3,7 @@
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
+import { isFailure } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { statusIn } from '../said-status.ts'
 import { readServedClass, readUsage } from './usage.ts'
@@ -20,8 +21,13 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   let outputBytes = 0
   for (const block of answer.content) outputBytes += writtenBytes(block)
   const { usage } = answer
-  return { json: answer, outputBytes, usage: readUsage(usage), serviceClass: readServedClass(usage) }
+  const read = { json: answer, outputBytes, usage: readUsage(usage), serviceClass: readServedClass(usage) }
+  return { ...read, ...readFailed(answer.stop_reason) }
 }
+
+/** Others than the maker of this dialect have reasons that say that they failed. */
+export const readFailed = (reason: unknown): { readonly failed?: string } =>
+  isFailure('anthropic-messages', reason) ? { failed: `It ended with "${String(reason)}".` } : {}
 
 /** Of a block, as far as its model wrote it: what the provider's tools found is not its work. */
 export function writtenBytes(block: unknown): number {

@@ -3,8 +3,9 @@
 import type { Usage } from '../../base/usage.ts'
 import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
+import { isBadEnd } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
-import { readError, textBytes, writtenBytes } from './response.ts'
+import { readError, readFailed, textBytes, writtenBytes } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -43,7 +44,9 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
     case 'message_delta': {
       const done = isObject(json.delta) && typeof json.delta.stop_reason === 'string'
       const usage = readUsage(json.usage, earlier)
-      return { kind: done ? 'content' : 'opening', outputBytes: 0, finishes: done ? 1 : 0, json, usage }
+      const reason = isObject(json.delta) ? json.delta.stop_reason : undefined
+      const bad = isBadEnd('anthropic-messages', reason) ? { badEnd: true, ...readFailed(reason) } : {}
+      return { kind: done ? 'content' : 'opening', outputBytes: 0, finishes: done ? 1 : 0, json, usage, ...bad }
     }
     case 'message_stop':
       return { kind: 'terminal', outputBytes: 0, finishes: 0, json }

@@ -173,7 +173,8 @@ describe('events', () => {
     ['STOP', 'stop'],
     ['MAX_TOKENS', 'length'],
     ['RECITATION', 'filtered'],
-    ['MALFORMED_FUNCTION_CALL', 'other'],
+    ['MALFORMED_FUNCTION_CALL', 'malformed'],
+    ['OTHER', 'other'],
     ['CONTINUATION', 'length'],
     ['SOMETHING_NEW', 'other'],
   ]

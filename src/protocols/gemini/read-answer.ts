@@ -5,11 +5,11 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, Opening, TokenProb } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
+import { endedBy } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { CitedText, readCitations } from './citations.ts'
-import { readFinish } from './finish.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
 import { noSignatures } from './packed.ts'
@@ -26,6 +26,7 @@ interface Choice {
   cited: CitedText
   readonly seen: Set<string>
   hasCalls: boolean
+  hasWords: boolean
   reason: unknown
   /** For the next text. */
   logprobs: readonly TokenProb[] | undefined
@@ -75,13 +76,16 @@ class AnswerReader implements EventReader {
   end(): readonly AnswerEvent[] {
     this.#events = []
     if (!this.#started) this.#start({})
-    if (this.#blocked && this.#choices.size === 0) this.#choice(0).reason = 'SAFETY'
+    if (this.#blocked && this.#choices.size === 0) this.#choice(0)
+    if (this.#blocked) for (const choice of this.#choices.values()) choice.reason ??= 'SAFETY'
     for (const choice of this.#choices.values()) this.#close(choice)
     const count = Math.max(-1, ...this.#choices.keys()) + 1
     for (let choice = 0; choice < count; choice++) {
-      const { number, reason, hasCalls } = this.#choice(choice)
+      const { number, reason, hasCalls, hasWords } = this.#choice(choice)
       if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
-      this.#events.push({ kind: 'finish', choice: number, finish: readFinish(reason, hasCalls) })
+      const has = { calls: hasCalls, words: hasWords }
+      const ended = endedBy('gemini', reason, has, this.#source.notes)
+      this.#events.push({ kind: 'finish', choice: number, ...ended })
     }
     const usage = withSearches(readUsage(this.#usage), this.#searched)
     if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
@@ -106,7 +110,7 @@ class AnswerReader implements EventReader {
     if (known !== undefined) return known
     const isOne = Number.isSafeInteger(number) && number >= 0 && number < CHOICES_MAX
     if (!isOne) throw unusable('a candidate with an impossible index')
-    const base = { open: undefined, hasCalls: false, reason: undefined, logprobs: undefined }
+    const base = { open: undefined, hasCalls: false, hasWords: false, reason: undefined, logprobs: undefined }
     const choice: Choice = { ...base, number, cited: new CitedText(), seen: new Set() }
     this.#choices.set(number, choice)
     return choice
@@ -147,6 +151,7 @@ class AnswerReader implements EventReader {
     const told = part === 'text' && logprobs !== undefined && logprobs.length > 0 ? { logprobs } : {}
     this.#events.push({ kind: 'delta', index: choice.open!.index, text, ...told })
     if (part !== 'text') return
+    choice.hasWords = true
     choice.logprobs = undefined
     choice.cited.add(text)
   }

@@ -2,6 +2,7 @@
 // the end of the bytes is the end.
 
 import type { FrameReading } from '../call.ts'
+import { isBadEnd } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { blockReason, readChunk, readError, unwrapped } from './response.ts'
 
@@ -26,7 +27,8 @@ export function readFrame(data: string | undefined): FrameReading {
   const writes = read.outputBytes > 0 || candidates.some(hasMedia)
   const isUsage = candidates.length === 0 && isObject(chunk.usageMetadata)
   const kind = finishes > 0 ? 'closing' : writes ? 'content' : isUsage ? 'usage' : 'opening'
-  return { kind, finishes, json: chunk, ...read }
+  const badEnd = candidates.some(candidate => isObject(candidate) && isBadEnd('gemini', candidate.finishReason))
+  return { kind, finishes, json: chunk, ...read, ...(badEnd && { badEnd }) }
 }
 
 function isDone(candidate: unknown): boolean {

@@ -44,6 +44,7 @@ interface Choice {
   /** Of the thoughts since the last call. */
   readonly thoughts: Thoughts
   finish: Finish | undefined
+  reason: string | undefined
   hasCall: boolean
   hasBadCall: boolean
 }
@@ -149,7 +150,8 @@ class AnswerWriter {
         return this.#grow(event)
       case 'finish':
         if (event.stopSequence !== undefined) this.#to.losses.add('stop_sequence')
-        this.#choice(event.choice).finish = event.finish
+        Object.assign(this.#choice(event.choice), { finish: event.finish, reason: event.reason })
+        this.#to.losses.addEnd('gemini', event)
         return []
       case 'usage':
         this.#usage = event.usage
@@ -189,7 +191,7 @@ class AnswerWriter {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const none = { told: 0, finish: undefined, hasCall: false, hasBadCall: false }
+    const none = { told: 0, finish: undefined, reason: undefined, hasCall: false, hasBadCall: false }
     const choice: Choice = { number, waiting: [], citations: [], thoughts: new Thoughts(), ...none }
     this.#choices.set(number, choice)
     return choice

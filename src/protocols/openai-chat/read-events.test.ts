@@ -215,10 +215,10 @@ describe('why it stopped', () => {
     ['tool_calls', 'stop', 'calls'],
     ['function_call', 'stop', 'calls'],
     ['content_filter', 'filtered', 'filtered'],
-    ['something_new', 'other', 'calls'],
-    ['constructor', 'other', 'calls'],
-    [null, 'other', 'calls'],
-    [5, 'other', 'calls'],
+    ['something_new', 'other', 'other'],
+    ['constructor', 'other', 'other'],
+    [null, 'other', 'other'],
+    [5, 'other', 'other'],
   ] as const
 
   test.each(rows)('P37: %p is %p, and with calls %p', (reason, plain, withCalls) => {

@@ -4,9 +4,11 @@
 // taken in the order in which it comes. Texts, thoughts and refusals follow each other; calls stay open until the end,
 // because upstreams send the pieces of several by turns.
 
-import type { Answer, AnswerEvent, EventReader, Finish, TokenProb } from '../answer.ts'
+import type { Answer, AnswerEvent, EventReader, TokenProb } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
+import type { Ended } from '../finish-reasons.ts'
+import { endedBy } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
@@ -108,6 +110,7 @@ class ChoiceReader {
   #encrypted = ''
   #finish = ''
   #isRefused = false
+  #hasWords = false
 
   constructor(choice: number, made: Made) {
     this.#choice = choice
@@ -146,7 +149,7 @@ class ChoiceReader {
     this.#calls.end()
     const sound = this.#sound.end()
     if (sound !== undefined) this.#list.whole(this.#choice, sound)
-    this.#list.push({ kind: 'finish', choice: this.#choice, finish: this.#why() })
+    this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#ended() })
   }
 
   /** A text, or a list of parts, as some upstreams write it when they show thoughts. */
@@ -176,6 +179,7 @@ class ChoiceReader {
       this.#close()
       this.#said = { kind, index: this.#list.open(this.#choice, { part: kind }) }
       if (kind === 'refusal') this.#isRefused = true
+      if (kind === 'text') this.#hasWords = true
     }
     const { index } = this.#said!
     this.#list.push(logprobs === undefined ? { kind: 'delta', index, text } : { kind: 'delta', index, text, logprobs })
@@ -203,22 +207,10 @@ class ChoiceReader {
     return value === '' ? { form: 'shown', value, origin } : { form: 'encrypted', value, origin }
   }
 
-  #why(): Finish {
-    const said = Object.hasOwn(finishes, this.#finish) ? finishes[this.#finish]! : 'other'
-    // What a model says of calls is not to be believed: some say that they are done, others call nothing.
-    if (!this.#calls.isEmpty && (said === 'stop' || said === 'other')) return 'calls'
-    if (this.#calls.isEmpty && said === 'calls') return 'stop'
-    return this.#isRefused && said === 'stop' ? 'filtered' : said
+  #ended(): Ended {
+    const has = { calls: !this.#calls.isEmpty, words: this.#hasWords, refused: this.#isRefused }
+    return endedBy('openai-chat', this.#finish, has, this.#source.notes)
   }
-}
-
-const finishes: Readonly<Record<string, Finish>> = {
-  stop: 'stop',
-  length: 'length',
-  max_tokens: 'length',
-  tool_calls: 'calls',
-  function_call: 'calls',
-  content_filter: 'filtered',
 }
 
 /** A text, or the texts of a list of parts. */

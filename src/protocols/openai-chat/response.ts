@@ -2,7 +2,8 @@
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
-import { parseAnswer } from '../json-object.ts'
+import { isFailure } from '../finish-reasons.ts'
+import { isObject, parseAnswer } from '../json-object.ts'
 import { statusIn } from '../said-status.ts'
 import { readUsage } from './usage.ts'
 
@@ -23,11 +24,16 @@ export interface ChatAnswer {
   readonly message?: unknown
   readonly usage?: unknown
   readonly service_tier?: unknown
-  readonly choices?: readonly {
-    readonly message?: ChatMessage
-    readonly delta?: ChatMessage
-    readonly finish_reason?: unknown
-  }[]
+  readonly x_groq?: unknown
+  readonly base_resp?: unknown
+  readonly choices?: readonly ChatChoice[]
+}
+
+interface ChatChoice {
+  readonly message?: ChatMessage
+  readonly delta?: ChatMessage
+  readonly finish_reason?: unknown
+  readonly error?: unknown
 }
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -43,7 +49,19 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
-  return { json: answer, outputBytes, usage: readUsage(answer.usage), serviceClass: readServiceClass(answer) }
+  const [usage, serviceClass, failed] = [readUsage(answer.usage), readServiceClass(answer), readFailed(answer)]
+  return { json: answer, outputBytes, usage, serviceClass, ...(failed !== undefined && { failed }) }
+}
+
+/** How the upstream says that it failed in the middle: by a reason, or in fields that vendors have for it. */
+export function readFailed({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): string | undefined {
+  for (const choice of Array.isArray(choices) ? (choices as readonly ChatChoice[]) : []) {
+    if (choice?.error) return readError(choice.error, 502).message
+    if (isFailure('openai-chat', choice?.finish_reason)) return `It ended with "${String(choice.finish_reason)}".`
+  }
+  if (isObject(groq) && typeof groq.error === 'string' && groq.error !== '') return groq.error
+  if (!isObject(minimax) || typeof minimax.status_code !== 'number' || minimax.status_code === 0) return undefined
+  return `Its status is ${minimax.status_code}: ${String(minimax.status_msg)}`
 }
 
 /** Most name it `error`; some that call themselves compatible put its fields at the top. */

@@ -1,9 +1,10 @@
 // One event of a streamed chat completion, read as it passes.
 
 import type { FrameReading } from '../call.ts'
+import { isBadEnd } from '../finish-reasons.ts'
 import { parseAnswer } from '../json-object.ts'
 import type { ChatAnswer } from './response.ts'
-import { errorIn, readError, readServiceClass, writtenBytes } from './response.ts'
+import { errorIn, readError, readFailed, readServiceClass, writtenBytes } from './response.ts'
 import { readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -26,14 +27,21 @@ export function readFrame(data: string | undefined): FrameReading {
   let outputBytes = 0
   let finishes = 0
   let shows = false
+  let badEnd = false
   for (const choice of choices) {
     outputBytes += writtenBytes(choice?.delta)
     shows ||= Array.isArray(choice?.delta?.images) && choice.delta.images.length > 0
     // Some write an empty reason into every chunk until there is one.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
+    badEnd ||= isBadEnd('openai-chat', choice?.finish_reason)
   }
   const isContent = outputBytes > 0 || finishes > 0 || shows
   const kind = isContent ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
   const [usage, serviceClass] = [readUsage(chunk.usage), readServiceClass(chunk)]
-  return { kind, outputBytes, finishes, json: chunk, usage, serviceClass }
+  const failed = readFailed(chunk)
+  return {
+    ...{ kind, outputBytes, finishes, json: chunk, usage, serviceClass },
+    ...(failed !== undefined && { failed }),
+    ...(badEnd && { badEnd }),
+  }
 }

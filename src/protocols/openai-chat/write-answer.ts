@@ -1,6 +1,7 @@
 // What a whole chat answer and its stream have in common: names, the reason for stopping, media, state that is kept.
 
 import type { Finish } from '../answer.ts'
+import { writtenReasons } from '../finish-reasons.ts'
 import type { MediaPart, NativePart } from '../conversation.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
@@ -15,20 +16,9 @@ export const isLegacy = ({ json }: AnswerAsk): boolean => Array.isArray(json.fun
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
 
-const reasons: Readonly<Record<Finish, FinishReason>> = {
-  stop: 'stop',
-  stop_sequence: 'stop',
-  length: 'length',
-  context: 'length',
-  calls: 'tool_calls',
-  filtered: 'content_filter',
-  paused: 'stop',
-  other: 'stop',
-}
-
 /** Clients know these five and no other. Calls are there or not, whatever was said of them. */
 export function finishReason(finish: Finish, has: { calls: boolean; refusal: boolean; legacy: boolean }): FinishReason {
-  const reason = reasons[finish]
+  const reason = writtenReasons['openai-chat'][finish].says as FinishReason
   if (has.calls && (reason === 'stop' || reason === 'tool_calls')) return has.legacy ? 'function_call' : 'tool_calls'
   if (reason === 'tool_calls') return 'stop'
   // A refusal that is said in words is an answer like any other.

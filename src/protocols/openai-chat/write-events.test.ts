@@ -168,8 +168,9 @@ describe('P37: the reason for stopping', () => {
     ['context', 'length', 'length'],
     ['calls', 'stop', 'tool_calls'],
     ['filtered', 'content_filter', 'content_filter'],
-    ['paused', 'stop', 'tool_calls'],
-    ['other', 'stop', 'tool_calls'],
+    ['paused', 'length', 'length'],
+    ['malformed', 'length', 'length'],
+    ['other', 'length', 'length'],
   ] as const
 
   test.each(rows)('%s', (finish, plain, withCalls) => {

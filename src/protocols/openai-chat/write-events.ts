@@ -85,7 +85,9 @@ export class ChatEventWriter implements EventWriter {
         return this.#whole(event)
       case 'finish': {
         const choice = this.#choice(event.choice)
-        if (choice !== undefined) choice.finish = event.finish
+        if (choice === undefined) return ''
+        choice.finish = event.finish
+        this.#to.losses.addEnd('openai-chat', event)
         return ''
       }
       case 'usage':

@@ -31,7 +31,9 @@ interface WholeWriting {
   readonly flavour: Flavour
 }
 
-function writeChoice({ parts, finish }: AnswerChoice, index: number, { to, flavour }: WholeWriting): object {
+function writeChoice(choice: AnswerChoice, index: number, { to, flavour }: WholeWriting): object {
+  const { parts, finish } = choice
+  to.losses.addEnd('openai-chat', choice)
   const legacy = isLegacy(to)
   const calls = parts.filter(part => part.kind === 'call')
   const refused = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')

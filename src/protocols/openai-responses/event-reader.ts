@@ -8,7 +8,7 @@ import type { Sealed } from '../sealed.ts'
 import { readCitation, readCitations } from './citations.ts'
 import { PARAGRAPH, joinTexts } from './read-items.ts'
 import type { CallHead, Source } from './read-whole.ts'
-import { broken, callHead, finishOf, readHead, readLogprobs, readOther } from './read-whole.ts'
+import { broken, callHead, endedOf, readHead, readLogprobs, readOther } from './read-whole.ts'
 import { sealedOf, unwrapped, wordsOf } from './read-whole.ts'
 import { failureOf } from './response.ts'
 import { readUsage } from './usage.ts'
@@ -87,7 +87,7 @@ class Reader implements EventReader {
       case 'response.completed':
       case 'response.incomplete':
       case 'response.cancelled':
-        return this.#last(event.response)
+        return this.#last(event.response, type.slice('response.'.length))
       case 'response.failed':
       case 'error':
         throw broken(type)
@@ -286,7 +286,7 @@ class Reader implements EventReader {
   }
 
   /** The last event repeats the output: whatever of it was never told on the way is told now. */
-  #last(response: unknown): void {
+  #last(response: unknown, status: string): void {
     if (!isObject(response)) throw broken('a last event without its answer')
     if (failureOf(response) !== undefined) throw broken('a failed answer')
     this.#start(response)
@@ -297,12 +297,12 @@ class Reader implements EventReader {
     if (usage !== undefined && usage !== 'nonsense') this.#out.push({ kind: 'usage', usage })
     const { service_tier: tier } = response
     if (typeof tier === 'string') this.#out.push({ kind: 'class', serviceClass: tier })
-    this.#finish(response)
+    this.#finish({ ...response, status: response.status ?? status })
   }
 
   #finish(response: Json): void {
     this.#finished = true
-    this.#out.push({ kind: 'finish', choice: 0, finish: finishOf(response, [...this.#kinds]) })
+    this.#out.push({ kind: 'finish', choice: 0, ...endedOf(response, [...this.#kinds], this.#from) })
   }
 }
 

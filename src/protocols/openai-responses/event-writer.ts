@@ -103,7 +103,7 @@ class Writer implements EventWriter {
       case 'whole':
         return this.#writeWhole(this.#items.whole(event.part))
       case 'finish':
-        if (event.finish === 'paused') this.#items.lose('paused')
+        this.#items.loseEnd(event)
         this.#finish = event.finish
         return
       case 'usage':

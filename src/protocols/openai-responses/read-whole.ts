@@ -1,9 +1,11 @@
 // A whole answer of an upstream, read into the neutral answer.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerPart, Finish, TokenProb } from '../answer.ts'
+import type { Answer, AnswerPart, TokenProb } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import type { MediaPart, NativePart } from '../conversation.ts'
+import type { Ended } from '../finish-reasons.ts'
+import { endedBy } from '../finish-reasons.ts'
 import { isObject, parseText } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
@@ -28,7 +30,7 @@ export function readWhole(json: unknown, from: Source): Answer {
   const { service_tier: tier } = json
   return {
     ...readHead(json),
-    choices: [{ parts, finish: finishOf(json, parts.map(({ kind }) => kind)) }],
+    choices: [{ parts, ...endedOf(json, parts.map(({ kind }) => kind), from) }],
     ...(usage !== undefined && usage !== 'nonsense' && { usage }),
     ...(typeof tier === 'string' && { serviceClass: tier }),
   }
@@ -44,15 +46,13 @@ export function readHead({ id, model, created_at: createdS }: Json): Pick<Answer
   }
 }
 
-/** Nothing says why it stopped but what is there. */
-export function finishOf({ status, incomplete_details: details }: Json, kinds: readonly AnswerPart['kind'][]): Finish {
-  if (status === 'incomplete') {
-    const reason = isObject(details) ? details.reason : undefined
-    return reason === 'max_output_tokens' ? 'length' : reason === 'content_filter' ? 'filtered' : 'other'
-  }
-  if (status !== 'completed' && status !== undefined && status !== null) return 'other'
-  if (kinds.includes('call')) return 'calls'
-  return kinds.includes('refusal') ? 'filtered' : 'stop'
+/** Nothing says why it stopped but its status, the reason that goes with that, and what is there. */
+export function endedOf(response: Json, kinds: readonly AnswerPart['kind'][], { source }: Source): Ended {
+  const { status, incomplete_details: details } = response
+  const reason = status === 'incomplete' && isObject(details) ? details.reason : undefined
+  const said = typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
+  const has = { calls: kinds.includes('call'), words: kinds.includes('text'), refused: kinds.includes('refusal') }
+  return endedBy('openai-responses', said, has, source.notes)
 }
 
 function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {

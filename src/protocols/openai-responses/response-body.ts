@@ -2,6 +2,7 @@
 
 import type { Finish } from '../answer.ts'
 import type { Json } from '../checks.ts'
+import { writtenReasons } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerAsk } from '../protocol.ts'
 
@@ -20,11 +21,11 @@ export interface Ending {
   readonly reason?: 'max_output_tokens' | 'content_filter'
 }
 
-/** Why it stopped is not said but for these; a refusal that was spoken is an answer. */
+/** A refusal that was spoken is an answer. */
 export function endingOf(finish: Finish, refused: boolean): Ending {
-  if (finish === 'length' || finish === 'context') return { status: 'incomplete', reason: 'max_output_tokens' }
-  if (finish === 'filtered' && !refused) return { status: 'incomplete', reason: 'content_filter' }
-  return { status: 'completed' }
+  if (finish === 'filtered' && refused) return { status: 'completed' }
+  const [status, reason] = writtenReasons['openai-responses'][finish].says.split('/')
+  return { status, ...(reason !== undefined && { reason }) } as Ending
 }
 
 const orNull = (value: unknown): unknown => value ?? null

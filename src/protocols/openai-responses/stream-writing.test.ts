@@ -173,8 +173,9 @@ describe('a whole answer', () => {
     ['stop', 'completed', null],
     ['stop_sequence', 'completed', null],
     ['calls', 'completed', null],
-    ['other', 'completed', null],
-    ['paused', 'completed', null],
+    ['other', 'incomplete', { reason: 'max_output_tokens' }],
+    ['paused', 'incomplete', { reason: 'max_output_tokens' }],
+    ['malformed', 'incomplete', { reason: 'max_output_tokens' }],
     ['length', 'incomplete', { reason: 'max_output_tokens' }],
     ['context', 'incomplete', { reason: 'max_output_tokens' }],
     ['filtered', 'incomplete', { reason: 'content_filter' }],
@@ -228,7 +229,8 @@ describe('a whole answer', () => {
       { kind: 'text', text: 'x', citations: [{ citedText: 'no address' }] },
     ]
     whole({ choices: [{ parts, finish: 'paused' }, { parts: [], finish: 'stop' }] }, to)
-    expect([...to.losses.codes].sort()).toEqual(['audio', 'choices', 'citations', 'executable_code', 'paused'])
+    const lost = ['audio', 'choices', 'citations', 'executable_code', 'finish_reason.paused']
+    expect([...to.losses.codes].sort()).toEqual(lost)
   })
 
   test('shows a picture as one that was generated', () => {

@@ -4,6 +4,7 @@
 import type { AnswerPart, TokenProb } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import type { Citation, MediaPart, NativePart } from '../conversation.ts'
+import type { Ended } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { Losses } from '../losses.ts'
 import type { Sealed } from '../sealed.ts'
@@ -40,6 +41,10 @@ export class OutputItems {
 
   lose(code: string): void {
     this.#losses.add(code)
+  }
+
+  loseEnd(ended: Ended): void {
+    this.#losses.addEnd('openai-responses', ended)
   }
 
   /** Undefined for what has no form here. */

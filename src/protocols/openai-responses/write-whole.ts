@@ -9,10 +9,11 @@ import { OutputItems, writeOutput } from './write-output.ts'
 
 export function writeWhole({ choices, usage, serviceClass }: Answer, ask: AnswerAsk, flavour: Flavour): string {
   if (choices.length > 1) ask.losses.add('choices')
-  const { parts, finish } = choices[0] ?? { parts: [], finish: 'other' as const }
+  const [choice = { parts: [], finish: 'other' as const }] = choices
+  const { parts, finish } = choice
   const refused = parts.some(({ kind }) => kind === 'refusal')
   const items = new OutputItems(ask.requestId, ask.losses, flavour)
-  if (finish === 'paused') ask.losses.add('paused')
+  ask.losses.addEnd('openai-responses', choice)
   return writeBody({
     echo: writeEcho(ask),
     ending: endingOf(finish, refused),

@@ -1,0 +1,256 @@
+// An answer that was cut never looks whole: every reason of every dialect and vendor, and reasons that nobody knows,
+// through a whole gateway to callers of every dialect, plain and streamed.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Finish } from '../../src/protocols/answer.ts'
+import type { CallerDialect, ReasonField } from '../../src/protocols/finish-reasons.ts'
+import { meaningOf, reasonRows, writtenReasons } from '../../src/protocols/finish-reasons.ts'
+import { plainJson, streamedJson, ends, eventsOf, reasonIn, reasonInStream, upstreamOf, wholeOf } from './reasons.ts'
+import type { Ending } from './reasons.ts'
+import type { Caller } from '../forwarding/caller.ts'
+import { openRaw } from '../forwarding/caller.ts'
+import type { Harness } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { Json } from './speaking.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects()
+  key = await harness.key({ credit: '1000', qpm: 100_000 })
+})
+afterAll(() => harness.stop())
+
+interface Seen {
+  readonly answer: Caller
+  readonly reason: unknown
+  readonly losses: readonly string[]
+  readonly record: Record<string, unknown>
+}
+
+/** `slowly`: the end of a stream comes only when its caller has what was said before it. */
+async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = false): Promise<Seen> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  harness.upstream.plan(ends(ending, stream, slowly ? promise : undefined))
+  const model = modelOf(upstreamOf(ending.field))
+  const answer = openRaw(harness.url, requestOf(caller, key, { model, stream }))
+  if (slowly && stream) await answer.until(({ text }) => text.includes(ending.text), 'the caller has the text', 20_000)
+  resolve()
+  await answer.whole(20_000)
+  await harness.idle()
+  const record = harness.records().at(-1)!
+  const isStream = stream && answer.status === 200
+  const reason = isStream
+    ? reasonInStream(caller, eventsSeen(caller, answer.body))
+    : answer.status === 200 ? reasonIn[caller](JSON.parse(String(answer.body)) as Json) : undefined
+  return { answer, reason, record, losses: lossesIn(answer) }
+}
+
+/** In the head, and in the comment before the last event of a stream. */
+function lossesIn(answer: Caller): readonly string[] {
+  const late = /^: X-Weir-Loss (.*)$/m.exec(String(answer.body))?.[1]
+  return [answer.header('x-weir-loss'), late].flatMap(codes => codes?.split(', ') ?? [])
+}
+
+const fields = ['openai-chat', 'anthropic-messages', 'gemini', 'gemini-block', 'openai-responses'] as const
+const speaks = (caller: Dialect): CallerDialect => (caller === 'ark' ? 'openai-chat' : caller)
+const cells = fields.flatMap(field =>
+  dialects.flatMap(caller => [false, true].map(stream => [field, caller, stream] as const)),
+)
+
+const endingOf = (field: ReasonField, reason: string, finish: Finish): Ending => {
+  const text = field === 'gemini-block' ? '' : 'Half an answ'
+  return { field, reason, text, ...(finish === 'calls' && { calls: true }) }
+}
+
+/** What an agent takes for an answer that is whole. */
+const wholeReasons: Readonly<Record<Dialect, readonly string[]>> = {
+  'openai-chat': ['stop', 'tool_calls', 'function_call'],
+  'ark': ['stop', 'tool_calls', 'function_call'],
+  'anthropic-messages': ['end_turn', 'stop_sequence', 'tool_use'],
+  'openai-responses': ['completed'],
+  'gemini': ['STOP'],
+}
+
+const goodEnds: readonly Finish[] = ['stop', 'stop_sequence', 'calls']
+
+function expectTranslated(seen: Seen, { caller, reason, finish }: { caller: Dialect; reason: string; finish: Finish }) {
+  const { says, exact } = writtenReasons[speaks(caller)][finish]
+  expect({ reason, said: seen.reason }).toEqual({ reason, said: says })
+  expect(wholeReasons[caller].includes(String(seen.reason))).toBe(goodEnds.includes(finish))
+  const code = `finish_reason.${reason.toLowerCase().replace(/[^a-z0-9_.]+/g, '_')}`.slice(0, 48)
+  expect({ reason, lost: seen.losses.includes(code) }).toEqual({ reason, lost: !exact })
+  expect(String(seen.record.loss ?? '').split(',').includes(code)).toBe(!exact)
+  expect(seen.record).toMatchObject({ outcome: 'completed', status: 200 })
+}
+
+function expectFailed({ answer, record }: Seen, caller: Dialect, stream: boolean): void {
+  if (stream) {
+    const error = speech[caller].error(speech[caller].broken(eventsSeen(caller, answer.body)), 502)
+    expect(error.message).toMatch(/fail|broke/i)
+  } else {
+    expect(answer.status).toBe(502)
+    speech[caller].error(JSON.parse(String(answer.body)), 502)
+  }
+  expect(record).toMatchObject({ outcome: 'upstream_failed' })
+}
+
+describe.each(cells)('%s to a caller of %s (streamed: %p)', (field, caller, stream) => {
+  const isNative = upstreamOf(field) === caller
+  const rows = reasonRows.filter(row => row.field === field)
+
+  test.each(rows.map(row => [row.reason, row.finish] as const))('%s', async (reason, finish) => {
+    const ending = endingOf(field, reason, finish)
+    const seen = await ask(caller, ending, stream, finish === 'failed')
+    // Some write this into every event until there is a reason: a stream that ends with it has broken off.
+    if (stream && reason === 'FINISH_REASON_UNSPECIFIED') {
+      if (!isNative) expectFailed(seen, caller, stream)
+      expect([seen.record.outcome, String(seen.answer.body).includes('error')]).toEqual(['upstream_failed', true])
+    } else if (isNative && !(field === 'openai-responses' && finish === 'failed')) {
+      const sent = stream ? eventsOf(ending) : [wholeOf(ending)]
+      for (const one of sent) {
+        if (isUsageAlone(one)) continue // which nobody but us asked for
+        expect(String(seen.answer.body)).toContain(typeof one === 'string' ? one : JSON.stringify(one))
+      }
+      const outcome = finish === 'failed' ? 'upstream_failed' : 'completed'
+      expect(seen.record).toMatchObject({ outcome, status: 200, loss: null })
+    } else if (finish === 'failed') expectFailed(seen, caller, stream)
+    else expectTranslated(seen, { caller, reason, finish })
+  })
+})
+
+const isUsageAlone = (event: Json | string): boolean =>
+  typeof event !== 'string' && Array.isArray(event.choices) && event.choices.length === 0
+
+describe('a reason that nobody knows', () => {
+  const odd = ['', ...Array.from({ length: 3 }, () => `X_${Math.random().toString(36).slice(2)}`), 'constructor']
+  const known: readonly ReasonField[] = ['openai-chat', 'anthropic-messages', 'gemini']
+  const asked = known.flatMap(field =>
+    dialects.filter(caller => caller !== field).map(caller => [field, caller] as const),
+  )
+
+  test.each(asked)('of %s is no good end for %s', async (field, caller) => {
+    for (const reason of odd) {
+      for (const stream of [false, true]) {
+        // Without any reason Gemini's streams do not end at all, but break off.
+        if (reason === '' && stream && field === 'gemini') continue
+        const seen = await ask(caller, { field, reason: reason || undefined, text: 'Half an answ' }, stream)
+        expect(wholeReasons[caller]).not.toContain(String(seen.reason))
+        expect(seen.losses.join()).toContain(`finish_reason.${reason.toLowerCase() || 'missing'}`)
+      }
+    }
+  })
+
+  test('makes a call no good one either, for it may be cut', async () => {
+    const ending: Ending = { field: 'openai-chat', reason: 'x_new', text: '', calls: true }
+    expect((await ask('anthropic-messages', ending, true)).reason).toBe('max_tokens')
+  })
+
+  test('is no answer where nothing was said', async () => {
+    for (const [field, reason] of [['gemini', 'MALFORMED_FUNCTION_CALL'], ['openai-chat', 'x_new']] as const) {
+      for (const stream of [false, true]) {
+        const { answer, record } = await ask('anthropic-messages', { field, reason, text: '' }, stream)
+        expect([answer.status, record.outcome, record.cost]).toEqual([502, 'upstream_failed', 0])
+      }
+    }
+  })
+
+  test('of a tool that was never called is no good end, or is reported', async () => {
+    const empty: Ending = { field: 'openai-chat', reason: 'tool_calls', text: '' }
+    expect((await ask('anthropic-messages', empty, false)).answer.status).toBe(502)
+    const spoken = await ask('anthropic-messages', { ...empty, text: 'Calling' }, false)
+    expect([spoken.reason, spoken.losses]).toEqual(['end_turn', ['finish_reason.tool_calls']])
+  })
+
+  test('and more behind a colon is read as what stands before it', () => {
+    expect(meaningOf('openai-chat', 'content_filter: RECITATION')).toBe('filtered')
+    expect(meaningOf('openai-chat', 'function_call_filter: MALFORMED_FUNCTION_CALL')).toBe('malformed')
+    expect(meaningOf('openai-chat', 'Length')).toBe('length')
+  })
+})
+
+describe('an upstream that fails in the middle', () => {
+  const failures: readonly (readonly [string, Json])[] = [
+    ['by its reason', { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }],
+    ['by the error of a choice', {
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop', error: { code: 502, message: 'It broke.' } }],
+    }],
+    ['in a field of a vendor', {
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      x_groq: { id: 'req_1', error: 'It broke.' },
+    }],
+    ['by a status of its own', {
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      base_resp: { status_code: 1013, status_msg: 'It broke.' },
+    }],
+  ]
+
+  const whole = (last: Json, content: string): Json => {
+    const [choice] = last.choices as [Json]
+    const { delta: _delta, ...rest } = choice
+    return { ...last, id: 'c', choices: [{ ...rest, message: { role: 'assistant', content } }] }
+  }
+
+  test.each(failures)('%s: is replaced before any content, natively and translated', async (_name, last) => {
+    for (const caller of ['openai-chat', 'gemini'] as const) {
+      for (const stream of [false, true]) {
+        harness.upstream.plan(stream ? streamedJson([last, '[DONE]']) : plainJson(whole(last, '')))
+        const request = requestOf(caller, key, { model: modelOf('openai-chat'), stream })
+        const answer = await rawRequest(harness.url, request, 20_000)
+        expect([caller, stream, answer.status]).toEqual([caller, stream, 502])
+      }
+    }
+  })
+
+  test.each(failures)('%s: after content passes natively, and is billed and counted as failed', async (_name, last) => {
+    const piece = { choices: [{ index: 0, delta: { content: 'Half' }, finish_reason: null }] }
+    harness.upstream.plan(streamedJson([piece, last, '[DONE]']))
+    const request = requestOf('openai-chat', key, { model: modelOf('openai-chat'), stream: true })
+    const answer = await rawRequest(harness.url, request, 20_000)
+    for (const event of [piece, last]) expect(String(answer.body)).toContain(`data: ${JSON.stringify(event)}\n\n`)
+    expect(String(answer.body)).toEndWith('data: [DONE]\n\n')
+    await harness.idle()
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', rule: 'upstream_broke_off', cost: 0 })
+  })
+})
+
+/** The members of an enumeration in a declaration file. */
+function membersOf(file: string, name: string): readonly string[] {
+  const text = readFileSync(join(import.meta.dir, '..', '..', 'node_modules', file), 'utf8')
+  const from = text.indexOf(`enum ${name} {`)
+  return [...text.slice(from, text.indexOf('\n}', from)).matchAll(/= "([A-Z_]+)"/g)].map(([, member]) => member!)
+}
+
+/** The texts of `name = 'a' | 'b'`, or of a field. */
+function textsOf(file: string, name: string): readonly string[] {
+  const text = readFileSync(join(import.meta.dir, '..', '..', 'node_modules', file), 'utf8')
+  const from = text.indexOf(name)
+  expect(from).toBeGreaterThan(0)
+  return [...text.slice(from + name.length, text.indexOf(';', from)).matchAll(/'([a-z_]+)'/g)].map(([, one]) => one!)
+}
+
+test('every reason of the official SDKs is in the table', () => {
+  const has = (field: ReasonField): readonly string[] =>
+    reasonRows.filter(row => row.field === field).map(({ reason }) => reason)
+  const google = '@google/genai/dist/genai.d.ts'
+  const anthropic = '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts'
+  const responses = 'openai/resources/responses/responses.d.ts'
+  const chat = 'openai/resources/chat/completions/completions.d.ts'
+  const wanted: readonly (readonly [ReasonField, readonly string[]])[] = [
+    ['gemini', membersOf(google, 'FinishReason')],
+    ['gemini-block', membersOf(google, 'BlockedReason')],
+    ['anthropic-messages', textsOf(anthropic, 'type BetaStopReason =')],
+    ['openai-chat', textsOf(chat, 'finish_reason:')],
+    ['openai-responses', textsOf(responses, 'type ResponseStatus =')],
+    ['openai-responses', textsOf(responses, "reason?: 'max_output_tokens").map(reason => `incomplete/${reason}`)],
+  ]
+  for (const [field, reasons] of wanted) {
+    expect(reasons.length).toBeGreaterThan(2)
+    expect(reasons.filter(reason => !has(field).includes(reason))).toEqual([])
+  }
+})

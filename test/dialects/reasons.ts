@@ -1,0 +1,180 @@
+// Answers that end for any reason, as an upstream of each dialect gives them, and how a caller reads why one ended.
+
+import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, gate, scripted } from '../../src/fake-upstream/script.ts'
+import type { Script, Step } from '../../src/fake-upstream/script.ts'
+import type { ReasonField } from '../../src/protocols/finish-reasons.ts'
+import type { Json } from './speaking.ts'
+import type { Dialect } from './upstreams.ts'
+
+export interface Ending {
+  readonly field: ReasonField
+  /** Undefined: none is given. */
+  readonly reason: string | undefined
+  /** What is said before the end; nothing where it is empty. */
+  readonly text: string
+  /** It calls a tool. */
+  readonly calls?: boolean
+}
+
+export const upstreamOf = (field: ReasonField): Dialect => (field === 'gemini-block' ? 'gemini' : field)
+
+const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
+const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
+
+function chatAnswer({ reason, text, calls }: Ending): Json {
+  const message = { role: 'assistant', content: text, ...(calls && { tool_calls: [call] }) }
+  const choices = [{ index: 0, message, finish_reason: reason ?? null }]
+  return { id: 'c', object: 'chat.completion', created: 1, model: 'm', choices, usage }
+}
+
+function chatEvents({ reason, text, calls }: Ending): readonly (Json | string)[] {
+  const head = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' }
+  const piece = (delta: Json, finish: string | null = null) => ({
+    ...head,
+    choices: [{ index: 0, delta, finish_reason: finish }],
+  })
+  return [
+    piece({ role: 'assistant', content: '' }),
+    ...(text === '' ? [] : [piece({ content: text })]),
+    ...(calls ? [piece({ tool_calls: [{ index: 0, ...call }] })] : []),
+    ...(reason === undefined ? [] : [piece({}, reason)]),
+    { ...head, choices: [], usage },
+    '[DONE]',
+  ]
+}
+
+const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
+const told = { input_tokens: 7, output_tokens: 5 }
+
+function message({ reason, text, calls }: Ending): Json {
+  const content = [...(text === '' ? [] : [{ type: 'text', text }]), ...(calls ? [tool] : [])]
+  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm' }
+  return { ...head, content, stop_reason: reason ?? null, stop_sequence: null, usage: told }
+}
+
+function messageEvents({ reason, text, calls }: Ending): readonly Json[] {
+  const started = { ...message({ field: 'anthropic-messages', reason: undefined, text: '' }), usage: told }
+  const blocks = [
+    ...(text === '' ? [] : [[{ type: 'text', text: '' }, { type: 'text_delta', text }] as const]),
+    ...(calls ? [[{ ...tool, input: {} }, { type: 'input_json_delta', partial_json: '{"a":1}' }] as const] : []),
+  ]
+  return [
+    { type: 'message_start', message: started },
+    ...blocks.flatMap(([block, delta], index) => [
+      { type: 'content_block_start', index, content_block: block },
+      { type: 'content_block_delta', index, delta },
+      { type: 'content_block_stop', index },
+    ]),
+    { type: 'message_delta', delta: { stop_reason: reason ?? null, stop_sequence: null }, usage: told },
+    { type: 'message_stop' },
+  ]
+}
+
+const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
+
+function geminiAnswer({ field, reason, text, calls }: Ending): Json {
+  const head = { usageMetadata, modelVersion: 'm', responseId: 'r' }
+  if (field === 'gemini-block') return { ...head, promptFeedback: { blockReason: reason } }
+  const functionCall = { name: 'f', args: { a: 1 } }
+  const parts = [...(text === '' ? [] : [{ text }]), ...(calls ? [{ functionCall }] : [])]
+  const finish = reason === undefined ? {} : { finishReason: reason }
+  return { ...head, candidates: [{ index: 0, content: { role: 'model', parts }, ...finish }] }
+}
+
+function geminiEvents(ending: Ending): readonly Json[] {
+  if (ending.field === 'gemini-block') return [geminiAnswer(ending)]
+  const spoken = ending.text === '' && !ending.calls ? [] : [geminiAnswer({ ...ending, reason: undefined })]
+  return [...spoken, geminiAnswer({ ...ending, text: '', calls: false })]
+}
+
+function response({ reason = 'completed', text, calls }: Ending): Json {
+  const [status, why] = reason.split('/')
+  const item = { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '{"a":1}' }
+  const content = [{ type: 'output_text', text, annotations: [] }]
+  const output = [
+    ...(text === '' ? [] : [{ id: 'msg_1', type: 'message', role: 'assistant', status: 'completed', content }]),
+    ...(calls ? [{ ...item, status: 'completed' }] : []),
+  ]
+  return {
+    ...{ id: 'resp_1', object: 'response', created_at: 1, model: 'm', status, output },
+    error: status === 'failed' ? { code: 'server_error', message: 'It broke.' } : null,
+    incomplete_details: why === undefined ? null : { reason: why },
+    usage: { ...told, total_tokens: 12 },
+  }
+}
+
+function responseEvents(ending: Ending): readonly Json[] {
+  const whole = response(ending)
+  const text = ending.text === ''
+    ? []
+    : [{ type: 'response.output_text.delta', output_index: 0, content_index: 0, item_id: 'msg_1', delta: ending.text }]
+  const known = /^(completed|incomplete|failed|cancelled)$/.test(String(whole.status))
+  return [
+    { type: 'response.created', response: { ...whole, status: 'in_progress', output: [], error: null } },
+    ...text,
+    { type: `response.${known ? String(whole.status) : 'completed'}`, response: whole },
+  ]
+}
+
+const wholes = { 'openai-chat': chatAnswer, 'anthropic-messages': message, 'openai-responses': response } as const
+const streams = {
+  ...{ 'openai-chat': chatEvents, 'anthropic-messages': messageEvents, 'openai-responses': responseEvents },
+} as const
+
+export function wholeOf(ending: Ending): Json {
+  const { field } = ending
+  return field === 'gemini' || field === 'gemini-block' ? geminiAnswer(ending) : wholes[field](ending)
+}
+
+export function eventsOf(ending: Ending): readonly (Json | string)[] {
+  const { field } = ending
+  return field === 'gemini' || field === 'gemini-block' ? geminiEvents(ending) : streams[field](ending)
+}
+
+const sse = (event: Json | string): string => {
+  if (typeof event === 'string') return `data: ${event}\n\n`
+  const name = typeof event.type === 'string' ? `event: ${event.type}\n` : ''
+  return `${name}data: ${JSON.stringify(event)}\n\n`
+}
+
+/** The upstream answers with this, in one chunk of HTTP for each event; its end waits for the gate, if there is one. */
+export function ends(ending: Ending, stream: boolean, opens?: Promise<unknown>): Script {
+  if (!stream) return plainJson(wholeOf(ending))
+  const events = eventsOf(ending)
+  const text = JSON.stringify(ending.text)
+  const spoken = opens === undefined ? events.length : events.findIndex(event => sse(event).includes(text)) + 1
+  return streamedJson(events.slice(0, spoken), ...(opens === undefined ? [] : [gate(opens)]), ...events.slice(spoken))
+}
+
+export const plainJson = (json: Json): Script => scripted(() => jsonAnswer(200, JSON.stringify(json)))
+
+/** Events, and whatever else happens between them. */
+export const streamedJson = (events: readonly (Json | string)[], ...rest: readonly (Json | string | Step)[]): Script =>
+  scripted(() => [streamHead, ...[...events, ...rest].map(one => (isStep(one) ? one : chunk(sse(one)))), end])
+
+const isStep = (one: Json | string | Step): one is Step => typeof one !== 'string' && one.kind === 'gate'
+
+const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
+
+function statusOf({ status, incomplete_details: details }: Json): string {
+  const reason = (details as Json | null)?.reason
+  return reason === undefined ? String(status) : `${String(status)}/${String(reason)}`
+}
+
+/** Why an answer ended, as its caller reads it. */
+export const reasonIn: Readonly<Record<Dialect, (json: Json) => unknown>> = {
+  'openai-chat': ({ choices }) => list(choices)[0]?.finish_reason ?? undefined,
+  'ark': ({ choices }) => list(choices)[0]?.finish_reason ?? undefined,
+  'anthropic-messages': ({ stop_reason: whole, delta }) => whole ?? (delta as Json | undefined)?.stop_reason,
+  'openai-responses': json => {
+    if (json.object === 'response') return statusOf(json)
+    const isLast = /^response\.(completed|incomplete|failed)$/.test(String(json.type))
+    return isLast ? statusOf(json.response as Json) : undefined
+  },
+  'gemini': ({ candidates }) => list(candidates)[0]?.finishReason,
+}
+
+export const reasonInStream = (dialect: Dialect, events: readonly string[]): unknown =>
+  events.filter(data => data.startsWith('{')).map(data => reasonIn[dialect](JSON.parse(data) as Json))
+    .findLast(reason => reason !== undefined && reason !== null)
