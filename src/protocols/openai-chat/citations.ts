@@ -2,22 +2,38 @@
 
 import type { Citation } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
+import type { Losses } from '../losses.ts'
 
-/** What is no citation of an address is left out. */
-export function readCitations(annotations: unknown): Citation[] {
+/** Of one message. */
+export const CITATIONS_MAX = 256
+
+/** What is no citation of an address is lost. */
+export function readCitations(annotations: unknown, losses?: Losses): Citation[] {
   if (!Array.isArray(annotations)) return []
   const citations: Citation[] = []
-  for (const annotation of annotations as readonly unknown[]) {
-    const cited = isObject(annotation) ? annotation.url_citation : undefined
-    if (!isObject(cited) || typeof cited.url !== 'string') continue
-    const { url, title, start_index: start, end_index: end } = cited
-    citations.push({
-      url,
-      ...(typeof title === 'string' && { title }),
-      ...(isIndex(start) && isIndex(end) && { start, end }),
-    })
+  for (const annotation of annotations.slice(0, CITATIONS_MAX) as readonly unknown[]) {
+    const citation = readCitation(annotation)
+    if (citation === undefined) losses?.add('citations')
+    else citations.push(citation)
   }
+  if (annotations.length > CITATIONS_MAX) losses?.add('citations')
   return citations
+}
+
+/** A file is cited by its name, or by its id where it has none. */
+function readCitation(annotation: unknown): Citation | undefined {
+  if (!isObject(annotation)) return undefined
+  const cited = annotation.url_citation ?? annotation.file_citation ?? annotation.file_path ?? annotation.file
+  if (!isObject(cited)) return undefined
+  const { url, title, filename, name, file_id: id, content, start_index: start, end_index: end } = cited
+  const names = [title, filename, name, id].filter(one => typeof one === 'string' && one !== '')
+  if (typeof url !== 'string' && names.length === 0) return undefined
+  return {
+    ...(typeof url === 'string' && { url }),
+    ...(names.length > 0 && { title: names[0] as string }),
+    ...(typeof content === 'string' && content !== '' && { citedText: content }),
+    ...(isIndex(start) && isIndex(end) && { start, end }),
+  }
 }
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0

@@ -7,23 +7,25 @@
 import type { Answer, AnswerEvent, EventReader, TokenProb } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
+import type { Citation } from '../conversation.ts'
 import type { Ended } from '../finish-reasons.ts'
 import { endedBy } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
-import { readCitations } from './citations.ts'
+import { CITATIONS_MAX, readCitations } from './citations.ts'
 import { EventList } from './event-list.ts'
 import { readLogprobs } from './logprobs.ts'
 import { CallReader } from './read-calls.ts'
 import { readImages, SoundReader } from './read-media.ts'
+import { citeSources, Markers, Sources } from './sources.ts'
 import { readUsage } from './usage.ts'
 
 const CHOICES_MAX = 128
 
 /** A whole answer is a stream of one chunk. */
 export function readWhole(json: unknown, source: AnswerSource): Answer {
-  const reader = new ChatEventReader(source)
+  const reader = new ChatEventReader(source, true)
   return collectAnswer([...reader.read(json), ...reader.end()])
 }
 
@@ -32,16 +34,20 @@ export class ChatEventReader implements EventReader {
   readonly #list = new EventList()
   readonly #choices: ChoiceReader[] = []
   readonly #ids = new Set<string>()
+  readonly #sources = new Sources()
+  readonly #isWhole: boolean
   #isStarted = false
   #serviceClass: string | undefined
 
-  constructor(source: AnswerSource) {
+  constructor(source: AnswerSource, isWhole = false) {
     this.#source = source
+    this.#isWhole = isWhole
   }
 
   read(json: unknown): readonly AnswerEvent[] {
     if (!isObject(json)) return []
     this.#start(json)
+    this.#sources.note(json)
     const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position]
@@ -81,7 +87,8 @@ export class ChatEventReader implements EventReader {
     if (number < 0 || number >= CHOICES_MAX) return undefined
     const known = this.#choices[number]
     if (known !== undefined) return known
-    const made = { list: this.#list, source: this.#source, ids: this.#ids }
+    const shared = { list: this.#list, ids: this.#ids, sources: this.#sources }
+    const made = { ...shared, source: this.#source, isWhole: this.#isWhole }
     while (this.#choices.length <= number) this.#choices.push(new ChoiceReader(this.#choices.length, made))
     return this.#choices[number]
   }
@@ -96,6 +103,9 @@ interface Made {
   readonly list: EventList
   readonly source: AnswerSource
   readonly ids: Set<string>
+  readonly sources: Sources
+  /** It comes in one piece. */
+  readonly isWhole: boolean
 }
 
 class ChoiceReader {
@@ -104,6 +114,17 @@ class ChoiceReader {
   readonly #source: AnswerSource
   readonly #calls: CallReader
   readonly #sound = new SoundReader()
+  readonly #sources: Sources
+  readonly #isWhole: boolean
+  /** Addresses that were cited. */
+  readonly #cited = new Set<string>()
+  /** Of the text that is open. */
+  #markers = new Markers()
+  #textLength = 0
+  /** Where that begins in the text of the message. */
+  #textStart = 0
+  /** Citations that came before any text. */
+  #early: Citation[] = []
   /** The text that is open. */
   #said: Said | undefined
   /** Of thoughts that are open, or that nothing was shown of. */
@@ -116,12 +137,17 @@ class ChoiceReader {
     this.#choice = choice
     this.#list = made.list
     this.#source = made.source
+    this.#sources = made.sources
+    this.#isWhole = made.isWhole
     this.#calls = new CallReader(choice, made.list, made)
   }
 
   read(choice: Json): void {
-    const isPiece = !isObject(choice.message)
-    const message = isObject(choice.message) ? choice.message : isObject(choice.delta) ? choice.delta : {}
+    // Some repeat all that was said in each piece of a stream, or put an empty piece beside a whole message.
+    const [first, second] = this.#isWhole ? [choice.message, choice.delta] : [choice.delta, choice.message]
+    const message = isObject(first) ? first : isObject(second) ? second : {}
+    const isPiece = message === choice.delta
+    this.#sources.note(message)
     this.#say('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning))
     if (typeof message.encrypted_content === 'string') this.#encrypted += message.encrypted_content
     this.#readContent(message.content, readLogprobs(choice.logprobs))
@@ -142,6 +168,9 @@ class ChoiceReader {
 
   end(): void {
     this.#close()
+    if (this.#early.length > 0 || (!this.#sources.isEmpty && this.#cited.size === 0)) {
+      this.#source.notes.losses.add('citations')
+    }
     if (this.#encrypted !== '') {
       const index = this.#list.open(this.#choice, { part: 'reasoning' })
       this.#list.push({ kind: 'close', index, sealed: this.#thoughtSeal() })
@@ -179,23 +208,53 @@ class ChoiceReader {
       this.#close()
       this.#said = { kind, index: this.#list.open(this.#choice, { part: kind }) }
       if (kind === 'refusal') this.#isRefused = true
-      if (kind === 'text') this.#hasWords = true
+      if (kind === 'text') this.#beginText()
     }
     const { index } = this.#said!
+    if (kind === 'text') {
+      this.#markers.add(text)
+      this.#textLength += text.length
+    }
     this.#list.push(logprobs === undefined ? { kind: 'delta', index, text } : { kind: 'delta', index, text, logprobs })
   }
 
-  /** Where no text is open there is nothing to cite for. */
+  #beginText(): void {
+    this.#hasWords = true
+    this.#textStart = this.#textLength
+    this.#markers = new Markers()
+    this.#push(this.#early.splice(0))
+  }
+
+  /** What is cited before any text waits for one; a text that is over can be told of nothing more. */
   #cite(annotations: unknown): void {
-    const citations = readCitations(annotations)
-    if (citations.length === 0) return
-    if (this.#said?.kind !== 'text') return this.#source.notes.losses.add('citations')
-    for (const citation of citations) this.#list.push({ kind: 'cite', index: this.#said.index, citation })
+    const read = readCitations(annotations, this.#source.notes.losses)
+    const citations = read.map(citation => this.#placed(citation))
+    if (this.#said?.kind === 'text') return this.#push(citations)
+    const room = CITATIONS_MAX - this.#early.length
+    if (this.#hasWords || citations.length > room) this.#source.notes.losses.add('citations')
+    if (!this.#hasWords) this.#early.push(...citations.slice(0, room))
+  }
+
+  /** Places count in the text of the message, and here in the text of the part. */
+  #placed({ start, end, ...citation }: Citation): Citation {
+    if (start === undefined || end === undefined || start < this.#textStart) return citation
+    return { ...citation, start: start - this.#textStart, end: end - this.#textStart }
+  }
+
+  #push(citations: readonly Citation[]): void {
+    if (this.#said === undefined) return
+    for (const citation of citations) {
+      if (citation.url !== undefined) this.#cited.add(citation.url)
+      this.#list.push({ kind: 'cite', index: this.#said.index, citation })
+    }
   }
 
   #close(): void {
     if (this.#said === undefined) return
     const { kind, index } = this.#said
+    if (kind === 'text' && !this.#sources.isEmpty) {
+      this.#push(citeSources(this.#sources.list(), this.#markers, this.#cited))
+    }
     this.#said = undefined
     this.#list.push({ kind: 'close', index, ...(kind === 'reasoning' && { sealed: this.#thoughtSeal() }) })
   }

@@ -5,7 +5,7 @@
 import type { AnswerEvent, EventWriter, Finish, Opening } from '../answer.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { writeAnnotation } from './citations.ts'
+import { CITATIONS_MAX, writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { writeEncrypted } from './reasoning-state.ts'
@@ -26,6 +26,9 @@ interface ChoiceState {
   textLength: number
   finish: Finish
   readonly steps: Step[]
+  /** Of all that was said, in order. */
+  readonly annotations: object[]
+  images: number
   /** Texts, thoughts and refusals: chat has one of each, so that one part of a kind is told after the other. */
   readonly queues: Readonly<Record<Opening['part'], PartState[]>>
 }
@@ -49,7 +52,9 @@ type Growth = Of<'delta'> | Of<'cite'> | Of<'close'>
 
 type Of<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: Kind }
 
-const queues = (): ChoiceState['queues'] => ({ text: [], refusal: [], reasoning: [], call: [] })
+type Own = Pick<ChoiceState, 'queues' | 'annotations' | 'images'>
+
+const own = (): Own => ({ queues: { text: [], refusal: [], reasoning: [], call: [] }, annotations: [], images: 0 })
 
 export class ChatEventWriter implements EventWriter {
   readonly #to: AnswerAsk
@@ -111,7 +116,9 @@ export class ChatEventWriter implements EventWriter {
       const has = { calls: choice.calls > 0, refusal: choice.hasRefusal, legacy: this.#isLegacy }
       const reason = finishReason(choice.finish, has)
       const last = `{"index":${choice.index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}`
-      text += `${this.#begun(choice)}${head}${last}${this.#tail}`
+      const { annotations } = choice
+      text += annotations.length === 0 ? this.#begun(choice) : this.#chunk(choice, { annotations })
+      text += `${head}${last}${this.#tail}`
     }
     const usage = this.#to.wantsUsage ? this.#usage : undefined
     if (usage !== undefined) text += `${head}],"usage":${JSON.stringify(writeUsage(usage))}}\n\n`
@@ -126,7 +133,7 @@ export class ChatEventWriter implements EventWriter {
     }
     while (this.#choices.length <= index) {
       const fresh = { isBegun: false, calls: 0, hasRefusal: false, hasThoughts: false, states: 0, textLength: 0 }
-      this.#choices.push({ index: this.#choices.length, ...fresh, finish: 'other', steps: [], queues: queues() })
+      this.#choices.push({ index: this.#choices.length, ...fresh, finish: 'other', steps: [], ...own() })
     }
     return this.#choices[index]
   }
@@ -234,10 +241,12 @@ export class ChatEventWriter implements EventWriter {
     return this.#chunk(choice, { tool_calls: [{ index, ...said }] })
   }
 
-  #cite(part: PartState, { citation }: Of<'cite'>): string {
-    const annotation = writeAnnotation(citation, { start: part.start, end: part.choice.textLength })
-    if (annotation !== undefined) return this.#chunk(part.choice, { annotations: [annotation] })
-    this.#to.losses.add('citations')
+  /** All of a choice go out at once before its end: clients take the last list for all, or refuse a second one. */
+  #cite({ start, choice }: PartState, { citation }: Of<'cite'>): string {
+    const { annotations } = choice
+    const annotation = writeAnnotation(citation, { start, end: choice.textLength })
+    if (annotation === undefined || annotations.length >= CITATIONS_MAX) this.#to.losses.add('citations')
+    else annotations.push(annotation)
     return ''
   }
 
@@ -266,6 +275,10 @@ export class ChatEventWriter implements EventWriter {
   #whole({ choice: index, part }: Of<'whole'>): string {
     const choice = this.#choice(index)
     const delta = choice === undefined ? {} : writeMedia(part, this.#to)
+    // Clients put the lists of several pieces together by the index of their members.
+    if (choice !== undefined && Array.isArray(delta.images)) {
+      delta.images = delta.images.map((image: object) => ({ index: choice.images++, ...image }))
+    }
     return choice === undefined || Object.keys(delta).length === 0 ? '' : this.#chunk(choice, delta)
   }
 }
