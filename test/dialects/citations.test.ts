@@ -241,3 +241,80 @@ describe('the official collector of chat', () => {
     expect(images).toMatchObject([{ index: 0 }, { index: 1, image_url: { url: 'data:image/png;base64,BBBB' } }])
   })
 })
+
+/** Every order of some things. */
+function* orders<One>(things: readonly One[]): Iterable<readonly One[]> {
+  if (things.length === 0) yield []
+  for (const [at, thing] of things.entries()) {
+    for (const rest of orders(things.toSpliced(at, 1))) yield [thing, ...rest]
+  }
+}
+
+describe('sources of an answer of Gemini', () => {
+  const text = 'Spain won Euro 2024.'
+  const url = 'https://a.example/1'
+  const kinds: readonly (readonly [string, Json, readonly Cited[]])[] = [
+    ['groundingMetadata', {
+      groundingMetadata: {
+        webSearchQueries: ['euro'],
+        groundingChunks: [{ web: { uri: url, title: 'A' } }],
+        groundingSupports: [{ segment: { startIndex: 0, endIndex: 5, text: 'Spain' }, groundingChunkIndices: [0] }],
+      },
+    }, [{ url, title: 'A', start: 0, end: 5 }]],
+    ['citationMetadata', {
+      citationMetadata: { citationSources: [{ startIndex: 6, endIndex: 9, uri: url }] },
+    }, [{ url, title: '', start: 6, end: 9 }]],
+    ['urlContextMetadata', {
+      urlContextMetadata: {
+        urlMetadata: [
+          { retrievedUrl: url, urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' },
+          { retrievedUrl: 'https://a.example/2', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' },
+        ],
+      },
+    }, [{ url, title: '', start: 0, end: text.length }]],
+  ]
+  const signature = 'c2lnbmF0dXJl'
+  const parts = {
+    text: [{ text }],
+    signature: [{ text: '', thoughtSignature: signature }],
+    thought: [{ text: 'Hm.', thought: true }],
+    call: [{ functionCall: { name: 'f', args: {} } }],
+    both: [{ text, thoughtSignature: signature }],
+  }
+  const candidate = (content: readonly Json[], more: Json = {}): Json => ({
+    ...{ modelVersion: 'm', responseId: 'r', usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 } },
+    candidates: [{ index: 0, ...(content.length > 0 && { content: { role: 'model', parts: content } }), ...more }],
+  })
+  const end = candidate([], { finishReason: 'STOP' })
+
+  test.each(kinds)('%s survive every order of text, signature and metadata', async (_kind, metadata, expected) => {
+    const steps = [candidate(parts.text), candidate(parts.signature), candidate([], metadata)]
+    const streams = [
+      ...[...orders(steps)].map(order => [...order, end]),
+      [candidate(parts.both, metadata), end],
+      [candidate(parts.both), candidate([], metadata), end],
+      [candidate(parts.both, { ...metadata, finishReason: 'STOP' })],
+      [candidate(parts.thought), candidate(parts.both), candidate([], { ...metadata, finishReason: 'STOP' })],
+      [candidate(parts.text), candidate(parts.call), candidate([], { ...metadata, finishReason: 'STOP' })],
+      [candidate([{ text: text.slice(0, 9) }], metadata), candidate([{ text: text.slice(9) }]), end],
+    ]
+    const wholes = [parts.both, [...parts.text, ...parts.signature], [...parts.signature, ...parts.text]]
+      .map(whole => candidate(whole, { ...metadata, finishReason: 'STOP' }))
+    for (const caller of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
+      const placed = caller === 'anthropic-messages'
+        ? expected.map(({ url: at, title }) => ({ url: at, title: title === '' ? null : title }))
+        : expected
+      for (const said of [...streams, ...wholes]) {
+        const { cited, losses, answers } = await ask(caller, 'gemini', said)
+        expect({ said, cited, losses }).toEqual({ said, cited: placed, losses: '' })
+        expect(JSON.stringify(answers)).toContain('Spain')
+      }
+    }
+  })
+
+  test('are reported as lost where there is no text', async () => {
+    const [[, metadata]] = kinds as [readonly [string, Json, unknown]]
+    const said = [candidate(parts.call, metadata), end]
+    expect((await ask('openai-chat', 'gemini', said)).losses).toContain('citations')
+  })
+})

@@ -35,15 +35,25 @@ const offset = (value: unknown): number | undefined =>
 
 /** All that a candidate names: by support, or where none is told, each source once. */
 export function readCitations(candidate: Json, cited: CitedText): readonly Citation[] {
-  const { groundingMetadata: grounding, citationMetadata } = candidate
+  const { groundingMetadata: grounding, citationMetadata, urlContextMetadata: context } = candidate
   const found: Citation[] = []
   if (isObject(grounding)) readGrounding(grounding, cited, found)
   const listed = isObject(citationMetadata) ? (citationMetadata.citations ?? citationMetadata.citationSources) : []
   for (const source of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
     if (isObject(source)) found.push(citationOf(source, { ...source, text: undefined }, cited))
   }
+  const pages = isObject(context) && Array.isArray(context.urlMetadata) ? context.urlMetadata : []
+  for (const page of pages.slice(0, CITATIONS_MAX) as readonly unknown[]) {
+    const url = isObject(page) && page.urlRetrievalStatus === RETRIEVED ? text(page.retrievedUrl) : undefined
+    if (url !== undefined && !found.some(citation => citation.url === url)) found.push({ url })
+  }
   return found.filter(({ url, title }) => url !== undefined || title !== undefined).slice(0, CITATIONS_MAX)
 }
+
+const RETRIEVED = 'URL_RETRIEVAL_STATUS_SUCCESS'
+
+/** Whether it names a source at all: the metadata of a search that found nothing is empty. */
+export const namesSources = (candidate: Json): boolean => readCitations(candidate, new CitedText()).length > 0
 
 function readGrounding(grounding: Json, cited: CitedText, found: Citation[]): void {
   const chunks = Array.isArray(grounding.groundingChunks) ? (grounding.groundingChunks as readonly unknown[]) : []
@@ -91,12 +101,14 @@ export interface Placed {
 /** As grounding, or undefined where there is nothing to say. */
 export function writeCitations(placed: readonly Placed[]): Json | undefined {
   if (placed.length === 0) return undefined
-  const chunks = new Map<string, { readonly index: number; readonly web: Json }>()
+  const chunks = new Map<string, { readonly index: number; readonly chunk: Json }>()
   const supports: Json[] = []
   for (const { citation, cited, partIndex } of placed.slice(0, CITATIONS_MAX)) {
     const { url = '', title = '' } = citation
     const key = JSON.stringify([url, title])
-    const known = chunks.get(key) ?? { index: chunks.size, web: { uri: url, title } }
+    // What has no address is a document that was given to search in.
+    const chunk = url === '' ? { retrievedContext: { title } } : { web: { uri: url, title } }
+    const known = chunks.get(key) ?? { index: chunks.size, chunk }
     chunks.set(key, known)
     const segment = segmentOf(citation, cited)
     if (segment !== undefined) {
@@ -105,7 +117,7 @@ export function writeCitations(placed: readonly Placed[]): Json | undefined {
     }
   }
   return {
-    groundingChunks: [...chunks.values()].map(({ web }) => ({ web })),
+    groundingChunks: [...chunks.values()].map(({ chunk }) => chunk),
     ...(supports.length > 0 && { groundingSupports: supports }),
   }
 }

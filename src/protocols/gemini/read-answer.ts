@@ -9,7 +9,7 @@ import { endedBy } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
-import { CitedText, readCitations } from './citations.ts'
+import { CitedText, citationsMax, namesSources, readCitations } from './citations.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
 import { noSignatures } from './packed.ts'
@@ -18,6 +18,10 @@ import { partKinds, partTable } from './tables.ts'
 import { readUsage, withSearches } from './usage.ts'
 
 const CHOICES_MAX = 128
+/** So many chunks may tell of sources before a text is there. */
+const METADATA_MAX = 16
+/** So many parts wait behind a text. */
+const AFTER_TEXT_MAX = 64
 
 interface Choice {
   readonly number: number
@@ -25,12 +29,18 @@ interface Choice {
   open: { readonly index: number; readonly part: 'text' | 'reasoning' } | undefined
   cited: CitedText
   readonly seen: Set<string>
+  /** What tells of sources and has not been used yet: the text that it is about may not even have begun. */
+  metadata: Json[]
+  /** What follows the text that is open. The text stays open for the sources that come behind everything. */
+  after: (() => void)[]
   hasCalls: boolean
   hasWords: boolean
   reason: unknown
   /** For the next text. */
   logprobs: readonly TokenProb[] | undefined
 }
+
+type NamedCall = Json & { readonly name: string }
 
 const unusable = (detail: string): Refusal => new Refusal('upstream_failed', detail)
 
@@ -78,7 +88,7 @@ class AnswerReader implements EventReader {
     if (!this.#started) this.#start({})
     if (this.#blocked && this.#choices.size === 0) this.#choice(0)
     if (this.#blocked) for (const choice of this.#choices.values()) choice.reason ??= 'SAFETY'
-    for (const choice of this.#choices.values()) this.#close(choice)
+    for (const choice of this.#choices.values()) this.#endChoice(choice)
     const count = Math.max(-1, ...this.#choices.keys()) + 1
     for (let choice = 0; choice < count; choice++) {
       const { number, reason, hasCalls, hasWords } = this.#choice(choice)
@@ -111,7 +121,7 @@ class AnswerReader implements EventReader {
     const isOne = Number.isSafeInteger(number) && number >= 0 && number < CHOICES_MAX
     if (!isOne) throw unusable('a candidate with an impossible index')
     const base = { open: undefined, hasCalls: false, hasWords: false, reason: undefined, logprobs: undefined }
-    const choice: Choice = { ...base, number, cited: new CitedText(), seen: new Set() }
+    const choice: Choice = { ...base, number, cited: new CitedText(), seen: new Set(), metadata: [], after: [] }
     this.#choices.set(number, choice)
     return choice
   }
@@ -122,7 +132,7 @@ class AnswerReader implements EventReader {
     choice.logprobs = readLogprobs(candidate.logprobsResult)
     const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
     for (const part of parts) if (isObject(part)) this.#readPart(choice, part)
-    this.#cite(choice, candidate)
+    this.#noteSources(choice, candidate)
     if (typeof finishReason === 'string' && finishReason !== '') choice.reason = finishReason
   }
 
@@ -134,19 +144,30 @@ class AnswerReader implements EventReader {
       : undefined
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
-    if (kind !== undefined) return this.#readOther(choice, part, kind)
+    if (kind !== undefined) return this.#afterText(choice, () => this.#readOther(choice, part, kind))
     const isText = typeof text === 'string' && text !== ''
     const what = Object.keys(part).find(name => !Object.hasOwn(partTable, name))
-    if (!isText && !isSigned && what !== undefined) return this.#readOther(choice, part, what)
+    if (!isText && !isSigned && what !== undefined) {
+      return this.#afterText(choice, () => this.#readOther(choice, part, what))
+    }
     if (isText) this.#grow(choice, thought === true ? 'reasoning' : 'text', text)
     if (sealed === undefined) return
     // A text has no place for a seal of its own.
-    if (choice.open?.part !== 'reasoning') this.#openPart(choice, { part: 'reasoning' })
-    this.#close(choice, sealed)
+    this.#afterText(choice, () => {
+      if (choice.open?.part !== 'reasoning') this.#openPart(choice, { part: 'reasoning' })
+      this.#close(choice, sealed)
+    })
+  }
+
+  /** Now, or when the text that is open is closed. */
+  #afterText(choice: Choice, make: () => void): void {
+    if (choice.open?.part !== 'text') return make()
+    choice.after.push(make)
+    if (choice.after.length >= AFTER_TEXT_MAX) this.#close(choice)
   }
 
   #grow(choice: Choice, part: 'text' | 'reasoning', text: string): void {
-    if (choice.open?.part !== part) this.#openPart(choice, { part })
+    if (choice.open?.part !== part || choice.after.length > 0) this.#openPart(choice, { part })
     const { logprobs } = choice
     const told = part === 'text' && logprobs !== undefined && logprobs.length > 0 ? { logprobs } : {}
     this.#events.push({ kind: 'delta', index: choice.open!.index, text, ...told })
@@ -166,16 +187,31 @@ class AnswerReader implements EventReader {
 
   #close(choice: Choice, sealed?: Sealed): void {
     if (choice.open === undefined) return
+    if (choice.open.part === 'text') this.#cite(choice, choice.open.index)
     this.#events.push({ kind: 'close', index: choice.open.index, ...(sealed !== undefined && { sealed }) })
     choice.open = undefined
+    for (const make of choice.after.splice(0)) make()
+  }
+
+  #endChoice(choice: Choice): void {
+    this.#close(choice)
+    this.#close(choice) // what came after the text, which may be open now
+    if (choice.metadata.length > 0) this.#source.notes.losses.add('citations')
   }
 
   #readCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
     if (typeof call.name !== 'string' || call.name === '') throw unusable('a call without a name')
     if (call.willContinue === true || call.partialArgs !== undefined) throw unusable('a call in pieces')
-    const { schemaTool, renamed, wrapped } = this.#source.notes
+    const { schemaTool } = this.#source.notes
     const given = isObject(call.args) ? call.args : {}
     if (call.name === schemaTool) return this.#grow(choice, 'text', JSON.stringify(given))
+    choice.hasCalls = true
+    this.#afterText(choice, () => this.#tellCall(choice, call as NamedCall, sealed))
+  }
+
+  #tellCall(choice: Choice, call: NamedCall, sealed: Sealed | undefined): void {
+    const { renamed, wrapped } = this.#source.notes
+    const given = isObject(call.args) ? call.args : {}
     const isCustom = wrapped?.has(call.name) === true && typeof given.input === 'string'
     const text = isCustom ? (given.input as string) : JSON.stringify(given)
     const name = renamed.get(call.name) ?? call.name
@@ -183,7 +219,6 @@ class AnswerReader implements EventReader {
     const id = isNamed ? (call.id as string) : this.#source.mintCallId()
     this.#ids.add(id)
     this.#close(choice)
-    choice.hasCalls = true
     const index = this.#parts++
     const extras = { ...(isCustom && { custom: true }), ...(sealed !== undefined && { sealed }) }
     this.#events.push({ kind: 'open', index, choice: choice.number, part: 'call', id, name, ...extras })
@@ -209,16 +244,25 @@ class AnswerReader implements EventReader {
     }
   }
 
-  /** To the text that grows: one that is closed can be told of nothing. */
-  #cite(choice: Choice, candidate: Json): void {
-    if (candidate.groundingMetadata !== undefined) this.#searched = [candidate]
-    if (choice.open?.part !== 'text') return
-    if (candidate.groundingMetadata === undefined && candidate.citationMetadata === undefined) return
-    for (const citation of readCitations(candidate, choice.cited)) {
-      const key = JSON.stringify(citation)
-      if (choice.seen.has(key)) continue
-      choice.seen.add(key)
-      this.#events.push({ kind: 'cite', index: choice.open.index, citation })
+  #noteSources(choice: Choice, candidate: Json): void {
+    const { groundingMetadata, citationMetadata, urlContextMetadata } = candidate
+    if (groundingMetadata !== undefined) this.#searched = [candidate]
+    const metadata = { groundingMetadata, citationMetadata, urlContextMetadata }
+    if (!namesSources(metadata)) return
+    // A stream may say it all again with each chunk; the last word is the fullest.
+    if (choice.metadata.length >= METADATA_MAX) choice.metadata.shift()
+    choice.metadata.push(metadata)
+  }
+
+  /** What is known of the sources of a text when it ends. */
+  #cite(choice: Choice, index: number): void {
+    for (const metadata of choice.metadata.splice(0)) {
+      for (const citation of readCitations(metadata, choice.cited)) {
+        const key = JSON.stringify(citation)
+        if (choice.seen.has(key) || choice.seen.size >= citationsMax) continue
+        choice.seen.add(key)
+        this.#events.push({ kind: 'cite', index, citation })
+      }
     }
   }
 }

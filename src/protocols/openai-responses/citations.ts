@@ -4,14 +4,21 @@ import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
 
-export function readCitations(annotations: unknown): readonly Citation[] {
-  return Array.isArray(annotations) ? annotations.flatMap(annotation => readCitation(annotation) ?? []) : []
+const CITATIONS_MAX = 256
+
+/** What is no citation is lost. */
+export function readCitations(annotations: unknown, losses: { add(code: string): void }): readonly Citation[] {
+  if (!Array.isArray(annotations)) return []
+  const citations = annotations.slice(0, CITATIONS_MAX).flatMap(annotation => readCitation(annotation) ?? [])
+  if (citations.length < annotations.length) losses.add('citations')
+  return citations
 }
 
 export function readCitation(annotation: unknown): Citation | undefined {
   if (!isObject(annotation)) return undefined
   const { url, start_index: start, end_index: end } = annotation
-  const title = annotation.title ?? annotation.filename
+  // A file is cited by its name, or by its id where it has none.
+  const title = annotation.title ?? annotation.filename ?? annotation.file_id
   const citation: Citation = {
     ...(typeof url === 'string' && { url }),
     ...(typeof title === 'string' && { title }),

@@ -9,7 +9,7 @@ import { readCitation, readCitations } from './citations.ts'
 import { PARAGRAPH, joinTexts } from './read-items.ts'
 import type { CallHead, Source } from './read-whole.ts'
 import { broken, callHead, endedOf, readHead, readLogprobs, readOther } from './read-whole.ts'
-import { sealedOf, unwrapped, wordsOf } from './read-whole.ts'
+import { isSpoken, sealedOf, unknownPart, unwrapped, wordsOf } from './read-whole.ts'
 import { failureOf } from './response.ts'
 import { readUsage } from './usage.ts'
 
@@ -114,7 +114,9 @@ class Reader implements EventReader {
       case 'response.output_text.annotation.added':
         return this.#cite(event, `text:${at}`)
       case 'response.content_part.done':
-        return isObject(event.part) ? this.#spokenDone(this.#item(event), event.part, at) : undefined
+        // What else there may be is told of when its item is done: thoughts have parts as well.
+        if (!isObject(event.part) || spokenOpening(event.part.type) === undefined) return undefined
+        return this.#spokenDone(this.#item(event), event.part, at)
       default:
         return undefined
     }
@@ -212,14 +214,16 @@ class Reader implements EventReader {
   #cite(event: Json, key: string): void {
     const part = this.#item(event).parts.get(key)
     const citation = readCitation(event.annotation)
-    if (part === undefined || part.closed || citation === undefined) return
+    if (part === undefined || part.closed || citation === undefined) {
+      return this.#from.source.notes.losses.add('citations')
+    }
     part.cited = true
     this.#out.push({ kind: 'cite', index: part.index, citation })
   }
 
   #spokenDone(item: Item, part: Json, at: unknown): void {
     const opening = spokenOpening(part.type)
-    if (opening === undefined) return
+    if (opening === undefined) return this.#unknownDone(item, part, at)
     const key = { key: `${opening.part}:${at}`, opening }
     const text = wordsOf(opening.part === 'text' ? part.text : part.refusal)
     if (item.parts.get(key.key)?.grown !== true) this.#grow(item, key, { delta: text, logprobs: part.logprobs })
@@ -227,9 +231,20 @@ class Reader implements EventReader {
     if (open === undefined || open.closed) return
     if (open.cited !== true) {
       const { index } = open
-      for (const citation of readCitations(part.annotations)) this.#out.push({ kind: 'cite', index, citation })
+      const citations = readCitations(part.annotations, this.#from.source.notes.losses)
+      for (const citation of citations) this.#out.push({ kind: 'cite', index, citation })
     }
     this.#close(open)
+  }
+
+  /** A part that only this dialect knows. */
+  #unknownDone(item: Item, part: Json, at: unknown): void {
+    const key = `unknown:${at}`
+    if (item.parts.has(key)) return
+    if (item.parts.size >= ITEMS_MAX) throw broken('too many parts')
+    item.parts.set(key, { index: this.#nextIndex, grown: true, closed: true })
+    const head = { kind: 'whole', index: this.#nextIndex++, choice: 0 } as const
+    this.#out.push({ ...head, part: unknownPart(part, this.#from.flavour) })
   }
 
   #itemDone(item: Item, given: Json): void {
@@ -320,5 +335,5 @@ const isCall = (type: unknown): boolean => type === 'function_call' || type === 
 
 function spokenOpening(type: unknown): { readonly part: 'text' | 'refusal' } | undefined {
   if (type === 'refusal') return { part: 'refusal' }
-  return type === 'output_text' || type === 'text' ? { part: 'text' } : undefined
+  return isSpoken(type) ? { part: 'text' } : undefined
 }

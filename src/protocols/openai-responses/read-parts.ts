@@ -34,7 +34,7 @@ function readPart(part: unknown, at: string, reading: Reading): Part {
   switch (type) {
     case 'input_text':
     case 'output_text':
-      return { ...readText(part, at), ...marked }
+      return { ...readText(part, at, reading), ...marked }
     case 'refusal':
       return { kind: 'refusal', text: text(part, 'refusal', at) } satisfies RefusalPart
     case 'input_image':
@@ -61,8 +61,8 @@ export function text(json: Json, field: string, at: string): string {
   return value
 }
 
-function readText(part: Json, at: string): TextPart {
-  const citations = readCitations(part.annotations)
+function readText(part: Json, at: string, { unread }: Reading): TextPart {
+  const citations = readCitations(part.annotations, unread)
   return { kind: 'text', text: text(part, 'text', at), ...(citations.length > 0 && { citations }) }
 }
 

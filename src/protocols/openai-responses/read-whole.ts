@@ -59,7 +59,7 @@ function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
   if (!isObject(item) || typeof item.type !== 'string') return []
   switch (item.type) {
     case 'message':
-      return Array.isArray(item.content) ? item.content.flatMap(part => readSpoken(part) ?? []) : []
+      return Array.isArray(item.content) ? item.content.flatMap(part => readSpoken(part, from) ?? []) : []
     case 'reasoning':
       return reasoningParts(item, sealedOf(item, from))
     case 'function_call':
@@ -79,17 +79,27 @@ export function sealedOf(item: Json, { flavour, source }: Source): Sealed | unde
   return { origin: source.origin, form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
 }
 
-function readSpoken(part: unknown): AnswerPart | undefined {
+function readSpoken(part: unknown, { source, flavour }: Source): AnswerPart | undefined {
   if (!isObject(part)) return undefined
   if (part.type === 'refusal') return part.refusal ? { kind: 'refusal', text: wordsOf(part.refusal) } : undefined
+  if (!isSpoken(part.type)) return unknownPart(part, flavour)
   if (typeof part.text !== 'string' || part.text === '') return undefined
-  const [citations, logprobs] = [readCitations(part.annotations), readLogprobs(part.logprobs)]
+  const [citations, logprobs] = [readCitations(part.annotations, source.notes.losses), readLogprobs(part.logprobs)]
   return {
     kind: 'text',
     text: part.text,
     ...(citations.length > 0 && { citations }),
     ...(logprobs.length > 0 && { logprobs }),
   }
+}
+
+/** Some that call themselves compatible leave out what a part is. */
+export const isSpoken = (type: unknown): boolean => type === 'output_text' || type === 'text' || type === undefined
+
+/** A part of a message that only this dialect knows. */
+export function unknownPart(part: Json, { name }: Flavour): NativePart {
+  const what = typeof part.type === 'string' && part.type !== '' ? part.type : 'part'
+  return { kind: 'native', dialect: name, what: `message.${what}`, value: { type: 'message', content: [part] } }
 }
 
 export const wordsOf = (value: unknown): string => (typeof value === 'string' ? value : '')
