@@ -59,6 +59,7 @@ export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['kee
       requestId: exchange.requestId,
       model: call.model,
       createdS: Math.floor(exchange.createdMs / 1_000),
+      nowS: () => Math.floor((exchange.createdMs + exchange.timings.nowMs() - exchange.startedMs) / 1_000),
       wantsUsage: call.wantsUsage,
       choices: call.choices,
       json: call.asked ?? call.json,

@@ -142,6 +142,8 @@ export interface AnswerAsk {
   /** As the caller named it. */
   readonly model: string
   readonly createdS: number
+  /** The present time, in seconds of Unix time and never before `createdS`. */
+  nowS?(): number
   readonly wantsUsage: boolean
   readonly choices: number
   /** The caller's own request, for dialects whose answers repeat it; gone once a writer is open and has content. */

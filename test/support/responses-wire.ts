@@ -11,7 +11,7 @@ export type Wire = Readonly<Record<string, unknown>>
 export function eventsOfSse(sse: string): readonly Wire[] {
   return sse
     .split('\n\n')
-    .filter(block => block.trim() !== '')
+    .filter(block => block.trim() !== '' && block !== 'data: [DONE]')
     .map(block => {
       const [event, data] = block.split('\n')
       const json = JSON.parse(data!.slice('data: '.length)) as Wire

@@ -155,9 +155,10 @@ function throwUnlessGone(fault: unknown): void {
 /** As it stands: of one that is under way, how far it has come; of one that a crash ended, that it came to nothing. */
 function toldNow({ body, status }: StoredResponse, run: Run | undefined): Json {
   const told = toldResponse(body!)
-  if (run !== undefined) return run.exchange.meter.forwarded ? { ...told, status: 'in_progress' } : told
   const isOver = told.status !== 'queued' && told.status !== 'in_progress'
+  // A run may still be there when its answer is kept: its events are kept after that.
   if (isOver) return told
+  if (run !== undefined) return run.exchange.meter.forwarded ? { ...told, status: 'in_progress' } : told
   return endedResponse(told, status === 'cancelled' ? status : 'failed', 'The gateway stopped before it was complete.')
 }
 
@@ -174,7 +175,7 @@ function numberOf(event: string): number {
   try {
     return data === undefined ? -1 : ((JSON.parse(data) as { sequence_number?: number }).sequence_number ?? Infinity)
   } catch {
-    return -1
+    return Infinity // the mark at the end of the stream, which has no number
   }
 }
 

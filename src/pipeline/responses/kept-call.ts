@@ -37,13 +37,15 @@ export class KeptCall {
 }
 
 const DATA = 'data: '
+const DONE = Buffer.from('data: [DONE]\n\n')
 
 /** A whole answer, or the last event of a stream that we wrote ourselves: its data is one line. */
 function parseLast(bytes: Buffer | undefined): unknown {
   if (bytes === undefined || bytes.length === 0) return undefined
-  const data = bytes[0] === 0x7b ? 0 : bytes.lastIndexOf(DATA) + DATA.length
+  const end = bytes.length - (bytes.subarray(-DONE.length).equals(DONE) ? DONE.length : 0)
+  const data = bytes[0] === 0x7b ? 0 : bytes.lastIndexOf(DATA, end - 1) + DATA.length
   try {
-    return JSON.parse(bytes.toString('utf8', data))
+    return JSON.parse(bytes.toString('utf8', data, end))
   } catch {
     return undefined
   }

@@ -12,11 +12,15 @@ import type { AnswerAsk } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import type { Flavour } from './flavour.ts'
 import type { Ending } from './response-body.ts'
-import { endingOf, writeBody, writeEcho } from './response-body.ts'
+import { askedTier, endingOf, nowOf, tierOf, writeBody, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
 import type { WrittenCall } from './write-output.ts'
-import { argumentsOf, callItem, callPrefix, messageItem, OutputItems, reasoningItem } from './write-output.ts'
+import { argumentsOf, asIncomplete, callItem, callPrefix, messageItem } from './write-output.ts'
+import { OutputItems, reasoningItem } from './write-output.ts'
 import { refusalPart, signatureItem, textPart, writeProbs } from './write-output.ts'
+
+/** Open Responses requires it. OpenAI sends none, and all official SDKs stop at it or ignore it. */
+export const LAST_EVENT = 'data: [DONE]\n\n'
 
 /** More than any model writes in one answer. */
 const HELD_CHARS_MAX = 32 * 1024 * 1024
@@ -26,6 +30,9 @@ interface Place {
   readonly id: string
   readonly at: number
 }
+
+/** Writes an item that is done, as JSON text. */
+type WriteDone = (isCut: boolean) => string
 
 interface Message extends Place {
   /** Each part as JSON text once it is done. */
@@ -51,13 +58,17 @@ export function openWriter(ask: AnswerAsk, flavour: Flavour): EventWriter {
 }
 
 class Writer implements EventWriter {
+  readonly #ask: AnswerAsk
   readonly #echo: string
+  readonly #asked: string
   readonly #items: OutputItems
   readonly #parts = new Map<number, Part>()
   /** Items as JSON text, each in its place once it is done. */
   readonly #output: string[] = []
   /** The message that further words belong to: nothing else has begun since. */
   #message: Message | undefined
+  /** The last item, which is done. Whether it was cut off is known only when another one begins, or at the end. */
+  #waiting: { readonly place: Place; readonly write: WriteDone } | undefined
   #places = 0
   #sequence = 0
   #heldChars = 0
@@ -69,7 +80,9 @@ class Writer implements EventWriter {
   #serviceClass: string | undefined
 
   constructor(ask: AnswerAsk, flavour: Flavour) {
+    this.#ask = ask
     this.#echo = writeEcho(ask)
+    this.#asked = askedTier(ask.json)
     this.#items = new OutputItems(ask.requestId, ask.losses, flavour)
   }
 
@@ -85,9 +98,10 @@ class Writer implements EventWriter {
     for (const index of [...this.#parts.keys()]) this.#close(index)
     this.#leaveMessage()
     const ending = endingOf(this.#finish, this.#refused)
+    this.#tellWaiting(ending.status === 'incomplete')
     const type = ending.status === 'incomplete' ? 'response.incomplete' : 'response.completed'
     this.#emitJson(type, {}, ['response', this.#body(ending, this.#output)])
-    return this.#take()
+    return this.#take() + LAST_EVENT
   }
 
   #writeEvent(event: AnswerEvent): void {
@@ -143,22 +157,36 @@ class Writer implements EventWriter {
   }
 
   #body(ending: Ending, output: readonly string[]): string {
+    const isBegun = ending.status === 'in_progress'
     return writeBody({
       echo: this.#echo,
       ending,
       output,
       usage: this.#usage,
-      serviceClass: this.#serviceClass,
+      serviceTier: isBegun ? this.#asked : tierOf(this.#serviceClass, this.#ask),
+      nowS: nowOf(this.#ask),
     })
   }
 
   #addItem(id: string, item: Json): Place {
+    this.#tellWaiting(false)
     const place = { id, at: this.#places++ }
     this.#emit('response.output_item.added', { output_index: place.at, item })
     return place
   }
 
-  #itemDone({ at }: Place, json: string): void {
+  #itemDone(place: Place, write: WriteDone): void {
+    if (place.at === this.#places - 1) this.#waiting = { place, write }
+    else this.#tellDone(place, write(false))
+  }
+
+  #tellWaiting(isCut: boolean): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    if (waiting !== undefined) this.#tellDone(waiting.place, waiting.write(isCut))
+  }
+
+  #tellDone({ at }: Place, json: string): void {
     this.#output[at] = json
     this.#emitJson('response.output_item.done', { output_index: at }, ['item', json])
   }
@@ -282,7 +310,7 @@ class Writer implements EventWriter {
       this.#emit(raw ? 'response.content_part.done' : PARAGRAPH_DONE, { ...where(part), part: shown })
     }
     const place = part.place!
-    this.#itemDone(place, JSON.stringify(reasoningItem(place.id, thought)))
+    this.#itemDone(place, isCut => writeDone(reasoningItem(place.id, thought), isCut))
   }
 
   #closeCall(part: Part, opening: CallOpening, sealed: Sealed | undefined): void {
@@ -293,7 +321,7 @@ class Writer implements EventWriter {
     if (text !== written) this.#emitDelta(part, text, '')
     if (call.custom) this.#emit('response.custom_tool_call_input.done', { ...where(part), input: text })
     else this.#emit('response.function_call_arguments.done', { ...where(part), name: call.name, arguments: text })
-    this.#itemDone(place, JSON.stringify(callItem(place.id, call, text)))
+    this.#itemDone(place, isCut => writeDone(callItem(place.id, call, text), isCut))
     if (sealed === undefined) return
     const id = this.#items.mint('rs')
     this.#writeWhole(signatureItem(id, sealed, call.callId))
@@ -303,9 +331,8 @@ class Writer implements EventWriter {
   #writeWhole(item: Json | undefined): void {
     if (item === undefined) return
     this.#leaveMessage()
-    const json = JSON.stringify(item)
-    this.#hold(json.length)
-    this.#itemDone(this.#addItem(item.id as string, item), json)
+    this.#hold(JSON.stringify(item).length)
+    this.#itemDone(this.#addItem(item.id as string, item), isCut => writeDone(item, isCut))
   }
 
   /** What is said from here on is another message. */
@@ -317,11 +344,15 @@ class Writer implements EventWriter {
 
   #messageDone(message: Message): void {
     if (message.open > 0) return
-    const empty = JSON.stringify(messageItem(message.id, 'completed', []))
-    // Its content stands last, as an empty list.
-    this.#itemDone(message, `${empty.slice(0, -'[]}'.length)}[${message.content.join(',')}]}`)
+    this.#itemDone(message, isCut => {
+      const empty = JSON.stringify(messageItem(message.id, isCut ? 'incomplete' : 'completed', []))
+      // Its content stands last, as an empty list.
+      return `${empty.slice(0, -'[]}'.length)}[${message.content.join(',')}]}`
+    })
   }
 }
+
+const writeDone = (item: Json, isCut: boolean): string => JSON.stringify(isCut ? asIncomplete(item) : item)
 
 const PARAGRAPH_ADDED = 'response.reasoning_summary_part.added'
 const SUMMARY_DONE = 'response.reasoning_summary_text.done'

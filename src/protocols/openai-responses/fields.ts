@@ -31,6 +31,9 @@ const common: FieldTable = {
 export const openaiFields: FieldTable = {
   ...common,
   background: 'moot',
+  // In Open Responses, not in OpenAI's own.
+  frequency_penalty: 'read',
+  presence_penalty: 'read',
   metadata: 'read',
   user: 'read',
   top_logprobs: 'read',

@@ -34,7 +34,8 @@ export function readConversation({ json, stream }: Call, flavour: Flavour): Conv
   for (const path of unreadFields(words, textFields, 'text')) reading.unread.add(path)
   const format = readFormat(words.format)
   const reasoning = readReasoning(json, reading)
-  if (json.truncation === 'auto') reading.unread.add('truncation')
+  if ((json.truncation ?? 'disabled') !== 'disabled') reading.unread.add('truncation')
+  if ((words.verbosity ?? verbosityOf(words)) !== verbosityOf(words)) reading.unread.add('text.verbosity')
   return {
     turns: readTurns(json, reading),
     tools,
@@ -63,7 +64,9 @@ function readSettings(json: Json, words: Json): Omit<Settings, 'stream'> {
     outputTokensMax: optional(json, 'max_output_tokens', 'count'),
     temperature: optional(json, 'temperature', 'number'),
     topP: optional(json, 'top_p', 'number'),
-    verbosity: ['low', 'medium', 'high'].includes(words.verbosity as string) ? (words.verbosity as 'low') : undefined,
+    frequencyPenalty: optional(json, 'frequency_penalty', 'number'),
+    presencePenalty: optional(json, 'presence_penalty', 'number'),
+    verbosity: verbosityOf(words),
     serviceClass: optional(json, 'service_tier', 'word'),
     endUser: optional(json, 'safety_identifier', 'text') ?? optional(json, 'user', 'text'),
     cacheKey: optional(json, 'prompt_cache_key', 'text'),
@@ -71,6 +74,9 @@ function readSettings(json: Json, words: Json): Omit<Settings, 'stream'> {
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }
+
+const verbosityOf = ({ verbosity }: Json): Settings['verbosity'] =>
+  ['low', 'medium', 'high'].includes(verbosity as string) ? (verbosity as 'low') : undefined
 
 function readMetadata(json: Json): Readonly<Record<string, string>> | undefined {
   const metadata = optional(json, 'metadata', 'object')
@@ -114,6 +120,7 @@ function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined 
     throw invalid('reasoning.effort', `must be one of ${efforts.join(', ')}`)
   }
   const show = given.summary ?? given.generate_summary
+  if ((show ?? undefined) !== undefined && !shows.includes(show)) reading.unread.add('reasoning.summary')
   const wish: ReasoningWish = {
     ...(reading.flavour.thinkingSwitch && readSwitch(json, effort)),
     ...(effort !== undefined && { effort: effort as Effort }),

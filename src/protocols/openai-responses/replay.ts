@@ -2,13 +2,16 @@
 
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import { LAST_EVENT } from './event-writer.ts'
 import { argumentsOf } from './write-output.ts'
 
 type Said = readonly [type: string, fields: Json]
 
 /** Those after the one of this number; the last one is always told, for it ends the stream. */
 export function replayEvents(response: Json, after: number): string {
-  const begun = { ...response, status: 'in_progress', output: [], usage: null, error: null }
+  const { status: _status, output: _output, ...rest } = response
+  const nothing = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null }
+  const begun = { ...rest, ...nothing, status: 'in_progress' }
   const output = Array.isArray(response.output) ? response.output.filter(isObject) : []
   const events: readonly Said[] = [
     ['response.created', { response: begun }],
@@ -16,7 +19,8 @@ export function replayEvents(response: Json, after: number): string {
     ...output.flatMap((item, at) => itemEvents(item, at)),
   ]
   const told = events.map((event, number) => (number > after ? write(event, number) : ''))
-  return told.join('') + write([lastType(response.status), { response }], Math.max(events.length, after + 1))
+  const last = write([lastType(response.status), { response }], Math.max(events.length, after + 1))
+  return told.join('') + last + LAST_EVENT
 }
 
 const write = ([type, fields]: Said, number: number): string =>
@@ -33,7 +37,12 @@ function itemEvents(item: Json, at: number): readonly Said[] {
     case 'message':
       return [added({ status: 'in_progress', content: [] }), ...partsOf(item.content, contentEvents, where), last]
     case 'reasoning':
-      return [added({ summary: [] }), ...partsOf(item.summary, summaryEvents, where), last]
+      return [
+        added({ summary: [], ...(item.content !== undefined && { content: [] }) }),
+        ...partsOf(item.summary, summaryEvents, where),
+        ...partsOf(item.content, thoughtEvents, where),
+        last,
+      ]
     case 'function_call': {
       const text = argumentsOf(typeof item.arguments === 'string' ? item.arguments : '', false)
       const done = { arguments: text, name: item.name }
@@ -72,13 +81,27 @@ function contentEvents(part: Json, where: Json, index: number): readonly Said[] 
   const place = { ...where, content_index: index }
   const isRefusal = part.type === 'refusal'
   const empty = isRefusal ? { refusal: '' } : { text: '', annotations: [] }
-  const { refusal, text, logprobs = [] } = part
+  const { refusal, text, logprobs = [], annotations } = part
   const grown = isRefusal
     ? growth('refusal', place, { delta: refusal, done: { refusal } })
     : growth('output_text', { ...place, logprobs }, { delta: text, done: { text } })
   return [
     ['response.content_part.added', { ...place, part: { ...part, ...empty } }],
-    ...grown,
+    grown[0]!,
+    ...(Array.isArray(annotations) ? annotations : []).map((annotation, at): Said => [
+      'response.output_text.annotation.added',
+      { ...place, annotation_index: at, annotation },
+    ]),
+    grown[1]!,
+    ['response.content_part.done', { ...place, part }],
+  ]
+}
+
+function thoughtEvents(part: Json, where: Json, index: number): readonly Said[] {
+  const place = { ...where, content_index: index }
+  return [
+    ['response.content_part.added', { ...place, part: { ...part, text: '' } }],
+    ...growth('reasoning_text', place, { delta: part.text, done: { text: part.text } }),
     ['response.content_part.done', { ...place, part }],
   ]
 }

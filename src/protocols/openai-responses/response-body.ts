@@ -5,6 +5,7 @@ import type { Json } from '../checks.ts'
 import { writtenReasons } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerAsk } from '../protocol.ts'
+import { servedTier } from '../service-tier.ts'
 
 /** Our own name for an answer, made of the name of its request. */
 export const responseId = (requestId: string): string => `resp_${idBody(requestId)}`
@@ -29,8 +30,14 @@ export function endingOf(finish: Finish, refused: boolean): Ending {
 }
 
 const orNull = (value: unknown): unknown => value ?? null
+const oneOf = (value: unknown, known: readonly string[]): string | null =>
+  known.includes(value as string) ? (value as string) : null
 
-/** All that does not change while the answer comes, as JSON text without its outer braces. */
+/**
+ * All that does not change while the answer comes, as JSON text without its outer braces. Every field that the official
+ * SDKs and the Open Responses schema require is there, with the default that OpenAI documents where the caller said
+ * nothing.
+ */
 export function writeEcho(ask: AnswerAsk): string {
   const { json } = ask
   const { conversation } = json
@@ -41,24 +48,27 @@ export function writeEcho(ask: AnswerAsk): string {
     object: 'response',
     created_at: ask.createdS,
     model: ask.model,
+    access_programs: null,
     background: json.background === true,
+    frequency_penalty: json.frequency_penalty ?? 0,
     instructions: orNull(json.instructions),
     max_output_tokens: orNull(json.max_output_tokens),
     max_tool_calls: orNull(json.max_tool_calls),
     metadata: isObject(json.metadata) ? json.metadata : {},
     parallel_tool_calls: json.parallel_tool_calls !== false,
+    presence_penalty: json.presence_penalty ?? 0,
     previous_response_id: orNull(json.previous_response_id),
     prompt_cache_key: orNull(json.prompt_cache_key),
-    reasoning: { effort: orNull(reasoning.effort), summary: orNull(reasoning.summary) },
+    reasoning: { effort: orNull(reasoning.effort), summary: oneOf(reasoning.summary, summaries) },
     safety_identifier: orNull(json.safety_identifier),
     store: json.store !== false,
-    temperature: orNull(json.temperature),
-    text: { format: words.format ?? { type: 'text' }, verbosity: words.verbosity ?? 'medium' },
+    temperature: json.temperature ?? 1,
+    text: { format: echoFormat(words.format), verbosity: oneOf(words.verbosity, verbosities) ?? 'medium' },
     tool_choice: json.tool_choice ?? 'auto',
     tools: Array.isArray(json.tools) ? json.tools.map(echoTool) : [],
     top_logprobs: json.top_logprobs ?? 0,
-    top_p: orNull(json.top_p),
-    truncation: json.truncation ?? 'disabled',
+    top_p: json.top_p ?? 1,
+    truncation: json.truncation === 'auto' ? 'auto' : 'disabled',
     user: orNull(json.user),
     ...((conversation ?? undefined) !== undefined && {
       conversation: isObject(conversation) ? conversation : { id: conversation },
@@ -67,11 +77,22 @@ export function writeEcho(ask: AnswerAsk): string {
   return JSON.stringify(echo).slice(1, -1)
 }
 
+const summaries: readonly string[] = ['auto', 'concise', 'detailed']
+const verbosities: readonly string[] = ['low', 'medium', 'high']
+
+function echoFormat(format: unknown): unknown {
+  if (!isObject(format)) return { type: 'text' }
+  if (format.type !== 'json_schema') return format
+  return { ...format, description: format.description ?? null, strict: format.strict ?? false }
+}
+
 /** What opens doors elsewhere is not said again. */
 function echoTool(tool: unknown): unknown {
   if (!isObject(tool)) return tool
   const { authorization: _authorization, headers: _headers, ...rest } = tool
-  return tool.type === 'function' ? { ...rest, parameters: tool.parameters ?? null, strict: tool.strict ?? null } : rest
+  if (tool.type !== 'function') return rest
+  const { description = null, parameters = null, strict = null } = tool
+  return { ...rest, description, parameters, strict }
 }
 
 export interface Body {
@@ -80,17 +101,32 @@ export interface Body {
   /** Each item as JSON text. */
   readonly output: readonly string[]
   readonly usage: Json | undefined
-  readonly serviceClass: string | undefined
+  readonly serviceTier: string
+  /** When the answer was whole, in seconds of Unix time. */
+  readonly nowS: number
 }
 
+/** The tiers that an answer may name; `fast` and `ultrafast` are answered as `priority`, as OpenAI does. */
+const tiers: readonly string[] = ['auto', 'default', 'flex', 'scale', 'priority']
+
+/** Before the answer, what the caller asked for stands here. */
+export const askedTier = ({ service_tier: asked }: Json): string => oneOf(asked, tiers) ?? 'auto'
+
+/** An upstream without tiers has only the ordinary one. `auto` stands for a tier that has no word here. */
+export const tierOf = (serviceClass: string | undefined, { losses }: AnswerAsk): string =>
+  serviceClass === undefined ? 'default' : (servedTier(serviceClass, tiers, losses) ?? 'auto')
+
+/** An answer that is written without a clock was there at once. */
+export const nowOf = (ask: AnswerAsk): number => ask.nowS?.() ?? ask.createdS
+
 /** The whole object. Items are put in as they were written before, so that nothing long is written twice. */
-export function writeBody({ echo, ending, output, usage, serviceClass }: Body): string {
+export function writeBody({ echo, ending, output, usage, serviceTier, nowS }: Body): string {
   const rest = {
     status: ending.status,
-    completed_at: null,
+    completed_at: ending.status === 'completed' ? nowS : null,
     error: null,
     incomplete_details: ending.reason === undefined ? null : { reason: ending.reason },
-    service_tier: orNull(serviceClass),
+    service_tier: serviceTier,
     usage: orNull(usage),
   }
   return `{${echo},${JSON.stringify(rest).slice(1, -1)},"output":[${output.join(',')}]}`

@@ -7,7 +7,7 @@ import { invalid } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import { packedMark, packSealed } from '../sealed.ts'
-import { itemId, responseId, writeEcho } from './response-body.ts'
+import { askedTier, itemId, responseId, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
 
 const prefixes: ReadonlyMap<unknown, string> = new Map([
@@ -43,7 +43,8 @@ export function itemsOfInput(json: Json, requestId: string): readonly Json[] {
 /** What is told of a response that nobody has begun to make. */
 export function waitingResponse(ask: AnswerAsk): Json {
   const echo = JSON.parse(`{${writeEcho(ask)}}`) as Json
-  return { ...echo, status: 'queued', error: null, incomplete_details: null, usage: null, output: [] }
+  const nothing = { completed_at: null, error: null, incomplete_details: null, usage: null, output: [] }
+  return { ...echo, ...nothing, status: 'queued', service_tier: askedTier(ask.json) }
 }
 
 /** A response that came to nothing, and why where that can be told. */

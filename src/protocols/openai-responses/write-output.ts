@@ -13,6 +13,12 @@ import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { itemId } from './response-body.ts'
 
+/** Kinds of items that know that they were cut off. */
+const CUT: readonly unknown[] = ['message', 'function_call', 'custom_tool_call', 'reasoning']
+
+/** The last item of an answer that was cut off. */
+export const asIncomplete = (item: Json): Json => (CUT.includes(item.type) ? { ...item, status: 'incomplete' } : item)
+
 /** Gives items their names, in the order in which they begin. */
 export class OutputItems {
   readonly #requestId: string

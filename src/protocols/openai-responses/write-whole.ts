@@ -3,9 +3,9 @@
 import type { Answer } from '../answer.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Flavour } from './flavour.ts'
-import { endingOf, writeBody, writeEcho } from './response-body.ts'
+import { endingOf, nowOf, tierOf, writeBody, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
-import { OutputItems, writeOutput } from './write-output.ts'
+import { asIncomplete, OutputItems, writeOutput } from './write-output.ts'
 
 export function writeWhole({ choices, usage, serviceClass }: Answer, ask: AnswerAsk, flavour: Flavour): string {
   if (choices.length > 1) ask.losses.add('choices')
@@ -14,11 +14,17 @@ export function writeWhole({ choices, usage, serviceClass }: Answer, ask: Answer
   const refused = parts.some(({ kind }) => kind === 'refusal')
   const items = new OutputItems(ask.requestId, ask.losses, flavour)
   ask.losses.addEnd('openai-responses', choice)
+  const ending = endingOf(finish, refused)
+  const output = writeOutput(parts, items)
+  const last = output.length - 1
   return writeBody({
     echo: writeEcho(ask),
-    ending: endingOf(finish, refused),
-    output: writeOutput(parts, items).map(item => JSON.stringify(item)),
+    ending,
+    output: output.map((item, at) =>
+      JSON.stringify(at === last && ending.status === 'incomplete' ? asIncomplete(item) : item),
+    ),
     usage: usage && writeUsage(usage),
-    serviceClass,
+    serviceTier: tierOf(serviceClass, ask),
+    nowS: nowOf(ask),
   })
 }
