@@ -24,7 +24,7 @@ export function writeWhole({ choices, usage, serviceClass }: Answer, to: AnswerA
     stop_sequence: stopReason === 'stop_sequence' ? (stopSequence ?? null) : null,
     stop_details: blocks.stopDetails(stopReason),
     ...blocks.messageTail,
-    usage: writeUsage(usage ?? noUsage, serviceClass),
+    usage: writeUsage(usage ?? noUsage, serviceClass, to.losses),
   })
 }
 

@@ -10,9 +10,10 @@ import type { Json } from '../checks.ts'
 import type { Citation, MediaPart, NativePart } from '../conversation.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
+import { SERVED_TIER_LOSS } from '../service-tier.ts'
 import * as blocks from './blocks-writer.ts'
 import { writeStopReason } from './finish.ts'
-import { writeTotals, writeUsage } from './usage.ts'
+import { tierOf, writeTotals, writeUsage } from './usage.ts'
 
 type Finished = AnswerEvent & { readonly kind: 'finish' }
 type Growth = { readonly text: string } | { readonly citation: Citation }
@@ -125,6 +126,10 @@ export class MessageEventWriter implements EventWriter {
         return
       case 'class':
         this.#serviceClass = event.serviceClass
+        // Only the first event has a place for it.
+        if (this.#started && tierOf(event.serviceClass, this.#to.losses) !== 'standard') {
+          this.#to.losses.add(SERVED_TIER_LOSS)
+        }
     }
   }
 
@@ -137,7 +142,7 @@ export class MessageEventWriter implements EventWriter {
       content: [],
       ...{ stop_reason: null, stop_sequence: null, stop_details: null },
       ...blocks.messageTail,
-      usage: writeUsage(this.#usage ?? noUsage, this.#serviceClass),
+      usage: writeUsage(this.#usage ?? noUsage, this.#serviceClass, this.#to.losses),
     }
     this.#tell({ type: 'message_start', message })
   }

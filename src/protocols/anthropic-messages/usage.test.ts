@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Usage } from '../../base/usage.ts'
 import { inputTokens, outputTokens } from '../../base/usage.ts'
+import { Losses } from '../losses.ts'
 import { readServedClass, readUsage, writeTotals, writeUsage } from './usage.ts'
 
 const plain = { input_tokens: 40, output_tokens: 30 }
@@ -111,7 +112,7 @@ test('the buckets of an honest report come to its totals, and back', () => {
   fc.assert(
     fc.property(buckets, written, (read, wrote) => {
       const usage = { ...read, ...wrote, input: read.input + 1 }
-      const report = writeUsage(usage, undefined) as Record<string, number>
+      const report = writeUsage(usage, undefined, new Losses()) as Record<string, number>
       expect(report.input_tokens! + report.cache_read_input_tokens! + report.cache_creation_input_tokens!).toBe(
         inputTokens(usage),
       )
@@ -131,7 +132,7 @@ test('what other dialects tell apart is input or cache here', () => {
 test('any report at all is nonsense, nothing, or adds up', () => {
   const value = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
   const report = fc.dictionary(
-    fc.constantFrom(...Object.keys(writeUsage({ input: 1, output: 1 }, undefined)), 'iterations'),
+    fc.constantFrom(...Object.keys(writeUsage({ input: 1, output: 1 }, undefined, new Losses())), 'iterations'),
     value,
   )
   fc.assert(
@@ -150,6 +151,7 @@ test('the class that was served', () => {
   expect(readServedClass({ service_tier: 'priority', speed: 'standard' })).toBe('priority')
   expect(readServedClass({ service_tier: null })).toBeUndefined()
   expect(readServedClass(5)).toBeUndefined()
-  expect(writeUsage({ input: 1, output: 1 }, 'default')).toMatchObject({ service_tier: 'standard', speed: null })
-  expect(writeUsage({ input: 1, output: 1 }, 'constructor')).toMatchObject({ service_tier: null })
+  const served = (serviceClass: string) => writeUsage({ input: 1, output: 1 }, serviceClass, new Losses())
+  expect(served('default')).toMatchObject({ service_tier: 'standard', speed: null })
+  expect(served('constructor')).toMatchObject({ service_tier: null })
 })

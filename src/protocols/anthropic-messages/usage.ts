@@ -8,6 +8,8 @@ import type { Usage, UsageReport } from '../../base/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import type { Losses } from '../losses.ts'
+import { servedTier } from '../service-tier.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
@@ -101,18 +103,20 @@ export function writeTotals(usage: Usage): Json {
   }
 }
 
-const SERVED: Readonly<Record<string, string>> = {
-  ...{ standard: 'standard', default: 'standard', standard_only: 'standard', auto: 'standard', on_demand: 'standard' },
-  ...{ priority: 'priority', scale: 'priority', batch: 'batch' },
-}
+/** The tiers that an answer may name. */
+const SERVED: readonly string[] = ['standard', 'priority', 'batch']
+
+/** What is called fast elsewhere is a speed here. */
+export const tierOf = (serviceClass: string | undefined, losses: Losses): string | null =>
+  serviceClass === undefined || serviceClass === 'fast' ? null : (servedTier(serviceClass, SERVED, losses) ?? null)
 
 /** As a whole message tells it. */
-export function writeUsage(usage: Usage, serviceClass: string | undefined): Json {
+export function writeUsage(usage: Usage, serviceClass: string | undefined, losses: Losses): Json {
   const { cacheWrite = 0, cacheWrite1h = 0 } = usage
   return {
     ...writeTotals(usage),
     cache_creation: { ephemeral_5m_input_tokens: cacheWrite, ephemeral_1h_input_tokens: cacheWrite1h },
-    service_tier: (serviceClass !== undefined && Object.hasOwn(SERVED, serviceClass) && SERVED[serviceClass]) || null,
+    service_tier: tierOf(serviceClass, losses),
     inference_geo: null,
     speed: serviceClass === 'fast' ? 'fast' : null,
   }

@@ -20,6 +20,7 @@ export const arkChat: Flavour = {
   fetchesFiles: true,
   choicesMax: 5,
   serviceClasses: ['auto', 'default', 'fast'],
+  servedTiers: ['default', 'scale', 'fast'],
 }
 
 /** Tools that must be asked for by name, and whether the messages are ciphertext that only the provider can read. */

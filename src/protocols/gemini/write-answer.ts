@@ -14,6 +14,7 @@ import { isObject } from '../json-object.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
 import { packSealed } from '../sealed.ts'
+import { servedTier } from '../service-tier.ts'
 import type { Placed } from './citations.ts'
 import { CitedText, citationsMax, writeCitations } from './citations.ts'
 import { BAD_CALL, writeFinish } from './finish.ts'
@@ -55,6 +56,9 @@ interface Telling {
   readonly parts: Json[]
   readonly logprobs: TokenProb[]
 }
+
+/** The tiers that an answer may name. */
+const SERVED_TIERS: readonly string[] = ['standard', 'flex', 'priority']
 
 /** What all chunks begin with. */
 const HEAD = 'data: {"candidates":['
@@ -179,10 +183,11 @@ class AnswerWriter {
   body(candidates: readonly Json[]): Json {
     const isLast = candidates.some(candidate => candidate.finishReason !== undefined)
     const usage = this.#usage === undefined || !isLast ? undefined : writeUsage(this.#usage)
-    const tier = this.#serviceClass === undefined ? {} : { serviceTier: this.#serviceClass }
+    const served = this.#serviceClass
+    const tier = served === undefined ? undefined : servedTier(served, SERVED_TIERS, this.#to.losses)
     return {
       candidates,
-      ...(usage !== undefined && { usageMetadata: { ...usage, ...tier } }),
+      ...(usage !== undefined && { usageMetadata: { ...usage, ...(tier !== undefined && { serviceTier: tier }) } }),
       modelVersion: this.#to.model,
       responseId: this.#to.requestId,
     }

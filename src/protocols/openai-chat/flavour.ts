@@ -17,6 +17,8 @@ export interface Flavour {
   readonly choicesMax: number
   /** The classes of service that it can be asked for. */
   readonly serviceClasses: readonly string[]
+  /** The tiers that its answers name. OpenAI answers `priority` where `fast` was asked for. */
+  readonly servedTiers: readonly string[]
 }
 
 export const openaiChat: Flavour = {
@@ -29,4 +31,5 @@ export const openaiChat: Flavour = {
   fetchesFiles: false,
   choicesMax: 128,
   serviceClasses: ['auto', 'default', 'flex', 'scale', 'priority', 'fast'],
+  servedTiers: ['auto', 'default', 'flex', 'scale', 'priority'],
 }

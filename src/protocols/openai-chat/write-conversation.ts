@@ -135,7 +135,7 @@ function writeKnown({ verbosity, cacheKey, serviceClass }: Settings, { flavour, 
 }
 
 /** Other dialects call the ordinary class by other names. */
-export function asTier(serviceClass: string, { serviceClasses }: Flavour): string | undefined {
+function asTier(serviceClass: string, { serviceClasses }: Flavour): string | undefined {
   const tier = serviceClass.toLowerCase()
   const own = tier === 'standard' || tier === 'standard_only' ? 'default' : tier
   return serviceClasses.includes(own) ? own : undefined

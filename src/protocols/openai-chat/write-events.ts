@@ -5,13 +5,13 @@
 import type { AnswerEvent, EventWriter, Finish, Opening } from '../answer.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { AnswerAsk } from '../protocol.ts'
+import { servedTier } from '../service-tier.ts'
 import { CITATIONS_MAX, writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { writeEncrypted } from './reasoning-state.ts'
 import type { Step } from './write-answer.ts'
 import { answerId, finishReason, isLegacy, keepState, sealedCall, writeMedia } from './write-answer.ts'
-import { asTier } from './write-conversation.ts'
 import { writeUsage } from './write-usage.ts'
 
 interface ChoiceState {
@@ -99,7 +99,7 @@ export class ChatEventWriter implements EventWriter {
         this.#usage = event.usage
         return ''
       case 'class':
-        this.#tier = asTier(event.serviceClass, this.#flavour)
+        this.#tier = servedTier(event.serviceClass, this.#flavour.servedTiers, this.#to.losses)
         return ''
       case 'start':
         return ''

@@ -3,17 +3,17 @@
 import type { Answer, AnswerChoice, AnswerPart } from '../answer.ts'
 import type { CallPart } from '../conversation.ts'
 import type { AnswerAsk } from '../protocol.ts'
+import { servedTier } from '../service-tier.ts'
 import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { writeEncrypted } from './reasoning-state.ts'
 import { answerId, finishReason, isLegacy, keepState, sealedCall, writeMedia } from './write-answer.ts'
-import { asTier } from './write-conversation.ts'
 import { writeUsage } from './write-usage.ts'
 
 export function writeWhole(answer: Answer, to: AnswerAsk, flavour: Flavour): string {
   const { usage, serviceClass } = answer
-  const tier = serviceClass === undefined ? undefined : asTier(serviceClass, flavour)
+  const tier = serviceClass === undefined ? undefined : servedTier(serviceClass, flavour.servedTiers, to.losses)
   if (answer.choices.length > to.choices) to.losses.add('choices')
   return JSON.stringify({
     id: answerId(to),
