@@ -5,6 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
 import type { OutgoingRequest } from '../http/outgoing.ts'
 import type { Call } from '../protocols/call.ts'
+import { Losses } from '../protocols/losses.ts'
 import { packSealed, unpackSealed } from '../protocols/sealed.ts'
 import type { Channel } from '../upstreams/catalogue.ts'
 import { overrideFields } from '../upstreams/overrides.ts'
@@ -32,6 +33,7 @@ export interface AdaptParts {
 
 /** At once where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Adapted> {
+  meeting.exchange.nativeLosses = undefined
   const asked = writeVectorAsk(meeting)
   if (asked !== undefined) return adaptVectors(meeting, asked)
   const { accountId } = meeting.hold.route.permit.caller
@@ -106,13 +108,19 @@ function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed)
 
 type Passed = Readonly<Record<string, string>>
 
-function writeNative({ hold: { call, route, cap }, channel }: Meeting): Uint8Array {
+/** Throws where something would be taken out of the request and the caller forbade that. */
+function writeNative({ hold: { call, route, cap }, channel, exchange }: Meeting): Uint8Array {
   const { streamUsage, outputCap } = route.provider.can
   const model = route.model.id
-  const target = { model, askUsage: streamUsage, capField: outputCap, origin: originOf(channel.id, model) }
-  if (cap === undefined && route.follows === undefined) return route.spoken.writeCall(call, target)
-  const previous = route.follows === undefined ? {} : { previous: route.follows }
-  return route.spoken.writeCall(call, { ...target, ...previous, ...(cap !== undefined && { cap }) })
+  const losses = new Losses()
+  exchange.nativeLosses = losses
+  const body = route.spoken.writeCall(call, {
+    ...{ model, askUsage: streamUsage, capField: outputCap, origin: originOf(channel.id, model), losses },
+    ...(route.follows !== undefined && { previous: route.follows }),
+    ...(cap !== undefined && { cap }),
+  })
+  losses.throwIf(exchange.strict)
+  return body
 }
 
 /** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */

@@ -16,6 +16,7 @@ import type { LimitLease } from '../limits/leases.ts'
 import type { Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Conversation } from '../protocols/conversation.ts'
+import type { Losses } from '../protocols/losses.ts'
 import type { Framing, Protocol } from '../protocols/protocol.ts'
 import type { Tried } from '../routing/attempts.ts'
 import type { Fate } from '../routing/health.ts'
@@ -183,6 +184,8 @@ export interface Exchange {
   lossesInHead?: number
   /** The same of embeddings. */
   vectors?: VectorTranslation | undefined
+  /** Of the attempt under way, where its upstream speaks the caller's dialect: what was taken out of the request. */
+  nativeLosses?: Losses | undefined
   /** Of the attempt under way: what its channel sends otherwise than the caller asked. */
   overrides?: readonly string[] | undefined
   /** JSON: what the caller wants its costs to be sorted by. */
@@ -244,9 +247,9 @@ export interface StopReason {
   readonly refusal?: Refusal
 }
 
-/** What the translation of the attempt under way could not carry. */
-export function lossesOf({ translation, vectors }: Exchange): readonly string[] {
-  return (translation?.source.notes.losses ?? vectors?.losses)?.codes ?? []
+/** What of the request the upstream of the attempt under way is not told, and what of its answer the caller is not. */
+export function lossesOf({ translation, vectors, nativeLosses }: Exchange): readonly string[] {
+  return (translation?.source.notes.losses ?? vectors?.losses ?? nativeLosses)?.codes ?? []
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }

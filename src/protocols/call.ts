@@ -6,6 +6,7 @@
 import type { FieldSpan } from '../base/json.ts'
 import type { UpstreamWords } from '../base/errors.ts'
 import type { Units, UsageReport } from '../base/usage.ts'
+import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
 import type { Tags } from './tags.ts'
 
@@ -97,6 +98,8 @@ export interface CallTarget {
   readonly previous?: string
   /** Names its credential and model, as in `ConversationTarget`. */
   readonly origin?: string
+  /** Takes what the upstream is not told of the request. */
+  readonly losses?: Losses
 }
 
 /** Where an upstream of OpenAI's dialect reads its cap. */

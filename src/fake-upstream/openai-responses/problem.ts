@@ -92,6 +92,9 @@ const stray = (call: string): Problem =>
 
 function findReasoningProblem(item: Json, ordinal: number): Problem | undefined {
   const isSealed = item.type === 'reasoning' || item.type === 'compaction'
+  // Without its state an item is known by its name alone, and only to those who gave it.
+  const isUnknown = item.type === 'reasoning' && has(item.id) && !stringOf(item.id).startsWith('rs_fake')
+  if (isUnknown && !has(item.encrypted_content)) return refuse(`Item '${stringOf(item.id)}' not found.`, 'input')
   if (!isSealed || !has(item.encrypted_content)) return undefined
   if (isIssued(item.encrypted_content, { by: stateOwner, ordinal })) return undefined
   const told = `The encrypted content for item ${stringOf(item.id)} could not be verified.`

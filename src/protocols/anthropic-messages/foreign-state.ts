@@ -1,6 +1,7 @@
 // Reasoning state of other providers, as our own messages carry it to callers of this dialect: recognised when it comes
 // back, and taken out of what goes to an upstream of this dialect, which would refuse it.
 
+import type { CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Sealed } from '../sealed.ts'
@@ -15,6 +16,8 @@ export const isPacked = (value: unknown): boolean => typeof value === 'string' &
 export function packCallState(sealed: Sealed, callId: string): string {
   return packSealed({ ...sealed, id: JSON.stringify([callId, sealed.id ?? null]) })
 }
+
+type NativeTarget = Pick<CallTarget, 'origin' | 'losses'>
 
 interface ReadState {
   readonly sealed: Sealed
@@ -47,7 +50,7 @@ function readIds(id: string | undefined): readonly [callId?: string, ownId?: str
  * The messages with what this upstream made as it made it, and without the state of any other; undefined if nothing in
  * them was packed.
  */
-export function withoutPacked(messages: readonly unknown[], origin?: string): readonly unknown[] | undefined {
+export function withoutPacked(messages: readonly unknown[], target: NativeTarget): readonly unknown[] | undefined {
   let changed = false
   const cleaned: unknown[] = []
   for (const message of messages) {
@@ -56,32 +59,39 @@ export function withoutPacked(messages: readonly unknown[], origin?: string): re
       cleaned.push(message)
       continue
     }
-    const kept = content.map(block => cleanBlock(block, origin)).filter(block => block !== undefined)
+    const kept = content.map(block => cleanBlock(block, target)).filter(block => block !== undefined)
     changed ||= kept.length !== content.length || kept.some((block, index) => block !== content[index])
     if (kept.length > 0 || content.length === 0) cleaned.push({ ...(message as Json), content: kept })
   }
   return changed ? cleaned : undefined
 }
 
-function cleanBlock(block: unknown, origin: string | undefined): unknown {
+function cleanBlock(block: unknown, target: NativeTarget): unknown {
   if (!isObject(block)) return block
   if (block.type === 'thinking' && isPacked(block.signature)) {
-    const signature = ownState(block.signature, 'signature', origin)
-    return signature === undefined ? undefined : { ...block, signature }
+    const signature = ownState(block.signature, 'signature', target)
+    if (signature !== undefined) return { ...block, signature }
+    if (block.signature === unsigned && block.thinking !== '') target.losses?.add('reasoning')
+    return undefined
   }
   if (block.type === 'redacted_thinking' && isPacked(block.data)) {
-    const data = ownState(block.data, 'redacted', origin)
+    const data = ownState(block.data, 'redacted', target)
     return data === undefined ? undefined : { ...block, data }
   }
   if (block.type !== 'text' || !Array.isArray(block.citations)) return block
   const citations = block.citations.filter((one: unknown) => !(isObject(one) && isPacked(one.encrypted_index)))
-  return citations.length === block.citations.length ? block : { ...block, citations }
+  if (citations.length === block.citations.length) return block
+  target.losses?.add('citations')
+  return { ...block, citations }
 }
 
-function ownState(text: unknown, form: Sealed['form'], origin: string | undefined): string | undefined {
+/** Undefined for the state of another, which is lost here. What we wrote where there was no state is no loss. */
+function ownState(text: unknown, form: Sealed['form'], { origin, losses }: NativeTarget): string | undefined {
   const sealed = unpackSealed(text)
   const isOwn = sealed?.form === form && sealed.origin !== undefined && sealed.origin === origin
-  return isOwn ? sealed.value : undefined
+  if (isOwn) return sealed.value
+  if (text !== unsigned) losses?.add('reasoning_state')
+  return undefined
 }
 
 /** The last calls wait to be thought on, and the thoughts that led to them are not there. */

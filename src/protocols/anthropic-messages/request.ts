@@ -106,15 +106,20 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   if (cap !== undefined) put('max_tokens', cap)
   // State came to this caller in a message that we wrote. Only its own provider can make anything of it.
   const messages = json.messages as readonly unknown[]
-  const cleaned = body.includes(packedMark) ? withoutPacked(messages, target.origin) : undefined
+  const cleaned = body.includes(packedMark) ? withoutPacked(messages, target) : undefined
   if (cleaned !== undefined) put('messages', cleaned)
   const thinking = thinkingWithin(json.thinking, cap, cleaned)
+  if (thinking?.type === 'disabled') target.losses?.add('thinking')
   if (thinking !== undefined) put('thinking', thinking)
   return spliced(body, splices)
 }
 
 /** A budget must be below the cap, and is refused where the thoughts of the calls under way were taken away. */
-function thinkingWithin(thinking: unknown, cap: number | undefined, cleaned: readonly unknown[] | undefined): unknown {
+function thinkingWithin(
+  thinking: unknown,
+  cap: number | undefined,
+  cleaned: readonly unknown[] | undefined,
+): Json | undefined {
   if (!isObject(thinking) || thinking.type !== 'enabled') return undefined
   if (cleaned !== undefined && callsLackThoughts(cleaned)) return { type: 'disabled' }
   if (cap === undefined || !((thinking.budget_tokens as number) >= cap)) return undefined

@@ -27,7 +27,7 @@ export function readCountCall(body: Buffer, asked: Asked): Call {
 
 /** A request for an upstream of this dialect, whichever form the caller chose. */
 export function writeCountCall(call: Call, target: CallTarget): string {
-  return countBody(withoutPacked(camelFields(call.json), target.origin), target.model)
+  return countBody(withoutPacked(camelFields(call.json), target), target.model)
 }
 
 export function writeCountConversation(asked: Conversation, target: ConversationTarget): string {

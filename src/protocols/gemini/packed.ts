@@ -1,6 +1,7 @@
 // Takes out of a native request what we packed into it: reasoning state of another provider, carried through this
 // dialect. Google would refuse it.
 
+import type { CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import { packedMark, packSealed, unpackSealed } from '../sealed.ts'
@@ -16,18 +17,20 @@ export const UNSIGNED = packSealed({ form: 'thought', value: '' })
 /** Other words that stand for a signature and are none. */
 export const noSignatures: readonly unknown[] = [LOST_SIGNATURE, 'context_engineering_is_the_way_to_go', '', UNSIGNED]
 
+type NativeTarget = Pick<CallTarget, 'origin' | 'losses'>
+
 /** `json` is in camelCase at its top. What was packed for this very origin is given back to it. */
-export function withoutPacked(json: Json, origin: string | undefined): Json {
+export function withoutPacked(json: Json, target: NativeTarget): Json {
   const contents = asList(json.contents).flatMap((content): readonly unknown[] => {
     if (!isObject(content)) return [content]
     const parts = asList(content.parts)
-    const kept = parts.flatMap(part => cleanPart(part, origin))
+    const kept = parts.flatMap(part => cleanPart(part, target))
     return kept.length > 0 || parts.length === 0 ? [{ ...content, parts: kept }] : []
   })
   return { ...json, contents }
 }
 
-function cleanPart(given: unknown, origin: string | undefined): readonly unknown[] {
+function cleanPart(given: unknown, { origin, losses }: NativeTarget): readonly unknown[] {
   if (!isObject(given)) return [given]
   const part = camelFields(given)
   const { thoughtSignature: signature, ...rest } = part
@@ -35,6 +38,7 @@ function cleanPart(given: unknown, origin: string | undefined): readonly unknown
   const sealed = unpackSealed(signature)
   const isOwn = sealed?.form === 'thought' && origin !== undefined && sealed.origin === origin
   if (isOwn) return [{ ...rest, thoughtSignature: sealed.value }]
+  if (signature !== UNSIGNED) losses?.add('reasoning_state')
   if (part.functionCall !== undefined) return [{ ...rest, thoughtSignature: LOST_SIGNATURE }]
   const isEmpty = part.text === '' || Object.keys(rest).every(name => name === 'thought')
   return isEmpty ? [] : [rest]

@@ -43,7 +43,7 @@ describe('the golden answer', () => {
     choices: [
       {
         parts: [
-          { kind: 'reasoning', text: 'Let me think.' },
+          { kind: 'reasoning', text: 'Let me think.', sealed: { origin: 'here', form: 'shown', value: '' } },
           { kind: 'text', text: 'Hello world' },
           {
             ...{ kind: 'call', id: 'fc1', name: 'get_weather', arguments: '{"city":"Paris"}' },

@@ -185,10 +185,14 @@ class AnswerReader implements EventReader {
     this.#events.push({ kind: 'open', index, choice: choice.number, ...opening })
   }
 
-  #close(choice: Choice, sealed?: Sealed): void {
+  /** Thoughts without a signature say whose they are, so that no other upstream is given them as its own. */
+  #close(choice: Choice, signature?: Sealed): void {
     if (choice.open === undefined) return
-    if (choice.open.part === 'text') this.#cite(choice, choice.open.index)
-    this.#events.push({ kind: 'close', index: choice.open.index, ...(sealed !== undefined && { sealed }) })
+    const { index, part } = choice.open
+    if (part === 'text') this.#cite(choice, index)
+    const shown = { origin: this.#source.origin, form: 'shown', value: '' } as const
+    const sealed = signature ?? (part === 'reasoning' ? shown : undefined)
+    this.#events.push({ kind: 'close', index, ...(sealed !== undefined && { sealed }) })
     choice.open = undefined
     for (const make of choice.after.splice(0)) make()
   }

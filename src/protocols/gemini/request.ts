@@ -104,7 +104,7 @@ function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void 
 /** Its bytes, but for a model in the body, a cap that we impose, and reasoning state that is not Google's. */
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
   if (call.body.indexOf(packedMark) >= 0) {
-    return Buffer.from(JSON.stringify(withoutPacked(wishOf(call, target), target.origin)))
+    return Buffer.from(JSON.stringify(withoutPacked(wishOf(call, target), target)))
   }
   const spans = spansOf(call.fields, ['model', 'generationConfig'])
   const splices: Splice[] = []

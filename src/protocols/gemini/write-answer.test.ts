@@ -231,7 +231,7 @@ test('a whole answer and its stream say the same, and carry every seal', () => {
 
 test('P25: a call that nobody signed is one that Google takes from its caller, and no state to anybody else', () => {
   const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: UNSIGNED }]
-  const sent = withoutPacked({ contents: [{ role: 'model', parts }] }, 'here')
+  const sent = withoutPacked({ contents: [{ role: 'model', parts }] }, { origin: 'here' })
   const signed = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' }]
   expect(sent.contents).toEqual([{ role: 'model', parts: signed }])
   expect(readSeal(UNSIGNED)).toBeUndefined()

@@ -27,7 +27,7 @@ export function readState(message: Json, recalled: readonly (readonly Sealed[])[
 /** Ours, which name their origin, or the provider's own. */
 function readEncrypted(value: unknown): Sealed[] {
   if (typeof value !== 'string' || value === '') return []
-  if (!value.startsWith(packedMark)) return [{ form: 'encrypted', value }]
+  if (!isPacked(value)) return [{ form: 'encrypted', value }]
   return value.split(BETWEEN).flatMap(packed => unpackSealed(packed) ?? [])
 }
 
@@ -70,7 +70,9 @@ export function withoutState({ body, json }: Pick<Call, 'body' | 'json'>): unkno
   return isChanged ? messages : undefined
 }
 
-const isPacked = (value: unknown): boolean => typeof value === 'string' && value.startsWith(packedMark)
+/** Some clients keep only the last piece of a stream, which then begins with what stands between two pieces. */
+const isPacked = (value: unknown): boolean =>
+  typeof value === 'string' && (value.startsWith(packedMark) || value.startsWith(BETWEEN + packedMark))
 
 export const thoughtField = (value: string): object => ({ google: { thought_signature: value } })
 
@@ -86,27 +88,34 @@ const isSame = (a: Sealed, b: Sealed): boolean => a.form === b.form && a.value =
  */
 export function withState(said: readonly Part[], calls: readonly ReadCall[], state: ReasoningState): Part[] {
   const { text, carried, recalled } = state
-  const steps = calls.map(({ part }, index) => restoreStep(part, recalled[index] ?? [], carried))
-  const front = [...carried, ...(steps[0]?.thoughts ?? [])]
-  const later = steps.slice(1).some(step => step.thoughts.length > 0)
-  const shown: ReasoningPart[] = text === '' ? [] : [{ kind: 'reasoning', text }]
-  const sealed = front.map((each): ReasoningPart => ({ kind: 'reasoning', text: '', sealed: each }))
-  const isOne = text !== '' && front.length === 1 && front[0]!.form !== 'redacted' && !later
+  const steps = calls.map(({ part }, index) => restoreStep(part, recalled[index] ?? []))
+  // What was kept with a call stands before that call, also where the message carries it.
+  const placed = recalled.flat()
+  const front = [...carried.filter(one => !placed.some(each => isSame(one, each))), ...(steps[0]?.thoughts ?? [])]
+  const later = steps.slice(1).flatMap(step => step.thoughts)
+  // Where the thoughts came with their seals, the message only tells them again.
+  const isKnown = [...front, ...later].some(each => each.text !== undefined)
+  const shown: ReasoningPart[] = text === '' || isKnown ? [] : [{ kind: 'reasoning', text }]
+  const sealed = front.map(thoughtOf)
+  const isOne = shown.length > 0 && front.length === 1 && front[0]!.form !== 'redacted' && later.length === 0
   const thoughts = isOne ? [{ ...sealed[0]!, text }] : [...shown, ...sealed]
   const rest = steps.flatMap(({ call, thoughts: before }, index): Part[] => {
     if (index === 0) return [call]
-    return [...before.map((each): Part => ({ kind: 'reasoning', text: '', sealed: each })), call]
+    return [...before.map(thoughtOf), call]
   })
   return [...thoughts, ...said, ...rest]
 }
 
-/** A call with its own signature, and the state of the thoughts before it that the message does not carry itself. */
-function restoreStep(part: CallPart, kept: readonly Sealed[], carried: readonly Sealed[]): {
+const thoughtOf = ({ text = '', ...sealed }: Sealed): ReasoningPart => ({ kind: 'reasoning', text, sealed })
+
+interface RestoredStep {
   readonly call: CallPart
   readonly thoughts: readonly Sealed[]
-} {
+}
+
+/** A call with its own signature, and the state of the thoughts before it. */
+function restoreStep(part: CallPart, kept: readonly Sealed[]): RestoredStep {
   const own = part.sealed ?? (kept.at(-1)?.form === 'thought' ? kept.at(-1) : undefined)
-  const known = own === undefined ? carried : [...carried, own]
-  const thoughts = kept.filter(each => !known.some(one => isSame(one, each)))
+  const thoughts = own === undefined ? kept : kept.filter(each => !isSame(own, each))
   return { call: own === undefined ? part : { ...part, sealed: own }, thoughts }
 }

@@ -79,6 +79,7 @@ export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }
     splices.push(...(isApart ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)))
   }
   const messages = withoutState(call)
+  if (messages !== undefined) target.losses?.add('reasoning_state')
   if (messages !== undefined) splices.push({ ...call.fields.get('messages')!, text: JSON.stringify(messages) })
   return spliced(call.body, splices)
 }

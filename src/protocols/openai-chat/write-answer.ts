@@ -1,5 +1,6 @@
 // What a whole chat answer and its stream have in common: names, the reason for stopping, media, state that is kept.
 
+import { bounds } from '../../base/bounds.ts'
 import type { Finish } from '../answer.ts'
 import { writtenReasons } from '../finish-reasons.ts'
 import type { MediaPart, NativePart } from '../conversation.ts'
@@ -50,15 +51,20 @@ export function writeMedia(part: MediaPart | NativePart, to: AnswerAsk): Record<
 export interface Step {
   readonly callId?: string
   sealed?: Sealed | undefined
+  /** The thoughts that are sealed. */
+  text?: string
 }
+
+/** As much text as fits what is kept of one call, in the base64 that it is packed in. */
+const KEPT_TEXT_BYTES_MAX = Math.floor(bounds.keptReasoningBytesMax / 2)
 
 /** The state of thoughts is kept with the call that follows them, or else with the last one. */
 export function keepState(steps: readonly Step[], { keep }: AnswerAsk): void {
   if (keep === undefined) return
   const kept: { readonly callId: string; readonly sealed: Sealed[] }[] = []
   let thoughts: Sealed[] = []
-  for (const { callId, sealed } of steps) {
-    const own = sealed === undefined ? [] : [sealed]
+  for (const { callId, sealed, text = '' } of steps) {
+    const own = sealed === undefined ? [] : [withText(sealed, text)]
     if (callId === undefined) thoughts.push(...own)
     else {
       kept.push({ callId, sealed: [...thoughts, ...own] })
@@ -66,5 +72,16 @@ export function keepState(steps: readonly Step[], { keep }: AnswerAsk): void {
     }
   }
   kept.at(-1)?.sealed.unshift(...thoughts)
-  for (const { callId, sealed } of kept) if (sealed.length > 0) keep(callId, sealed)
+  for (const { callId, sealed } of kept) if (sealed.length > 0) keep(callId, fitting(sealed))
+}
+
+/** The thoughts go with their seal: most callers bring back neither, and their maker wants both as they were. */
+export const withText = (sealed: Sealed, text: string): Sealed =>
+  text === '' || text.length > bounds.keptReasoningBytesMax ? sealed : { ...sealed, text }
+
+/** Seals without their thoughts are better than nothing. */
+function fitting(sealed: readonly Sealed[]): readonly Sealed[] {
+  let bytes = 0
+  for (const { text = '' } of sealed) bytes += Buffer.byteLength(text)
+  return bytes <= KEPT_TEXT_BYTES_MAX ? sealed : sealed.map(({ text: _text, ...seal }) => seal)
 }

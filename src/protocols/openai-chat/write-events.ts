@@ -2,6 +2,7 @@
 // first, calls are counted for themselves and say their type once, every chunk has choices, and usage comes in a chunk
 // of its own to those alone who asked.
 
+import { bounds } from '../../base/bounds.ts'
 import type { AnswerEvent, EventWriter, Finish, Opening } from '../answer.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { AnswerAsk } from '../protocol.ts'
@@ -11,7 +12,7 @@ import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { writeEncrypted } from './reasoning-state.ts'
 import type { Step } from './write-answer.ts'
-import { answerId, finishReason, isLegacy, keepState, sealedCall, writeMedia } from './write-answer.ts'
+import { answerId, finishReason, isLegacy, keepState, sealedCall, withText, writeMedia } from './write-answer.ts'
 import { writeUsage } from './write-usage.ts'
 
 interface ChoiceState {
@@ -51,6 +52,10 @@ interface PartState {
 type Growth = Of<'delta'> | Of<'cite'> | Of<'close'>
 
 type Of<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: Kind }
+
+/** Thoughts that are too long are not kept, so nothing more of them need be held. */
+const joinedWithin = (held: string, more: string): string =>
+  held.length > bounds.keptReasoningBytesMax ? held : held + more
 
 type Own = Pick<ChoiceState, 'queues' | 'annotations' | 'images'>
 
@@ -225,6 +230,7 @@ export class ChatEventWriter implements EventWriter {
         choice.hasRefusal = true
         return this.#textChunk(choice, 'refusal', text)
       case 'reasoning': {
+        if (part.step !== undefined) part.step.text = joinedWithin(part.step.text ?? '', text)
         const between = isFirst && choice.hasThoughts ? '\n\n' : ''
         choice.hasThoughts = true
         return this.#textChunk(choice, 'reasoning_content', between + text)
@@ -258,7 +264,8 @@ export class ChatEventWriter implements EventWriter {
     if (step !== undefined && sealed !== undefined) step.sealed = sealed
     if (opening.part === 'call') return this.#closeCall(part)
     if (opening.part !== 'reasoning' || sealed === undefined || !this.#flavour.bearsState) return ''
-    return this.#chunk(choice, { encrypted_content: writeEncrypted(sealed, choice.states++ === 0) })
+    const packed = withText(sealed, step?.text ?? '')
+    return this.#chunk(choice, { encrypted_content: writeEncrypted(packed, choice.states++ === 0) })
   }
 
   /** A call without arguments has an object without fields. A signature that came late still goes out. */

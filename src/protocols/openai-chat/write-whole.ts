@@ -8,7 +8,8 @@ import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
 import { writeEncrypted } from './reasoning-state.ts'
-import { answerId, finishReason, isLegacy, keepState, sealedCall, writeMedia } from './write-answer.ts'
+import type { Step } from './write-answer.ts'
+import { answerId, finishReason, isLegacy, keepState, sealedCall, withText, writeMedia } from './write-answer.ts'
 import { writeUsage } from './write-usage.ts'
 
 export function writeWhole(answer: Answer, to: AnswerAsk, flavour: Flavour): string {
@@ -41,7 +42,7 @@ function writeChoice(choice: AnswerChoice, index: number, { to, flavour }: Whole
   const texts = parts.filter(part => part.kind === 'text')
   const logprobs = texts.flatMap(part => part.logprobs ?? [])
   const content = texts.map(part => part.text).join('') + (flavour.isFull ? '' : refused)
-  keepState(parts.flatMap(part => (part.kind === 'call' ? [{ ...part, callId: part.id }] : stepOf(part))), to)
+  keepState(parts.flatMap(stepOf), to)
   const isSilent = texts.length === 0 && flavour.isFull && (calls.length > 0 || refusal !== null)
   return {
     index,
@@ -59,14 +60,17 @@ function writeChoice(choice: AnswerChoice, index: number, { to, flavour }: Whole
   }
 }
 
-const stepOf = (part: AnswerPart): { sealed?: NonNullable<CallPart['sealed']> }[] =>
-  part.kind === 'reasoning' && part.sealed !== undefined ? [{ sealed: part.sealed }] : []
+function stepOf(part: AnswerPart): Step[] {
+  if (part.kind === 'call') return [{ callId: part.id, sealed: part.sealed }]
+  return part.kind === 'reasoning' && part.sealed !== undefined ? [{ sealed: part.sealed, text: part.text }] : []
+}
 
 function writeThoughts(parts: readonly AnswerPart[], { bearsState }: Flavour): object {
   const thoughts = parts.filter(part => part.kind === 'reasoning')
   const text = thoughts.map(part => part.text).filter(part => part !== '').join('\n\n')
-  const states = bearsState ? thoughts.flatMap(({ sealed }) => sealed ?? []) : []
-  const encrypted = states.map((sealed, index) => writeEncrypted(sealed, index === 0)).join('')
+  const sealed = bearsState ? thoughts.filter(part => part.sealed !== undefined) : []
+  const states = sealed.map(part => withText(part.sealed!, part.text))
+  const encrypted = states.map((state, index) => writeEncrypted(state, index === 0)).join('')
   return { ...(text !== '' && { reasoning_content: text }), ...(encrypted !== '' && { encrypted_content: encrypted }) }
 }
 

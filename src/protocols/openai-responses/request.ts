@@ -11,6 +11,7 @@ import { spliced } from '../splice.ts'
 import { readEndUser, readTags } from '../tags.ts'
 import type { Flavour } from './flavour.ts'
 import { storedFields, weighInput } from './input.ts'
+import { placeOfItem } from './response-body.ts'
 
 const CAP = 'max_output_tokens'
 
@@ -91,9 +92,8 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
     splices.push(span === undefined ? fieldSplice(call, 'previous_response_id', text) : { ...span, text })
   }
   const input = call.fields.get('input')
-  if (input !== undefined && call.body.includes(packedMark)) {
-    splices.push({ ...input, text: JSON.stringify(unsealedInput(call.json.input, target.origin)) })
-  }
+  const known = input === undefined ? undefined : knownInput(call, target)
+  if (known !== undefined) splices.push({ ...input!, text: JSON.stringify(known) })
   return spliced(call.body, splices)
 }
 
@@ -107,15 +107,31 @@ function capSplice(call: Call, tokens: number): readonly Splice[] {
 
 /**
  * The input as the upstream knows it: state that we packed is unpacked for the one that made it, and taken away before
- * it could reach any other. An item without it is one that the upstream has never seen.
+ * it could reach any other. An item without it is one that the upstream has never seen. Undefined where nothing is to
+ * be changed, so that a caller's bytes stay as they are.
  */
-function unsealedInput(input: unknown, origin: string | undefined): unknown {
-  if (!Array.isArray(input)) return input
-  return (input as readonly unknown[]).flatMap(item => {
-    const packed = isObject(item) ? item.encrypted_content : undefined
-    if (typeof packed !== 'string' || !packed.startsWith(packedMark)) return [item]
-    const sealed = unpackSealed(packed)
-    if (sealed?.form !== 'encrypted' || sealed.origin === undefined || sealed.origin !== origin) return []
-    return [{ ...(item as Json), ...(sealed.id !== undefined && { id: sealed.id }), encrypted_content: sealed.value }]
-  })
+function knownInput({ body, json: { input } }: Call, target: CallTarget): readonly unknown[] | undefined {
+  if (!Array.isArray(input)) return undefined
+  const items = input as readonly unknown[]
+  if (!body.includes(packedMark) && !items.some(isOurThought)) return undefined
+  const known = items.flatMap(item => knownItem(item, target))
+  const isSame = known.length === items.length && known.every((item, at) => item === items[at])
+  return isSame ? undefined : known
 }
+
+function knownItem(item: unknown, { origin, losses }: CallTarget): readonly unknown[] {
+  const packed = isObject(item) ? item.encrypted_content : undefined
+  const isPacked = typeof packed === 'string' && packed.startsWith(packedMark)
+  if (!isPacked && !isOurThought(item)) return [item]
+  const sealed = unpackSealed(packed)
+  const isOwn = sealed?.form === 'encrypted' && sealed.origin !== undefined && sealed.origin === origin
+  if (!isOwn) {
+    losses?.add(isPacked ? 'reasoning_state' : 'reasoning')
+    return []
+  }
+  return [{ ...(item as Json), ...(sealed.id !== undefined && { id: sealed.id }), encrypted_content: sealed.value }]
+}
+
+/** A reasoning item with a name of ours and without its state, which some clients drop. No upstream knows the name. */
+const isOurThought = (item: unknown): boolean =>
+  isObject(item) && item.type === 'reasoning' && !item.encrypted_content && placeOfItem(item.id) !== undefined

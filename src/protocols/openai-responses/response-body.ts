@@ -17,6 +17,14 @@ const idBody = (requestId: string): string => requestId.slice(requestId.indexOf(
 export const itemId = (prefix: string, requestId: string, index: number): string =>
   `${prefix}_${idBody(requestId)}${index.toString().padStart(4, '0')}`
 
+const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
+
+/** The response that an item of ours is in, by its name: in what was said to the model, or in what it said. */
+export function placeOfItem(id: unknown): { readonly response: string; readonly of: 'input' | 'output' } | undefined {
+  const [, isInput, request] = (typeof id === 'string' && OUR_ITEM.exec(id)) || []
+  return request === undefined ? undefined : { response: `resp_${request}`, of: isInput ? 'input' : 'output' }
+}
+
 export interface Ending {
   readonly status: 'in_progress' | 'completed' | 'incomplete'
   readonly reason?: 'max_output_tokens' | 'content_filter'

@@ -81,14 +81,6 @@ export function itemsForStranger(items: readonly Json[]): readonly Json[] {
   })
 }
 
-const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
-
-/** The response that an item of ours is in, by its name: in what was said to the model, or in what it said. */
-export function placeOfItem(id: unknown): { readonly response: string; readonly of: 'input' | 'output' } | undefined {
-  const [, isInput, request] = (typeof id === 'string' && OUR_ITEM.exec(id)) || []
-  return request === undefined ? undefined : { response: `resp_${request}`, of: isInput ? 'input' : 'output' }
-}
-
 export const deletedBody = (id: string): string => JSON.stringify({ id, object: 'response', deleted: true })
 
 /** One page of a list; items know their own names. */

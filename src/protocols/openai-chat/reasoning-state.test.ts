@@ -1,0 +1,84 @@
+// Thoughts before calls come back to their maker with text and seal, through callers that bring back either, both or
+// neither.
+
+import { describe, expect, test } from 'bun:test'
+import { askOf } from '../../../test/support/translation.ts'
+import { bounds } from '../../base/bounds.ts'
+import type { Answer, AnswerPart } from '../answer.ts'
+import { eventsOf } from '../answer-collector.ts'
+import { arkChat } from '../ark/protocol.ts'
+import type { Call } from '../call.ts'
+import type { Part } from '../conversation.ts'
+import type { Sealed } from '../sealed.ts'
+import { packSealed, unpackSealed } from '../sealed.ts'
+import { buildCodec } from './codec.ts'
+import { openaiChat } from './flavour.ts'
+
+const thought = (text: string, value: string): AnswerPart =>
+  ({ kind: 'reasoning', text, sealed: { form: 'signature', value, origin: 'o' } })
+const call = (id: string): AnswerPart => ({ kind: 'call', id, name: 'f', arguments: '{}' })
+const parts: readonly AnswerPart[] = [
+  ...[thought('first\n\nwith a paragraph', 'S1'), thought('', 'S2'), { kind: 'text', text: 'Hello' } as const],
+  ...[call('a'), thought('third', 'S3'), call('b')],
+]
+
+type Message = Record<string, unknown>
+type Kept = ReadonlyMap<string, readonly string[]>
+
+/** What a caller is told, and what is kept for it, packed as a vault has it. */
+function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { message: Message; kept: Kept } {
+  const answer: Answer = { choices: [{ parts: said, finish: 'calls' }] }
+  const kept = new Map<string, readonly string[]>()
+  const to = askOf({ keep: (id, sealed) => void kept.set(id, sealed.map(packSealed)) })
+  if (!stream) {
+    const json = JSON.parse(codec.writeWhole(answer, to)) as { choices: { message: Message }[] }
+    return { message: json.choices[0]!.message, kept }
+  }
+  const writer = codec.openWriter(to)
+  const text = eventsOf(answer).map(event => writer.write(event)).join('') + writer.end()
+  const deltas = Array.from(text.matchAll(/^data: (\{.*)$/gm), ([, data]) => {
+    const { choices } = JSON.parse(data!) as { choices: { delta: Message }[] }
+    return choices[0]?.delta ?? {}
+  })
+  const joined = (field: string): string => deltas.map(delta => String(delta[field] ?? '')).join('')
+  const calls = ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } }))
+  const [thoughts, state] = [joined('reasoning_content'), joined('encrypted_content')]
+  const message = { role: 'assistant', content: joined('content'), tool_calls: calls, reasoning_content: thoughts }
+  return { message: state === '' ? message : { ...message, encrypted_content: state }, kept }
+}
+
+type Codec = ReturnType<typeof buildCodec>
+
+function restored(message: Message, kept: Kept, codec: Codec): readonly Part[] {
+  const results = ['a', 'b'].map(id => ({ role: 'tool', tool_call_id: id, content: 'sunny' }))
+  const json = { model: 'p/m', messages: [{ role: 'user', content: 'Hi' }, message, ...results] }
+  const recall = (id: string): Sealed[] => (kept.get(id) ?? []).flatMap(packed => unpackSealed(packed) ?? [])
+  const { turns } = codec.readConversation({ json, stream: false, choices: 1, recall } as unknown as Call)
+  return turns[1]!.parts
+}
+
+const without = (message: Message, ...fields: readonly string[]): Message =>
+  Object.fromEntries(Object.entries(message).filter(([name]) => !fields.includes(name)))
+
+const rows = [openaiChat, arkChat].flatMap(flavour => [false, true].map(stream => [flavour.dialect, stream] as const))
+
+describe.each(rows)('%s, streamed: %p', (dialect, stream) => {
+  const codec = buildCodec(dialect === 'ark' ? arkChat : openaiChat)
+
+  test.each([
+    ['all', []],
+    ['no thoughts', ['reasoning_content']],
+    ['no state', ['encrypted_content']],
+    ['neither', ['reasoning_content', 'encrypted_content']],
+  ])('a caller that brings back %s', (_name, forgotten) => {
+    const { message, kept } = told(parts, codec, stream)
+    const back = restored(without(message, ...forgotten), kept, codec)
+    expect<readonly unknown[]>(back).toEqual(parts)
+  })
+
+  test('thoughts that are too long to be kept leave their seal', () => {
+    const long = 'x'.repeat(bounds.keptReasoningBytesMax)
+    const { kept } = told([thought(long, 'S1'), call('a')], codec, stream)
+    expect(kept.get('a')!.map(unpackSealed)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])
+  })
+})

@@ -1,0 +1,226 @@
+// Reasoning state through a change of models, at a real gateway: what a maker gets back is what it made, no upstream
+// gets what another made, and what a native request loses is reported and refused under `strict`.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { answer } from '../../src/fake-upstream/answers.ts'
+import { issue } from '../../src/fake-upstream/issued.ts'
+import { packedMark, unpackSealed } from '../../src/protocols/sealed.ts'
+import type { Harness } from '../support/gateway.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+import type { Dialect } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects({ env: { LOG_LEVEL: 'error' } })
+})
+afterAll(() => harness.stop())
+
+type Json = Record<string, unknown>
+type List = readonly Json[]
+
+const THOUGHT = 'Let me think about it.'
+const list = (value: unknown): List => (Array.isArray(value) ? (value as Json[]) : [])
+
+interface Sent {
+  readonly status: number
+  readonly json: Json
+  readonly losses: readonly string[]
+  /** What the upstream got. */
+  readonly upstream: Json
+  readonly ordinal: number
+}
+
+async function send(path: string, body: Json, headers: Record<string, string> = {}): Promise<Sent> {
+  const before = harness.upstream.requests.length
+  const told = await fetch(harness.url + path, {
+    method: 'POST',
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  const json = (await told.json()) as Json
+  const request = harness.upstream.requests.slice(before).at(-1)
+  const losses = (told.headers.get('x-weir-loss') ?? '').split(', ').filter(code => code !== '')
+  const upstream = request === undefined ? {} : (JSON.parse(Buffer.from(request.body).toString()) as Json)
+  return { status: told.status, json, losses, upstream, ordinal: request?.ordinal ?? -1 }
+}
+
+/** A caller of each dialect by hand: a question, and the request that answers the calls. */
+interface Speaker {
+  path(model: string): string
+  ask(model: string): Json
+  /** With the result of each call, as a client that keeps all it was given. */
+  answer(model: string, asked: Json, told: Json): Json
+  /** The same without what clients do not know of, or forget. */
+  forgets?(body: Json): Json
+}
+
+const tool = { name: 'map', description: 'Finds a place', parameters: { type: 'object', properties: { city: {} } } }
+const question = 'use map {"city":"Paris"}'
+
+const chat = (prefix: string, thinking: Json): Speaker => ({
+  path: () => `${prefix}/chat/completions`,
+  ask: model => ({
+    ...{ model, ...thinking, messages: [{ role: 'user', content: question }] },
+    tools: [{ type: 'function', function: tool }],
+  }),
+  answer(model, asked, told) {
+    const [choice] = list(told.choices)
+    const message = choice!.message as Json
+    const results = list(message.tool_calls).map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'sunny' }))
+    return { ...asked, model, messages: [...list(asked.messages), message, ...results] }
+  },
+  forgets: body => ({
+    ...body,
+    messages: list(body.messages).map(({ reasoning_content: _text, encrypted_content: _state, ...rest }) => rest),
+  }),
+})
+
+const speakers: Readonly<Record<Dialect, Speaker>> = {
+  'openai-chat': chat('/v1', { reasoning_effort: 'low' }),
+  'ark': chat('/api/v3', { thinking: { type: 'enabled' } }),
+  'openai-responses': {
+    path: () => '/v1/responses',
+    ask: model => ({
+      ...{ model, store: false, include: ['reasoning.encrypted_content'] },
+      input: [{ role: 'user', content: question }],
+      ...{ reasoning: { effort: 'low', summary: 'auto' }, tools: [{ type: 'function', ...tool }] },
+    }),
+    answer(model, asked, told) {
+      const calls = list(told.output).filter(({ type }) => type === 'function_call')
+      const results = calls.map(({ call_id: id }) => ({ type: 'function_call_output', call_id: id, output: 'sunny' }))
+      return { ...asked, model, input: [...list(asked.input), ...list(told.output), ...results] }
+    },
+    // Some clients keep what they show and drop what they cannot read.
+    forgets: body => ({
+      ...body,
+      input: list(body.input).map(({ encrypted_content: _state, ...rest }) => rest),
+    }),
+  },
+  'anthropic-messages': {
+    path: () => '/v1/messages',
+    ask: model => ({
+      ...{ model, max_tokens: 4_000, thinking: { type: 'enabled', budget_tokens: 2_000 } },
+      messages: [{ role: 'user', content: question }],
+      tools: [{ name: tool.name, description: tool.description, input_schema: tool.parameters }],
+    }),
+    answer(model, asked, told) {
+      const calls = list(told.content).filter(({ type }) => type === 'tool_use')
+      const results = calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'sunny' }))
+      const more = [{ role: 'assistant', content: told.content }, { role: 'user', content: results }]
+      return { ...asked, model, messages: [...list(asked.messages), ...more] }
+    },
+  },
+  'gemini': {
+    path: model => `/v1beta/models/${model}:generateContent`,
+    ask: () => ({
+      contents: [{ role: 'user', parts: [{ text: question }] }],
+      generationConfig: { thinkingConfig: { includeThoughts: true } },
+      tools: [{ functionDeclarations: [tool] }],
+    }),
+    answer(_model, asked, told) {
+      const content = list(told.candidates)[0]!.content as Json
+      const calls = list(content.parts).flatMap(({ functionCall: call }) => (call === undefined ? [] : [call as Json]))
+      const parts = calls.map(({ id, name }) => ({ functionResponse: { id, name, response: { output: 'sunny' } } }))
+      return { ...asked, contents: [...list(asked.contents), content, { role: 'user', parts }] }
+    },
+    forgets: body => ({
+      ...body,
+      contents: list(body.contents).map(({ role, parts }) => ({
+        role,
+        parts: list(parts).filter(({ thought }) => thought !== true),
+      })),
+    }),
+  },
+}
+
+/** The first turn at one model, and the second, with the result of the call, at another. */
+async function turns(caller: Dialect, first: Dialect, second: Dialect, options: Options = {}) {
+  const { path, ask, answer: next, forgets } = speakers[caller]
+  key = await harness.key()
+  const [one, two] = [modelOf(first, 'think'), modelOf(second, 'think')]
+  const asked = ask(one)
+  const told = await send(path(one), asked)
+  expect([told.status, told.json.error ?? null]).toEqual([200, null])
+  const body = next(two, asked, told.json)
+  const sent = options.forgets === true && forgets !== undefined ? forgets(body) : body
+  return { told, back: await send(path(two), sent, options.headers) }
+}
+
+interface Options {
+  readonly forgets?: boolean
+  readonly headers?: Record<string, string>
+}
+
+const strict = { 'x-weir-translate': 'strict' }
+
+describe.each(dialects)('a caller of %s', caller => {
+  test.each([false, true])('brings thoughts back with seal and text, forgetting them: %p', async forgets => {
+    if (caller === 'anthropic-messages') return
+    const { told, back } = await turns(caller, 'anthropic-messages', 'anthropic-messages', { forgets })
+    expect(back.status).toBe(200)
+    const signature = issue({ by: 'messages', ordinal: told.ordinal, text: THOUGHT })
+    const said = list(back.upstream.messages).flatMap(({ content }) => list(content))
+    const thoughts = said.filter(({ type }) => type === 'thinking')
+    // A client of Responses that drops the state of an item has given it up.
+    if (caller === 'openai-responses' && forgets) expect(thoughts).toEqual([])
+    else expect(thoughts).toEqual([{ type: 'thinking', thinking: THOUGHT, signature }])
+  })
+
+  test.each(dialects.flatMap(a => dialects.filter(b => b !== a).map(b => [a, b] as const)))(
+    'brings nothing of %s to %s',
+    async (first, second) => {
+      for (const forgets of [false, true]) {
+        const { back } = await turns(caller, first, second, { forgets })
+        expect([back.status, back.json.error ?? null]).toEqual([200, null])
+        const text = JSON.stringify(back.upstream)
+        expect(text).not.toContain(packedMark)
+        expect(text).not.toContain('sig-')
+        expect(text).not.toContain(Buffer.from('sig-').toString('base64').slice(0, 5))
+      }
+    },
+  )
+})
+
+describe('a native request after a turn of another upstream', () => {
+  const natives = dialects.filter(dialect => dialect !== 'openai-chat' && dialect !== 'ark')
+
+  test.each(natives)('of %s reports the state that it loses, and is refused under strict', async caller => {
+    for (const first of dialects.filter(dialect => dialect !== caller)) {
+      const { back } = await turns(caller, first, caller)
+      expect(back.status).toBe(200)
+      expect(back.losses.filter(code => code !== 'thinking')).toEqual(['reasoning_state'])
+      await harness.idle()
+      expect(String(harness.records().at(-1)!.loss)).toContain('reasoning_state')
+      const refused = await turns(caller, first, caller, { headers: strict })
+      expect(refused.back.status).toBe(400)
+      expect(JSON.stringify(refused.back.json)).toContain('reasoning_state')
+    }
+  })
+
+  test('of Messages says that thinking is turned off, where it is', async () => {
+    const { back } = await turns('anthropic-messages', 'gemini', 'anthropic-messages')
+    expect(back.upstream.thinking).toEqual({ type: 'disabled' })
+    expect(back.losses).toContain('thinking')
+    const refused = await turns('anthropic-messages', 'gemini', 'anthropic-messages', { headers: strict })
+    expect(JSON.stringify(refused.back.json)).toContain('thinking')
+  })
+
+  test.each(natives)('of %s after its own turn is as its caller wrote it, also under strict', async caller => {
+    const { back } = await turns(caller, caller, caller, { headers: strict })
+    expect([back.status, back.losses]).toEqual([200, []])
+  })
+})
+
+test('each reasoning item for a caller of Responses has a state that names its maker', async () => {
+  key = await harness.key()
+  for (const upstream of dialects.filter(dialect => dialect !== 'openai-responses')) {
+    harness.upstream.plan(answer('Well', { reasoning: THOUGHT }))
+    const { path, ask } = speakers['openai-responses']
+    const model = modelOf(upstream, 'think')
+    const { json } = await send(path(model), ask(model))
+    const thoughts = list(json.output).filter(({ type }) => type === 'reasoning')
+    expect(thoughts.length).toBeGreaterThan(0)
+    for (const { encrypted_content: state } of thoughts) expect(unpackSealed(state)?.origin).toBeString()
+  }
+})
