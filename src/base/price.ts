@@ -20,10 +20,16 @@ export const unitFees = {
   images: 'perImage',
   characters: 'perCharacter',
   seconds: 'perSecond',
+  fileSearches: 'perFileSearch',
+  codeSessions: 'perCodeSession',
+  groundedCalls: 'perGroundedCall',
 } as const satisfies Record<Unit, string>
 
 /** One of each, as a line of a bill names it. */
-export const unitNames = { searches: 'search', images: 'image', characters: 'character', seconds: 'second' } as const
+export const unitNames = {
+  ...{ searches: 'search', images: 'image', characters: 'character', seconds: 'second' },
+  ...{ fileSearches: 'file search', codeSessions: 'code session', groundedCalls: 'grounded call' },
+} as const
 
 /** A bucket that a price does not name has the rate of the first of these that it does: nothing is free by omission. */
 export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
@@ -67,6 +73,8 @@ export interface Price {
   readonly currency?: Currency
   /** Where the price was found, for one that was written by hand. */
   readonly source?: string
+  /** Tools and fields of requests that cost nothing beyond the rates and fees above. */
+  readonly included?: readonly string[]
 }
 
 export interface Currency {
@@ -86,11 +94,12 @@ const FEE_MAX = 1_000n * 1_000_000_000n
 /** Each is a bit of a number in billing/price.ts. */
 const CASES_MAX = 24
 const TOKENS_MAX = 1_000_000_000
+const INCLUDED_MAX = 100
 
 type Json = Readonly<Record<string, unknown>>
 
 export function parsePrice(value: unknown, fail: FailPrice): Price {
-  const known = [...RATE_FIELDS, 'cases', 'currency', 'source']
+  const known = [...RATE_FIELDS, 'cases', 'currency', 'source', 'included']
   const json = object(value, { what: '"price"', known }, fail)
   const money = json.currency === undefined ? usd : readCurrency(json.currency, fail)
   const rates = readRates(json, { path: 'price', unitsPerUsd: money.unitsPerUsd }, fail)
@@ -111,7 +120,16 @@ export function parsePrice(value: unknown, fail: FailPrice): Price {
     ),
     ...(money.currency !== undefined && { currency: money.currency }),
     ...(isSource && { source }),
+    ...(json.included !== undefined && { included: parseIncluded(json.included, '"price.included"', fail) }),
   }
+}
+
+/** Names of tools and fields, in the order of the alphabet, so that the same list has the same text. */
+export function parseIncluded(value: unknown, what: string, fail: FailPrice): readonly string[] {
+  const isName = (name: unknown): boolean => typeof name === 'string' && /^[\x21-\x7e]{1,64}$/.test(name)
+  const isList = Array.isArray(value) && value.length <= INCLUDED_MAX && value.every(isName)
+  if (!isList) return fail(`${what} must be a list of at most ${INCLUDED_MAX} names of tools or fields, such as "mcp"`)
+  return [...new Set(value as readonly string[])].sort()
 }
 
 /** Whether the cases could come together so that a call costs nothing, whatever it is counted in. */
@@ -129,12 +147,13 @@ export function tokensAreFree({ rates, cases }: Price): boolean {
  * The one text of a price, whoever wrote it: the same price has the same text, and parsePrice() reads it back as the
  * same price. Its rates are in USD, so a currency is marked as already converted.
  */
-export function priceText({ rates, cases, currency, source }: Price): string {
+export function priceText({ rates, cases, currency, source, included }: Price): string {
   return JSON.stringify({
     ...rateTexts(rates),
     ...(cases.length > 0 && { cases: cases.map(one => caseText(one)) }),
     ...(currency && { currency: { code: currency.code, unitsPerUsd: currency.unitsPerUsd, converted: true } }),
     ...(source !== undefined && { source }),
+    ...(included && { included }),
   })
 }
 

@@ -24,9 +24,13 @@ export type Bucket = (typeof buckets)[number]
 
 /**
  * What a provider counts and bills one by one; not tokens. `searches` that it made, `images` that it drew, `characters`
- * that it was given to speak, `seconds` of sound that it heard.
+ * that it was given to speak, `seconds` of sound that it heard, `fileSearches` in files that it keeps,
+ * `codeSessions` of a machine that ran code, `groundedCalls`: one for a call in which it searched, however often.
  */
-export const units = ['searches', 'images', 'characters', 'seconds'] as const
+export const units = [
+  ...(['searches', 'images', 'characters', 'seconds'] as const),
+  ...(['fileSearches', 'codeSessions', 'groundedCalls'] as const),
+] as const
 
 export type Unit = (typeof units)[number]
 

@@ -272,7 +272,7 @@ describe('for every usage and price', () => {
       outputTokensMax: Math.ceil(written / each.choices),
       choices: each.choices,
       searchesMax: used.searches ?? 0,
-      units: { images: used.images ?? 0, characters: used.characters ?? 0, seconds: used.seconds ?? 0 },
+      units: { ...used, searches: 0 },
       thoughtTokensMax: each.spare,
     }
   }

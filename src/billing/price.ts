@@ -52,8 +52,12 @@ export function hasClass(price: Price, serviceClass: string | undefined): boolea
   return named === undefined || NEVER_DEARER.includes(named) || price.cases.some(one => one.class === named)
 }
 
-/** Whether it says what a search costs, be it nothing. */
-export const hasSearch = (price: Price): boolean => price.rates.perSearch !== undefined
+/** Whether it says what a search costs, be it nothing: each one, or a call with any. */
+export const hasSearch = ({ rates }: Price): boolean =>
+  rates.perSearch !== undefined || rates.perGroundedCall !== undefined
+
+/** Whether it says what one of these costs, be it nothing. */
+export const hasUnit = ({ rates }: Price, unit: Unit): boolean => rates[unitFees[unit]] !== undefined
 
 /**
  * Whether it says what a call comes to that is counted in these units besides its tokens: by one of them, or by tokens.

@@ -3,9 +3,11 @@
 import { Refusal } from '../base/errors.ts'
 import type { Units } from '../base/usage.ts'
 import type { PriceBook } from '../billing/price-book.ts'
-import { classOf, hasBasis, hasClass, hasSearch } from '../billing/price.ts'
+import type { Price } from '../base/price.ts'
+import { classOf, hasBasis, hasClass, hasSearch, hasUnit } from '../billing/price.ts'
 import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import type { Service } from '../protocols/services.ts'
 import type { Permit, Route, Way } from './exchange.ts'
 import { fitting } from './fitting.ts'
 import type { ChannelSeat, Lane, Lanes } from './lanes.ts'
@@ -25,8 +27,8 @@ export interface Asked {
   readonly serviceClass: string | undefined
   /** The provider is asked to search, too. */
   readonly searches: boolean
-  /** A tool that its own upstream would bill, and nothing tells how. */
-  readonly unpriced?: string | undefined
+  /** What else its own upstream would do for it, and may bill. */
+  readonly services?: readonly Service[] | undefined
   /** What it is counted in besides tokens. */
   readonly units?: Units | undefined
   /** Where what it follows is kept, and its name there. */
@@ -45,7 +47,7 @@ export type RouteCall = (permit: Permit, asked: Asked) => Route
 export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   /** A price that nobody knows is not a price of nothing. */
   function priceOf({ provider, model, spoken, option }: Lane, asked: Asked): CurrentOrFree {
-    const { protocol, serviceClass, units, unpriced } = asked
+    const { protocol, serviceClass, units, services = [] } = asked
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(option.name)
     if (current === undefined) throw new Refusal('price_unknown', option.name)
@@ -53,11 +55,10 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('price_unknown', option.name, { param: 'service_tier', hint })
     }
-    // No other dialect has it, so that elsewhere it is left out.
-    if (unpriced !== undefined && spoken === protocol) {
-      const hint = `It is not known what its tool "${unpriced.slice(0, 64)}" costs.`
-      throw new Refusal('price_unknown', `${option.name}: a tool`, { param: 'tools', hint })
-    }
+    // No other dialect has them, so that elsewhere they are left out.
+    const passing = spoken === protocol ? services : []
+    const unknown = passing.find(one => !isKnown(one, current.price, provider.included))
+    if (unknown !== undefined) throw unknownService(option.name, unknown)
     if (!hasBasis(current.price, units)) {
       const hint = 'It is not known for calls of this kind.'
       throw new Refusal('price_unknown', `${option.name}: ${protocol.name}`, { hint })
@@ -121,5 +122,17 @@ export const onWay = (route: Route, way: Way): Route => ({ ...route, ...bare, ..
 
 /** What one way may have and another has not. */
 const bare = { follows: undefined, withoutSearch: undefined }
+
+/** Whether it is known what this costs: so much each, or nothing beyond the rest of the price. */
+function isKnown({ name, unit }: Service, price: Price, included: readonly string[]): boolean {
+  return included.includes(name) || price.included?.includes(name) || (unit !== undefined && hasUnit(price, unit))
+}
+
+function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {
+  const hint =
+    `It is not known what "${name}" costs on this model: leave it out. ` +
+    'An operator can allow it by a price that names it (docs/prices.md, "Tools and fields").'
+  return new Refusal('price_unknown', `${model}: ${name}`, { param, hint })
+}
 
 type CurrentOrFree = ReturnType<PriceBook['current']>

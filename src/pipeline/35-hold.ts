@@ -22,6 +22,7 @@ import type { Capabilities, Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
 import type { Exchange, Hold, Route, Way } from './exchange.ts'
 import { throwIfTaken } from './idempotency.ts'
+import { usesAtMost } from './uses.ts'
 
 /** For a model whose own limits nobody wrote down. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
@@ -125,8 +126,12 @@ function buildReserve(ledger: HoldParts['ledger']): Reserve {
   }
 }
 
-const sizeOn = ({ model, provider, withoutSearch }: Way, call: Call): CallSize =>
-  sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
+function sizeOn(way: Way, call: Call): CallSize {
+  const { model, provider, withoutSearch } = way
+  const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
+  const uses = usesAtMost(way, call, size.searchesMax > 0)
+  return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
+}
 
 /** Which of its ways. */
 function dearestOf({ ways }: Route, sizes: readonly CallSize[]): number {

@@ -9,6 +9,7 @@ import { chargedUsage } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
+import { withUses } from './uses.ts'
 
 export interface Cost extends ChargedUsage, Bill {}
 
@@ -23,7 +24,8 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     stale: meter.outputBytes > meter.reportedBytes,
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  const usage = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
+  const counted = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
+  const usage = withUses(counted, exchange, charged.source !== 'estimated')
   // A class that the upstream was never asked for was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, served) }
@@ -35,7 +37,8 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
   if (source === 'reported' && route?.spoken.tellsSearches) return usage
   const isLost = lossesOf(exchange).includes('web_search')
   const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !route?.withoutSearch
-  return asked && usage.searches === undefined && outputTokens(usage) > 0 ? { ...usage, searches: 1 } : usage
+  if (!asked || usage.searches !== undefined || outputTokens(usage) === 0) return usage
+  return { ...usage, searches: Math.max(1, exchange.meter.uses.searches ?? 0) }
 }
 
 /** What the answer does not count is counted by the request. What is made, and not read, only if it came. */

@@ -1,6 +1,6 @@
 // What is seen of an answer while it passes, of the attempt under way; what a failed attempt gave counts for nothing.
 
-import type { Usage, UsageReport } from '../base/usage.ts'
+import type { Unit, Units, Usage, UsageReport } from '../base/usage.ts'
 import { shrinks } from '../base/usage.ts'
 import type { FrameReading } from '../protocols/call.ts'
 
@@ -25,6 +25,8 @@ export interface Meter {
   failed: string | undefined
   /** The class of service that the answer says it was served at. */
   serviceClass: string | undefined
+  /** What the provider's own tools were seen to do. */
+  readonly uses: Partial<Record<Unit, number>>
 }
 
 export const freshMeter = (): Meter => ({
@@ -39,6 +41,7 @@ export const freshMeter = (): Meter => ({
   finished: false,
   failed: undefined,
   serviceClass: undefined,
+  uses: {},
 })
 
 /** A stream reports once or again and again; the last word counts, unless it is nonsense or takes something back. */
@@ -63,4 +66,9 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number):
   if (reading.usage !== undefined) noteUsage(meter, reading.usage)
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   meter.failed ??= reading.failed
+  if (reading.uses !== undefined) noteUses(meter, reading.uses)
+}
+
+export function noteUses(meter: Meter, uses: Units): void {
+  for (const [unit, count] of Object.entries(uses)) meter.uses[unit as Unit] = (meter.uses[unit as Unit] ?? 0) + count
 }

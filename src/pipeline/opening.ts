@@ -16,7 +16,7 @@ import { streamFormat } from '../upstreams/quirks.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import { AnswerReader, eventBytesMax, failedWords } from './answer-reader.ts'
 import type { Exchange } from './exchange.ts'
-import { noteUsage } from './meter.ts'
+import { noteUsage, noteUses } from './meter.ts'
 import type { StreamReader } from './raw-reader.ts'
 import { RawReader } from './raw-reader.ts'
 import type { Meeting, Translation } from './translation.ts'
@@ -140,6 +140,7 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   exchange.meter.outputBytes = reading.outputBytes
   exchange.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage)
+  if (reading.uses !== undefined) noteUses(exchange.meter, reading.uses)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
   exchange.kept?.take(opened.body, opened.body === body ? reading.json : undefined)
   return opened

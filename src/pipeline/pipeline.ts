@@ -125,9 +125,9 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 
       timings.enter('Route')
       const { permit } = exchange
-      const routed = ({ serviceClass, searchesMax, units, unpriced }: Call): Route =>
+      const routed = ({ serviceClass, searchesMax, units, services }: Call): Route =>
         stages.route(permit, {
-          ...{ model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, unpriced },
+          ...{ model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services },
           keptAt: stages.following.keptAt(previous),
         })
       exchange.route = routed(call)

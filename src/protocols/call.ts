@@ -8,6 +8,7 @@ import type { UpstreamWords } from '../base/errors.ts'
 import type { Units, UsageReport } from '../base/usage.ts'
 import type { Losses } from './losses.ts'
 import type { Sealed } from './sealed.ts'
+import type { Service } from './services.ts'
 import type { Tags } from './tags.ts'
 
 export interface Call {
@@ -25,8 +26,8 @@ export interface Call {
   readonly inputBytes: number
   /** How often the provider may search while it answers. */
   readonly searchesMax: number
-  /** A tool of the provider's that it lets the model use, and whose price no report tells. */
-  readonly unpriced?: string
+  /** What else it asks of the provider besides the work of the model. */
+  readonly services?: readonly Service[]
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
@@ -114,6 +115,8 @@ export interface AnswerReading {
   readonly outputBytes: number
   /** The class of service that it was served at, where the upstream says so. */
   readonly serviceClass?: string | undefined
+  /** What the provider's own tools did in it, counted by what can be seen of that. */
+  readonly uses?: Units
   readonly error?: UpstreamWords
   /** The upstream's own words for having failed in the middle of an answer that is otherwise one. */
   readonly failed?: string | undefined

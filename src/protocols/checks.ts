@@ -75,12 +75,23 @@ export function refuseFields(json: Json, fields: readonly string[]): void {
   }
 }
 
+/** Their answer would be that there is none yet, and whoever asked for it then would not be asked to pay. */
+export const postponingFields = ['deferred', 'background'] as const
+
+/** Throws where one of these is there and is not false: the answer to the call would be that there is none yet. */
+export function refusePostponed(json: Json, fields: readonly string[]): void {
+  for (const field of fields) {
+    const value = json[field] ?? false
+    if (value !== false) throw invalid(field, 'is not served here: the answer must come with the call. Leave it out')
+  }
+}
+
 /** What is no tool at all would be taken for one that is paid for. `kind` is what it is where it need not say. */
 export function checkTools({ tools }: Json, kind?: string): void {
   if (!Array.isArray(tools)) return
   tools.forEach((tool: unknown, index) => {
     if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
-    const type = tool.type ?? kind
+    const type = tool.type ?? (isObject(tool.function) ? 'function' : kind)
     if (typeof type !== 'string' || type === '') throw invalid(`tools[${index}].type`, 'must be a text')
   })
 }

@@ -9,16 +9,20 @@ import type { FormPart } from '../http/multipart.ts'
 import { boundaryOf, readForm } from '../http/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
-import { at, invalid, missing, otherModels, refuseFields, requireModel } from './checks.ts'
+import { at, invalid, missing, optional, otherModels, postponingFields } from './checks.ts'
+import { refuseFields, refusePostponed, requireModel } from './checks.ts'
 import { isObject, parseText, readJsonObject } from './json-object.ts'
 import { readError } from './openai-chat/response.ts'
 import type { Asked } from './protocol.ts'
+import { sideServices } from './services.ts'
 import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
 
 /** A call that reads text and writes none, unless it says otherwise. */
 export function sideCall(dialect: string, body: Buffer, { json, fields, model }: Said): Call {
   const endUser = readEndUser(json.user, json.safety_identifier)
+  const serviceClass = optional(json, 'service_tier', 'word')
+  const services = sideServices(json)
   return {
     ...{ dialect, body, fields, json, model },
     bodyBytes: body.byteLength,
@@ -31,8 +35,13 @@ export function sideCall(dialect: string, body: Buffer, { json, fields, model }:
     uncapped: true,
     choices: 1,
     ...(endUser !== undefined && { endUser }),
+    ...(serviceClass !== undefined && { serviceClass }),
+    ...(services.length > 0 && { services }),
   }
 }
+
+/** Fields of every call that billing rests on. */
+const COMMON_FIELDS = ['model', 'service_tier', ...postponingFields] as const
 
 interface Said {
   readonly json: Json
@@ -42,8 +51,9 @@ interface Said {
 
 /** `readFields` are those besides the model that routing and billing rest on. */
 export function readJsonCall(dialect: string, body: Buffer, readFields: readonly string[]): Call {
-  const { json, fields } = readJsonObject(body, ['model', ...otherModels, ...readFields])
+  const { json, fields } = readJsonObject(body, [...COMMON_FIELDS, ...otherModels, ...readFields])
   refuseFields(json, otherModels)
+  refusePostponed(json, postponingFields)
   return sideCall(dialect, body, { json, fields, model: requireModel(json) })
 }
 
@@ -74,7 +84,7 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
   const json: Record<string, string> = Object.create(null) as Record<string, string>
   const fields = new Map<string, FieldSpan>()
   const files: FormPart[] = []
-  const once = ['model', ...readFields]
+  const once: readonly string[] = [...COMMON_FIELDS, ...readFields]
   for (const part of parts) {
     const lower = part.name.toLowerCase()
     if (once.includes(lower) && (lower !== part.name || fields.has(part.name))) {

@@ -2,7 +2,7 @@
 // of it is a flag here with a documented default, and no code asks for its id.
 
 import type { Price } from '../base/price.ts'
-import { isOfNothing, parsePrice } from '../base/price.ts'
+import { isOfNothing, parseIncluded, parsePrice } from '../base/price.ts'
 import type { Traits } from '../base/traits.ts'
 import { noTraits } from '../base/traits.ts'
 import { readAddress } from '../http/written-address.ts'
@@ -79,6 +79,8 @@ export interface Provider {
   /** How long calls of its models may take, unless they say otherwise. */
   readonly times: Times
   readonly can: Capabilities
+  /** Its tools and fields of requests that cost nothing beyond its models' prices. Default none. */
+  readonly included: readonly string[]
   /** What may be said of data that goes there, such as `eu` or `no-training`. Default none. */
   readonly tags: readonly string[]
   /** Serves models that are not listed here (a local server, an aggregator). Default false. */
@@ -98,7 +100,7 @@ type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
-  ...['can', 'traits', 'times', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
+  ...['can', 'traits', 'times', 'included', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = [
   ...['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times', 'billsWhenLeft'],
@@ -164,6 +166,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     can: parseCan(json.can ?? {}, fail),
     traits,
     times,
+    included: parseIncluded(json.included ?? [], '"included"', fail),
     tags: parseTags(json.tags ?? [], fail),
     openModels: flag('openModels'),
     free,

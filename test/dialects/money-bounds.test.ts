@@ -91,7 +91,7 @@ test.each(fetching)('%s: %s is held for as the whole context', (dialect, _name, 
 
 test.each(dialects)('%s: text alone is held for as its bytes', dialect => {
   const call = read(dialect)
-  expect([call.textOnly, call.searchesMax, call.unpriced]).toEqual([true, 0, undefined])
+  expect([call.textOnly, call.searchesMax, call.services]).toEqual([true, 0, undefined])
   const size = sizeOf(call, { id: 'm', contextTokens: 70_000 }, { capsThought: true })
   expect(size.inputTokensMax).toBe(call.bodyBytes)
 })
@@ -118,18 +118,36 @@ test.each([
 })
 
 describe('what an upstream bills beside what it reports', () => {
-  test.each(['image_generation', 'code_interpreter', 'file_search', 'shell', 'x_of_a_later_day'])(
-    'a tool of a price of its own is told of: %s',
-    type => {
-      for (const more of [{ tools: [{ type }] }, { input: [{ type: 'additional_tools', tools: [{ type }] }] }]) {
-        expect(read('openai-responses', more).unpriced).toBe(type)
-      }
-    },
-  )
+  const named = (dialect: Dialect, more: object): readonly string[] =>
+    (read(dialect, more).services ?? []).map(({ name }) => name)
 
-  test.each(['function', 'custom', 'local_shell', 'apply_patch', 'web_search', 'mcp', 'namespace', 'computer'])(
-    'others have none: %s',
-    type => expect(read('openai-responses', { tools: [{ type }] }).unpriced).toBeUndefined(),
+  test.each([
+    ['image_generation', 'image_generation'],
+    ['code_interpreter', 'code_interpreter:container'],
+    ['file_search', 'file_search'],
+    ['shell', 'shell:container'],
+    ['mcp', 'mcp'],
+    ['x_of_a_later_day', 'x_of_a_later_day'],
+    ['x_of_a_later_day_20270101', 'x_of_a_later_day'],
+  ])('a tool of the provider is named, wherever it stands: %s', (type, name) => {
+    const tools = [{ type }]
+    const inside = (depth: number): object =>
+      depth === 0 ? { type } : { type: 'namespace', tools: [inside(depth - 1)] }
+    for (const more of [
+      { tools },
+      { input: [{ type: 'additional_tools', tools }] },
+      { tools: [{ type: 'function', name: 'f' }, inside(1)] },
+      { tools: [inside(4)] },
+    ]) {
+      expect(named('openai-responses', more)).toEqual([name])
+    }
+    // What lies deeper than is looked is not known either.
+    expect(named('openai-responses', { tools: [inside(6)] })).toEqual(['nested_tools'])
+  })
+
+  test.each(['function', 'custom', 'local_shell', 'apply_patch', 'web_search', 'namespace', 'computer'])(
+    'what the caller runs, or is a search, is not: %s',
+    type => expect(named('openai-responses', { tools: [{ type }] })).toEqual([]),
   )
 
   test('nor has a shell at the caller\'s', () => {

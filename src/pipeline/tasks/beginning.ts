@@ -109,8 +109,8 @@ export class Beginning {
   async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
     let wanted: Wanted
     try {
-      const { serviceClass, searchesMax, units } = call
-      const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units }
+      const { serviceClass, searchesMax, units, services } = call
+      const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
       const found = this.#parts.route(permit, asked)
       const route = nearDrafts(this.#parts, found, call)
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })

@@ -4,6 +4,8 @@ import { Refusal } from '../../base/errors.ts'
 import type { Json } from '../checks.ts'
 import { at } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import type { Service } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, toolName } from '../services.ts'
 
 export interface MessageInput {
   /** All of its input is text in the body. */
@@ -11,6 +13,7 @@ export interface MessageInput {
   readonly searchesMax: number
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
+  readonly services?: readonly Service[]
 }
 
 /** The provider reads what is not in the request: servers of tools, its own machine, a conversation that it keeps. */
@@ -33,9 +36,22 @@ const TEXT_BLOCKS: readonly unknown[] = [
 const HOLDING_BLOCKS: readonly unknown[] = ['tool_result', 'mcp_tool_result']
 const HOLDING_DEPTH_MAX = 4
 
+/** Tools that the caller runs, though the provider has words of its own for them. */
+const CALLERS_TOOLS: ReadonlySet<string> = new Set([
+  ...['bash', 'text_editor', 'computer', 'memory', 'browser_toolset', 'computer_toolset'],
+])
+
+/** Fields that are judged elsewhere. */
+const JUDGED: readonly string[] = [...fetchingFields, 'service_tier', 'speed', 'inference_geo', 'plugins']
+
+/** A machine that runs code is billed by the time, of which five minutes are the least. */
+const SESSION_SECONDS = 300
+
 interface Weight {
   textOnly: boolean
   inputBytes: number
+  /** Files are put onto a machine, which is billed for by that alone. */
+  loads: boolean
   /** Tools that are defined in the midst of the messages. */
   readonly added: unknown[]
 }
@@ -43,16 +59,28 @@ interface Weight {
 export function weighInput(json: Json, bodyBytes: number): MessageInput {
   const fetches = fetchingFields.some(field => field !== 'tools' && Boolean(json[field]))
   const isOnce = !fetches && !mayCompact(json.context_management)
-  const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, added: [] }
+  const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, loads: false, added: [] }
   for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
   const own = weighTools(json.tools, 'tools')
   const added = weighTools(weight.added, 'tool_addition')
+  const machine = json.container || weight.loads ? [codeService(weight.loads)] : []
+  const servers = json.mcp_servers ? [{ name: 'mcp_servers', param: 'mcp_servers' }] : []
+  const services = distinct([...machine, ...servers, ...own.services, ...added.services, ...paidFields(json, JUDGED)])
   return {
     textOnly: weight.textOnly && !own.serverTools && !added.serverTools,
     inputBytes: weight.inputBytes,
     searchesMax: own.searchesMax + added.searchesMax,
+    ...(services.length > 0 && { services }),
   }
 }
+
+const codeService = (always = false): Service => ({
+  name: 'code_execution',
+  unit: 'codeSessions',
+  usesMax: 1,
+  sessionSeconds: SESSION_SECONDS,
+  always,
+})
 
 /** What is too long is first read to be summed up, and then the rest with the summary. */
 function mayCompact(management: unknown): boolean {
@@ -71,6 +99,7 @@ function weighContent(content: unknown, weight: Weight, depth: number): void {
       weighContent(objectContent(block), weight, depth + 1)
       continue
     }
+    if (type === 'container_upload') weight.loads = true
     if (type === 'tool_addition') weight.added.push(definitionOf(block as Json))
     weight.textOnly = false
     weight.inputBytes += PART_BYTES - inlineBytes(block)
@@ -92,23 +121,32 @@ function inlineBytes(block: unknown): number {
   return typeof source?.data === 'string' ? source.data.length : 0
 }
 
+interface WeighedTools {
+  readonly serverTools: boolean
+  readonly searchesMax: number
+  readonly services: readonly Service[]
+}
+
 /** Tools of the caller have no type, or `custom`. All others bring words of the provider, or run there. */
-function weighTools(tools: unknown, path: string): { readonly serverTools: boolean; readonly searchesMax: number } {
+function weighTools(tools: unknown, path: string): WeighedTools {
   let serverTools = false
   let searchesMax = 0
-  for (const [index, tool] of (Array.isArray(tools) ? tools : []).entries()) {
-    const type: unknown = isObject(tool) ? (tool.type ?? 'custom') : undefined
+  const services: Service[] = []
+  for (const [index, tool] of allTools(tools).entries()) {
+    const type: unknown = tool.type ?? 'custom'
     if (type === 'custom') continue
     serverTools = true
-    if (typeof type !== 'string') continue
-    if (type.startsWith('web_search_')) searchesMax += usesMax(tool as Json)
+    const name = typeof type === 'string' ? toolName(type) : 'tools'
+    if (isWebSearch(name)) searchesMax += usesMax(tool)
+    else if (name === 'code_execution') services.push(codeService())
+    else if (!CALLERS_TOOLS.has(name)) services.push({ name })
     // It asks a model of its own choice, at a price that is not this call's.
-    if (type.startsWith('advisor_')) {
+    if (name === 'advisor' || name.startsWith('advisor_')) {
       const field = `${path}[${index}]`
       throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
     }
   }
-  return { serverTools, searchesMax }
+  return { serverTools, searchesMax, services }
 }
 
 function usesMax({ max_uses: uses }: Json): number {

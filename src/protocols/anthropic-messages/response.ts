@@ -1,6 +1,7 @@
 // A plain message: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
+import type { Units } from '../../base/usage.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isFailure } from '../finish-reasons.ts'
@@ -21,8 +22,22 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   let outputBytes = 0
   for (const block of answer.content) outputBytes += writtenBytes(block)
   const { usage } = answer
-  const read = { json: answer, outputBytes, usage: readUsage(usage), serviceClass: readServedClass(usage) }
-  return { ...read, ...readFailed(answer.stop_reason) }
+  const ran = answer.content.some(block => usesOf(block)?.codeSessions !== undefined)
+  return {
+    json: answer,
+    outputBytes,
+    usage: readUsage(usage),
+    serviceClass: readServedClass(usage),
+    ...(ran && { uses: { codeSessions: 1 } }),
+    ...readFailed(answer.stop_reason),
+  }
+}
+
+/** What a tool of the provider's does, in the block that says so. */
+export function usesOf(block: unknown): Units | undefined {
+  if (!isObject(block) || block.type !== 'server_tool_use') return undefined
+  if (block.name === 'web_search') return { searches: 1 }
+  return typeof block.name === 'string' && block.name.includes('code_execution') ? { codeSessions: 1 } : undefined
 }
 
 /** Others than the maker of this dialect have reasons that say that they failed. */

@@ -5,7 +5,7 @@ import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isBadEnd } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
-import { readError, readFailed, textBytes, writtenBytes } from './response.ts'
+import { readError, readFailed, textBytes, usesOf, writtenBytes } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -35,8 +35,11 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
       const [usage, serviceClass] = [readUsage(report, earlier), readServedClass(report)]
       return { kind: 'opening', outputBytes: 0, finishes: 0, json, usage, serviceClass }
     }
-    case 'content_block_start':
-      return grown(json, writtenBytes(json.content_block), isWhole(json.content_block))
+    case 'content_block_start': {
+      const uses = usesOf(json.content_block)
+      const reading = grown(json, writtenBytes(json.content_block), isWhole(json.content_block))
+      return uses === undefined ? reading : { ...reading, uses }
+    }
     case 'content_block_delta':
       return grown(json, deltaBytes(json.delta))
     case 'content_block_stop':

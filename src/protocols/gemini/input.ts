@@ -2,6 +2,8 @@
 
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import type { Service } from '../services.ts'
+import { distinct, paidFields } from '../services.ts'
 import { camel, camelFields } from './spelling.ts'
 
 export interface GeminiInput {
@@ -10,6 +12,7 @@ export interface GeminiInput {
   readonly searchesMax: number
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
+  readonly services?: readonly Service[]
 }
 
 /** Nobody says how often a model may search in one answer; the provider bills each. */
@@ -30,15 +33,21 @@ export const asList = (value: unknown): readonly unknown[] =>
 
 /** `json` is in camelCase at its top. */
 export function weighInput(json: Json, bodyBytes: number): GeminiInput {
-  const searches = asList(json.tools).some(isServerTool)
+  const tools = asList(json.tools).flatMap(toolNames)
+  const services = distinct([
+    ...tools.filter(name => !SEARCHES.has(name) && !CALLERS_TOOLS.has(name)).map(name => ({ name })),
+    ...paidFields(json, JUDGED),
+  ])
+  const serves = tools.some(name => !CALLERS_TOOLS.has(name))
   const weight = { media: 0, inline: 0 }
   for (const content of [...asList(json.contents), json.systemInstruction]) {
     if (isObject(content)) for (const part of asList(content.parts)) weighPart(part, weight)
   }
   return {
-    textOnly: !searches && weight.media === 0 && !json.cachedContent && !json.continuationToken,
-    searchesMax: searches ? SEARCHES_MAX : 0,
+    textOnly: !serves && weight.media === 0 && !json.cachedContent && !json.continuationToken,
+    searchesMax: tools.some(name => SEARCHES.has(name)) ? SEARCHES_MAX : 0,
     inputBytes: bodyBytes + weight.media * PART_BYTES - weight.inline,
+    ...(services.length > 0 && { services }),
   }
 }
 
@@ -67,7 +76,17 @@ function weighMedia(media: unknown, weight: Weight): void {
 }
 
 /** Functions run at the caller's. Whatever else is a tool runs at the provider's, and adds what it finds. */
-function isServerTool(tool: unknown): boolean {
-  if (!isObject(tool)) return false
-  return Object.keys(camelFields(tool)).some(name => name !== 'functionDeclarations')
+const CALLERS_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse'])
+
+/** Tools that search the web at the price of a search. */
+const SEARCHES: ReadonlySet<string> = new Set(['googleSearch', 'googleSearchRetrieval'])
+
+/** Fields that are judged elsewhere. */
+const JUDGED: readonly string[] = ['serviceTier']
+
+/** Of an object that is a tool, or several. */
+function toolNames(tool: unknown): readonly string[] {
+  if (!isObject(tool)) return ['tools']
+  const fields = camelFields(tool)
+  return Object.keys(fields).filter(name => (fields[name] ?? undefined) !== undefined).map(name => name.slice(0, 64))
 }

@@ -148,11 +148,19 @@ describe('weighs', () => {
     expect(read(more)).toMatchObject({ textOnly: false, searchesMax: 0 })
   })
 
-  test.each(['googleSearch', 'google_search', 'urlContext', 'codeExecution'])('a tool of the provider: %s', name => {
+  test.each(['googleSearch', 'google_search', 'googleSearchRetrieval'])('a search: %s', name => {
     const call = read({ tools: [{ functionDeclarations: [] }, { [name]: {} }] })
-    expect(call.textOnly).toBe(false)
-    expect(call.searchesMax).toBeGreaterThan(0)
+    expect([call.textOnly, call.searchesMax, call.services]).toEqual([false, 10, undefined])
   })
+
+  test.each(['urlContext', 'code_execution', 'googleMaps', 'enterprise_web_search', 'ofALaterDay'])(
+    'another tool of the provider is named: %s',
+    name => {
+      const call = read({ tools: [{ functionDeclarations: [], computerUse: {}, [name]: {} }] })
+      const camel = name.replace(/_(.)/g, (_all, letter: string) => letter.toUpperCase())
+      expect([call.textOnly, call.searchesMax, call.services]).toEqual([false, 0, [{ name: camel }]])
+    },
+  )
 
   test('functions add nothing', () => {
     expect(read({ tools: [{ function_declarations: [{ name: 'f' }] }] })).toMatchObject({ textOnly: true })

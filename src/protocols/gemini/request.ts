@@ -61,6 +61,9 @@ export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
   const spans = spansOf(fields, readFields)
   const own = camelFields(json)
   checkContents(own.contents)
+  asList(own.tools).forEach((tool, index) => {
+    if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
+  })
   const config = camelFields(optional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
   checkConfigOnce(body, spans)
   const choices = optional(config, 'candidateCount', 'choices')

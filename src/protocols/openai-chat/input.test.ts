@@ -47,14 +47,49 @@ describe('input comes from elsewhere', () => {
     { web_search_options: {} },
     { search_parameters: { mode: 'on' } },
     { enable_search: true },
-    { plugins: [{ id: 'web' }] },
     { tools: [{ type: 'function' }, { type: 'web_search' }] },
-    { tools: [{ google_search: {} }] },
+    { tools: [{ type: 'namespace', tools: [{ type: 'web_search_preview_2025_03_11' }] }] },
   ]
 
   test.each(searching)('a search: %j', more => {
     const { textOnly, searchesMax } = read(more)
     expect([textOnly, searchesMax > 0]).toEqual([false, true])
+  })
+
+  const serving: readonly (readonly [object, ...string[]])[] = [
+    [{ plugins: [{ id: 'web' }, { id: 'file-parser' }] }, 'plugin:web', 'plugin:file-parser'],
+    [{ plugins: { web: {} } }, 'plugins'],
+    [{ tools: [{ type: 'web_search_of_a_later_day' }] }, 'web_search_of_a_later_day'],
+    [{ tools: [{ type: 'namespace', tools: [{ google_search: {} }] }] }, 'tools'],
+    [{ tools: [{ type: 'builtin_function', function: { name: '$web_search' } }] }, 'builtin_function:$web_search'],
+    [{ tools: [{ type: 'openrouter:web_fetch' }] }, 'openrouter:web_fetch'],
+    [{ tools: [{ type: 'namespace', tools: [{ type: 'code_interpreter' }] }] }, 'code_interpreter'],
+    [{ tools: [{ type: 'function', function: { name: 'f' }, googleSearch: {} }] }, 'googleSearch'],
+    [{ search_settings: { country: 'fr' } }, 'search_settings'],
+    [{ enableCodeInterpreter: true }, 'enableCodeInterpreter'],
+    [{ enable_batch: 1, fast_mode: 'on' }, 'enable_batch', 'fast_mode'],
+    [{ extra_body: { google: { tools: [{ google_search: {} }] } } }, 'tools'],
+    [{ extra_body: { plugins: [{ id: 'web' }] } }, 'plugins'],
+  ]
+
+  test.each(serving)('%j asks the provider for more than its model', (more, ...names) => {
+    const { textOnly, searchesMax, services } = read(more)
+    expect([textOnly, searchesMax]).toEqual([false, 0])
+    expect(services?.map(({ name }) => name)).toEqual(names)
+  })
+
+  const modest: readonly object[] = [
+    { tools: [{ type: 'function', function: { name: 'web_search', parameters: { tools: [{ type: 'x' }] } } }] },
+    { tools: [{ function: { name: 'f' } }], tool_choice: 'auto', parallel_tool_calls: true },
+    { search_settings: null, enable_batch: false, plugins: [], fast_mode: 'off', deferred: false },
+    { temperature: 1, chat_template_kwargs: { enable_thinking: true }, cache_prompt: true, service_tier: 'flex' },
+  ]
+  test.each(modest)('%j does not', more => expect(read(more).services).toBeUndefined())
+
+  test.each(['deferred', 'background'])('an answer that would come later is refused: %s', field => {
+    expect(() => read({ [field]: true })).toThrow('field_invalid')
+    expect(() => read({ [field]: 'yes' })).toThrow('field_invalid')
+    expect(() => read({ [field.toUpperCase()]: true })).toThrow('field_duplicate')
   })
 })
 

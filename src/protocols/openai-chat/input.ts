@@ -1,6 +1,9 @@
 // What a chat request gives the model to read, as far as a bound and an estimate of it need to know.
 
+import { postponingFields } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import type { Service } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, toolName } from '../services.ts'
 
 export interface ChatInput {
   /** All of its input is text in the body. */
@@ -8,6 +11,7 @@ export interface ChatInput {
   readonly searchesMax: number
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
+  readonly services?: readonly Service[]
 }
 
 /** Ask the upstream to fetch what is not in the request. Not every upstream knows each of them. */
@@ -15,6 +19,12 @@ export const fetchingFields = ['web_search_options', 'search_parameters', 'enabl
 
 /** May name what lies elsewhere: a kept cache, or whatever a proxy makes of it. */
 export const hidingFields = ['extra_body', 'cached_content'] as const
+
+/** Ask for a search, at the price of one. */
+const SEARCHING: readonly string[] = ['web_search_options', 'search_parameters', 'enable_search']
+
+/** Fields that are judged elsewhere. */
+const JUDGED: readonly string[] = [...fetchingFields, ...postponingFields, 'service_tier', 'parallel_tool_calls']
 
 /** Nobody says how often a model may search in one answer; the provider bills each. */
 const SEARCHES_MAX = 10
@@ -26,15 +36,19 @@ interface Part {
   readonly type?: unknown
 }
 
+type Json = Readonly<Record<string, unknown>>
+
 interface Message {
   readonly content?: unknown
   /** An earlier answer that was spoken, by its id. */
   readonly audio?: unknown
 }
 
-export function weighInput(json: Readonly<Record<string, unknown>>, bodyBytes: number): ChatInput {
-  const searches = fetchingFields.some(field => (field === 'tools' ? hasServerTool(json.tools) : Boolean(json[field])))
-  let textOnly = !searches && !hidingFields.some(field => Boolean(json[field]))
+export function weighInput(json: Json, bodyBytes: number): ChatInput {
+  const found = servicesOf(json)
+  const searches = SEARCHING.some(field => isOn(json[field])) || found.some(({ name }) => isWebSearch(name))
+  const services = distinct(found.filter(({ name }) => !isWebSearch(name)))
+  let textOnly = !searches && services.length === 0 && !hidingFields.some(field => Boolean(json[field]))
   let inputBytes = bodyBytes
   for (const { content, audio } of json.messages as readonly Message[]) {
     if (audio) {
@@ -51,13 +65,57 @@ export function weighInput(json: Readonly<Record<string, unknown>>, bodyBytes: n
       inputBytes += PART_BYTES - inlineBytes(part)
     }
   }
-  return { textOnly, searchesMax: searches ? SEARCHES_MAX : 0, inputBytes }
+  return {
+    textOnly,
+    searchesMax: searches ? SEARCHES_MAX : 0,
+    inputBytes,
+    ...(services.length > 0 && { services }),
+  }
 }
 
+/** A search may be switched off where it is spoken of. */
+const isOn = (wish: unknown): boolean => Boolean(wish) && !(isObject(wish) && wish.mode === 'off')
+
 /** Functions run at the caller's. Whatever else is a tool runs at the provider's, and adds what it finds. */
-function hasServerTool(tools: unknown): boolean {
-  if (!Array.isArray(tools)) return false
-  return tools.some((tool: Part | null) => tool?.type !== 'function' && tool?.type !== 'custom')
+function servicesOf(json: Json): readonly Service[] {
+  const tools = allTools(json.tools).flatMap(toolServices)
+  const plugins = Array.isArray(json.plugins) ? json.plugins : json.plugins ? [json.plugins] : []
+  const hidden = isObject(json.extra_body) ? json.extra_body : {}
+  return [
+    ...tools,
+    ...(plugins as readonly unknown[]).map(pluginService),
+    ...paidFields(json, JUDGED),
+    ...searchServices(json.web_search_options),
+    // A proxy may put these at the top.
+    ...[hidden, ...Object.values(hidden).filter(isObject)].flatMap(inner => [
+      ...allTools(inner.tools).flatMap(toolServices),
+      ...paidFields(inner, []),
+    ]),
+  ]
+}
+
+function toolServices(tool: Json): readonly Service[] {
+  const { type, function: called } = tool
+  const isCallers = type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(called))
+  if (isCallers) return paidFields(tool, [])
+  if (type === 'namespace') return []
+  if (typeof type !== 'string') return [{ name: 'tools' }]
+  const own = isObject(called) && typeof called.name === 'string' ? `${type}:${called.name}`.slice(0, 64) : undefined
+  return [{ name: own ?? toolName(type) }]
+}
+
+/** Of a search these change what it finds, and not what it costs. */
+const SEARCH_OPTIONS: readonly string[] = ['search_context_size', 'user_location', 'filters']
+
+function searchServices(options: unknown): readonly Service[] {
+  const others = isObject(options) ? Object.keys(options).filter(name => !SEARCH_OPTIONS.includes(name)) : []
+  return others.map(name => ({ name: `web_search_options.${name}`.slice(0, 64), param: 'web_search_options' }))
+}
+
+function pluginService(plugin: unknown): Service {
+  const id = isObject(plugin) ? plugin.id : plugin
+  const name = typeof id === 'string' && id !== '' ? `plugin:${id}`.slice(0, 64) : 'plugins'
+  return { name, param: 'plugins' }
 }
 
 /** The texts of a part, such as the image in its `image_url.url`. */

@@ -6,7 +6,7 @@ import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { at, checkMessages, checkTools, fieldSplice, optional } from '../checks.ts'
-import { otherModels, refuseFields, requireModel } from '../checks.ts'
+import { otherModels, postponingFields, refuseFields, refusePostponed, requireModel } from '../checks.ts'
 import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
@@ -26,6 +26,7 @@ export const readFields: readonly string[] = [
   ...CAP_FIELDS,
   ...fetchingFields,
   ...hidingFields,
+  ...postponingFields,
 ]
 
 /** What differs between the dialects that are chat at heart. */
@@ -37,8 +38,10 @@ export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFl
   const { json, fields } = readJsonObject(body, readFields)
   const model = requireModel(json)
   refuseFields(json, otherModels)
+  refusePostponed(json, postponingFields)
+  optional(json, 'tools', 'list')
   checkMessages(json.messages)
-  checkTools(json, 'unsaid') // some name their own tools without one
+  checkTools(json)
   const options = optional(json, 'stream_options', 'object')
   checkOnce(body, fields.get('stream_options'))
   const stream = optional(json, 'stream', 'boolean')

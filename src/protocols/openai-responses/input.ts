@@ -2,6 +2,8 @@
 
 import { isObject } from '../json-object.ts'
 import type { Json } from '../checks.ts'
+import type { Service } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, toolName, USES_MAX } from '../services.ts'
 
 export interface ResponsesInput {
   /** All of its input is text in the body. */
@@ -9,15 +11,11 @@ export interface ResponsesInput {
   readonly searchesMax: number
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
-  /** A tool whose price no report tells. */
-  readonly unpriced?: string
+  readonly services?: readonly Service[]
 }
 
 /** Add to the input what is not in the request. */
 export const storedFields = ['previous_response_id', 'conversation', 'prompt', 'session'] as const
-
-/** Where nobody says how often a model may search in one answer; the provider bills each. */
-const SEARCHES_MAX = 10
 
 /** An image or a minute of sound is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
 const PART_BYTES = 4_000
@@ -27,11 +25,12 @@ const CALLERS_TOOLS: ReadonlySet<unknown> = new Set([
   ...['function', 'custom', 'local_shell', 'apply_patch', 'namespace', 'computer', 'computer_use_preview'],
 ])
 
-/** Tools of the provider that cost what is searched and read, and nothing else. Any other may have a price. */
-const PRICED_TOOLS: ReadonlySet<string> = new Set([
-  ...['web_search', 'web_search_2025_08_26', 'web_search_preview', 'web_search_preview_2025_03_11'],
-  ...['mcp', 'tool_search', 'programmatic_tool_calling'],
-])
+/** Fields that are judged elsewhere. */
+const JUDGED: readonly string[] = ['service_tier', 'background']
+
+/** A machine of the provider's is billed by twenty minutes, and by the gigabytes of memory that it has. */
+const SESSION_SECONDS = 1_200
+const GIGABYTES: Readonly<Record<string, number>> = { '1g': 1, '4g': 4, '16g': 16, '64g': 64 }
 
 const TEXT_PARTS: ReadonlySet<unknown> = new Set(['input_text', 'output_text', 'text', 'refusal', 'summary_text'])
 
@@ -44,20 +43,46 @@ const TEXT_ITEMS: ReadonlySet<unknown> = new Set([
 export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
   const items = Array.isArray(json.input) ? (json.input as readonly unknown[]) : []
   const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallers(tool))
+  const usesMax = usesMaxOf(json.max_tool_calls)
+  const ofTools = tools.flatMap(tool => toolService(tool, usesMax))
+  const services = distinct([...ofTools, ...storedServices(json), ...paidFields(json, JUDGED)])
   const adds = [...storedFields, 'context_management'].some(field => (json[field] ?? undefined) !== undefined)
   const weight = { textOnly: tools.length === 0 && !adds, inputBytes: bodyBytes }
   for (const item of items) weighItem(weight, item)
-  const unpriced = tools.map(({ type }) => type).find(type => typeof type === 'string' && !PRICED_TOOLS.has(type))
   return {
     ...weight,
-    searchesMax: tools.length > 0 ? searchesMax(json.max_tool_calls) : 0,
-    ...(unpriced !== undefined && { unpriced: unpriced as string }),
+    searchesMax: tools.some(searches) ? usesMax : 0,
+    ...(services.length > 0 && { services }),
   }
 }
 
 /** Those of a request, or those that an item adds to them. */
-function toolsOf(holder: unknown): readonly Json[] {
-  return isObject(holder) && Array.isArray(holder.tools) ? (holder.tools as readonly unknown[]).map(objectOf) : []
+const toolsOf = (holder: unknown): readonly Json[] => (isObject(holder) ? allTools(holder.tools) : [])
+
+const nameOf = ({ type }: Json): string => (typeof type === 'string' ? toolName(type) : 'tools')
+
+const searches = (tool: Json): boolean => isWebSearch(nameOf(tool))
+
+/** A prompt that is kept at the provider may bring tools that nothing here shows. */
+const storedServices = ({ prompt }: Json): readonly Service[] =>
+  (prompt ?? undefined) === undefined ? [] : [{ name: 'prompt', param: 'prompt' }]
+
+function toolService(tool: Json, usesMax: number): readonly Service[] {
+  const name = nameOf(tool)
+  if (isWebSearch(name)) return []
+  if (name === 'file_search') return [{ name, unit: 'fileSearches', usesMax }]
+  if (name === 'image_generation') return [{ name, unit: 'images', usesMax }]
+  if (name === 'code_interpreter') return [machineService(name, tool.container)]
+  return [name === 'shell' ? machineService(name, tool.environment) : { name }]
+}
+
+/** Only a machine that the provider makes for the call is known: of one that is named, nobody says how large it is. */
+function machineService(name: string, machine: unknown): Service {
+  const { type, memory_limit: memory } = objectOf(machine)
+  const gigabytes = GIGABYTES[typeof memory === 'string' ? memory : '1g']
+  const isFresh = type === 'auto' || type === 'container_auto'
+  if (!isFresh || gigabytes === undefined) return { name: `${name}:container` }
+  return { name, unit: 'codeSessions', each: gigabytes, usesMax: 1, sessionSeconds: SESSION_SECONDS }
 }
 
 const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
@@ -87,8 +112,8 @@ function weighItem(weight: Weight, item: unknown): void {
   }
 }
 
-const searchesMax = (calls: unknown): number =>
-  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, SEARCHES_MAX) : SEARCHES_MAX
+const usesMaxOf = (calls: unknown): number =>
+  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_MAX) : USES_MAX
 
 /** The texts of a part, such as the image in its `image_url`. */
 function inlineBytes(part: unknown, depth = 0): number {

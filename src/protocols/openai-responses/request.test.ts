@@ -101,7 +101,10 @@ describe('the weight of an input', () => {
   ] as const)('%j is only text: %p', (fields, textOnly) => {
     const call = read({ ...base, ...fields })
     expect(call.textOnly).toBe(textOnly)
-    expect(call.searchesMax).toBe('tools' in fields && !textOnly ? 10 : 0)
+    const [tool] = 'tools' in fields && !textOnly ? fields.tools : []
+    expect(call.searchesMax).toBe(tool?.type === 'web_search' ? 10 : 0)
+    const isNamed = tool !== undefined && tool.type !== 'web_search'
+    expect(call.services?.map(({ name }) => name.split(':')[0]!)).toEqual(isNamed ? [tool.type] : undefined)
   })
 
   test('takes an image for some text', () => {

@@ -4,7 +4,7 @@ import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { failureOf, readFailure, readServiceClass } from './response.ts'
-import { readUsage } from './usage.ts'
+import { readUsage, usesOf } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -32,7 +32,9 @@ export function readFrame(data: string | undefined): FrameReading {
   if (type === 'keepalive') return { ...aside, json: event }
   if (type === 'response.failed' || LAST.has(type)) return readLast(type, event.response, event)
   const outputBytes = deltaBytes(type, event.delta)
-  return { kind: outputBytes > 0 || isPicture(event) ? 'content' : 'opening', outputBytes, finishes: 0, json: event }
+  const uses = type === 'response.output_item.done' ? usesOf([event.item]) : undefined
+  const kind = outputBytes > 0 || isPicture(event) ? 'content' : 'opening'
+  return { kind, outputBytes, finishes: 0, json: event, ...(uses !== undefined && { uses }) }
 }
 
 /** A picture that a tool of the provider made, whole or in part. */

@@ -4,7 +4,7 @@
 // input_tokens holds everything that was read, cached and written-to-cache parts included; output_tokens everything
 // that was written, reasoning included. A report that contradicts itself is nonsense, and nothing of it is believed.
 
-import type { Usage, UsageReport } from '../../base/usage.ts'
+import type { Unit, Units, Usage, UsageReport } from '../../base/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
 import { isObject } from '../json-object.ts'
 
@@ -32,6 +32,8 @@ export function readUsage(response: unknown): UsageReport | undefined {
   usage.output = unsaid >= 0 ? output + unsaid - reasoning : Number.NaN
   put(usage, 'reasoning', reasoning)
   put(usage, 'searches', searches(response, report))
+  const { searches: _said, ...uses } = usesOf(field(response, 'output')) ?? {}
+  Object.assign(usage, uses)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
   // Every request is read: one that says nothing was has nothing to say, or not yet.
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
@@ -56,13 +58,28 @@ function splitInput(usage: Buckets, details: unknown): void {
   put(usage, 'cacheReadAudio', cachedAudio)
 }
 
+/** What each item of this type tells of a tool of the provider's. */
+const USES: ReadonlyMap<unknown, Unit> = new Map<unknown, Unit>([
+  ...([['web_search_call', 'searches'], ['file_search_call', 'fileSearches']] as const),
+  ...([['image_generation_call', 'images'], ['code_interpreter_call', 'codeSessions']] as const),
+  ...([['shell_call', 'codeSessions']] as const),
+])
+
+/** What the provider's tools did, by the items of an answer; undefined where nothing was done. */
+export function usesOf(items: unknown): Units | undefined {
+  let uses: Partial<Record<Unit, number>> | undefined
+  for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) {
+    const unit = USES.get(field(item, 'type'))
+    if (unit !== undefined) (uses ??= {})[unit] = (uses[unit] ?? 0) + 1
+  }
+  return uses
+}
+
 function searches(response: unknown, report: unknown): number {
   const said = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
   const arks = field(field(report, 'tool_usage'), 'web_search')
   if ((said ?? arks ?? undefined) !== undefined) return count(said ?? arks)
-  const output = field(response, 'output')
-  if (!Array.isArray(output)) return 0
-  return output.filter(item => field(item, 'type') === 'web_search_call').length
+  return usesOf(field(response, 'output'))?.searches ?? 0
 }
 
 export function writeUsage(usage: Usage): Readonly<Record<string, unknown>> {
