@@ -23,6 +23,8 @@ export interface EndedCall {
   readonly firstMs?: number | undefined
   /** What an answer took beyond its attempts. */
   readonly addedMs?: number | undefined
+  /** Its upstream reported usage that could not be believed. */
+  readonly disbelieved?: string | undefined
   /** What it used and costs. */
   readonly billed?: { readonly usage: Usage; readonly amount: Nanos } | undefined
 }

@@ -52,6 +52,7 @@ export class CallMetrics {
   readonly #added: Histogram
   readonly #tokens: SeriesOf<Cell>
   readonly #costs: SeriesOf<Cell>
+  readonly #disbelieved: SeriesOf<Cell>
 
   constructor(metrics: Metrics, knows: KnowsModel) {
     this.#knows = knows
@@ -80,6 +81,11 @@ export class CallMetrics {
     this.#settled = metrics.counters('weir_calls_total', 'Calls and tasks written down in the ledger.', ['outcome'])
     this.#tokens = metrics.counters('weir_tokens_total', 'Tokens billed; no token is of two kinds.', [...model, 'kind'])
     this.#costs = metrics.counters('weir_cost_usd_total', 'What callers were charged.', model)
+    this.#disbelieved = metrics.counters(
+      'weir_usage_disbelieved_total',
+      'Calls whose upstream reported usage that could not be believed.',
+      [...model, 'reason'],
+    )
   }
 
   /** A call is over. */
@@ -93,6 +99,7 @@ export class CallMetrics {
     if (error !== undefined) this.#errors(error.stage, error.code).value++
     for (const { channelId, verdict } of attempts) this.#attempts(channelId, verdict).value++
     if (attempts.length > 1) this.#retries.value += attempts.length - 1
+    if (call.disbelieved !== undefined) this.#disbelieved(series.provider, series.model, call.disbelieved).value++
   }
 
   /** A request was refused before it was known for a call. */

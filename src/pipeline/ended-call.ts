@@ -28,6 +28,7 @@ export function endedCall(exchange: Exchange): EndedCall {
     durationMs,
     firstMs: exchange.call?.stream ? answeredMs : undefined,
     addedMs: answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
+    disbelieved: exchange.meter.disbelieved?.why,
     billed,
   }
 }

@@ -3,6 +3,7 @@
 import type { Unit, Units, Usage, UsageReport } from '../base/usage.ts'
 import { shrinks } from '../base/usage.ts'
 import type { FrameReading } from '../protocols/call.ts'
+import { usageShape } from '../protocols/usage-shape.ts'
 
 export interface Meter {
   /** Bytes of the request went upstream, or may have. */
@@ -11,6 +12,8 @@ export interface Meter {
   usage: Usage | undefined
   /** The last report that could be believed, which later ones must not fall below. */
   believed: Usage | undefined
+  /** The first report that could not be believed: why, and its names and numbers. */
+  disbelieved?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
   /** Written text in UTF-8, for where no usage came. */
   outputBytes: number
   /** How much of that had come when usage was last reported. */
@@ -45,8 +48,12 @@ export const freshMeter = (): Meter => ({
 })
 
 /** A stream reports once or again and again; the last word counts, unless it is nonsense or takes something back. */
-export function noteUsage(meter: Meter, report: UsageReport): void {
+export function noteUsage(meter: Meter, report: UsageReport, json?: unknown): void {
   const isBelieved = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
+  if (!isBelieved) {
+    const why = report === 'nonsense' ? 'adds_up_to_nothing' : 'takes_back'
+    meter.disbelieved ??= { why, shape: usageShape(json) }
+  }
   meter.usage = isBelieved ? withEarlierSearches(report, meter.believed) : undefined
   meter.reportedBytes = meter.outputBytes
   if (isBelieved) meter.believed = meter.usage
@@ -63,7 +70,7 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number):
   meter.finishes += reading.finishes
   meter.finished = meter.finishes >= choices
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
-  if (reading.usage !== undefined) noteUsage(meter, reading.usage)
+  if (reading.usage !== undefined) noteUsage(meter, reading.usage, reading.json)
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   meter.failed ??= reading.failed
   if (reading.uses !== undefined) noteUses(meter, reading.uses)

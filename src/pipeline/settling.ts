@@ -27,6 +27,14 @@ const AGAIN_MS = 1_000
 
 export function buildSettling(deduct: Deduct, keeping: Keeping, log: Log): Settling {
   const write = buildWrite(deduct, keeping)
+
+  /** Its bill rests on an estimate, of which whoever runs the gateway should know. */
+  function tellDisbelieved({ requestId, route, meter: { disbelieved } }: Exchange): void {
+    if (disbelieved === undefined) return
+    const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.spoken.name }
+    log.warn('a report of usage is not believed', { request: requestId, ...upstream, ...disbelieved })
+  }
+
   const owing = new Map<Exchange, Ending>()
   let timer: ReturnType<typeof setInterval> | undefined
   /** Under way; there is never more than one, however long the ledger takes. */
@@ -72,6 +80,7 @@ export function buildSettling(deduct: Deduct, keeping: Keeping, log: Log): Settl
 
   return {
     settle(exchange, ending) {
+      if (exchange.ending === undefined) tellDisbelieved(exchange)
       exchange.ending ??= ending
       exchange.settled ??= run(exchange, ending)
       return exchange.settled

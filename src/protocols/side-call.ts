@@ -149,7 +149,9 @@ export function answerReader(read: ReadJson): (body: Buffer) => AnswerReading | 
     const json = parseAnswer(body)
     if (json === undefined) return undefined
     const error = saidError(json)
-    return error === undefined ? read(json) : { outputBytes: 0, error }
+    if (error !== undefined) return { outputBytes: 0, error }
+    const reading = read(json)
+    return reading?.usage === 'nonsense' ? { ...reading, json } : reading
   }
 }
 
@@ -170,7 +172,7 @@ export function frameReader(read: ReadEvent): ReadFrame {
     if (json === undefined) return garbage
     // What is known may hold an error of its own, as one picture of several that was not drawn.
     const known = typeof json.type === 'string' ? read(json, json.type, earlier) : undefined
-    if (known !== undefined) return known
+    if (known !== undefined) return known.usage === 'nonsense' ? { ...known, json } : known
     const error = saidError(json)
     return error === undefined ? garbage : { ...garbage, kind: 'error', error }
   }

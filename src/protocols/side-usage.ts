@@ -41,10 +41,11 @@ export type Written = 'output' | 'outputImage' | 'outputAudio'
 export function readBothUsage(report: unknown, written: Written, units: Units = {}): UsageReport | undefined {
   if (report === undefined || report === null) return checked({ input: 0, output: 0, ...units })
   if (!isObject(report)) return 'nonsense'
-  const [read, wrote] = [firstOf(report, 'input_tokens'), firstOf(report, 'output_tokens')]
+  const read = firstOf(report, 'input_tokens', 'prompt_tokens')
+  const wrote = firstOf(report, 'output_tokens', 'completion_tokens')
   if (read === undefined && wrote === undefined) return 'nonsense'
-  const input = detailsOf(report.input_tokens_details ?? report.input_token_details)
-  const output = detailsOf(report.output_tokens_details)
+  const input = detailsOf(report.input_tokens_details ?? report.input_token_details ?? report.prompt_tokens_details)
+  const output = detailsOf(report.output_tokens_details ?? report.completion_tokens_details)
   const [image, audio, cached] = [count(input.image_tokens), count(input.audio_tokens), count(input.cached_tokens)]
   const drawn = count(output.image_tokens)
   const hasDetails = Object.keys(output).length > 0

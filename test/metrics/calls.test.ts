@@ -3,7 +3,8 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { fail, plain, streamed } from '../../src/fake-upstream/answers.ts'
+import { fail, jsonAnswer, plain, streamed } from '../../src/fake-upstream/answers.ts'
+import { script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until, upstreamKey } from '../support/gateway.ts'
 import { after as whenOpen } from '../forwarding/wire.ts'
@@ -212,4 +213,42 @@ test('nothing of a caller, a key or an account is in it, and both formats are re
   expect(open.headers.get('content-type')).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
   const families = readExposition(await open.text(), 'openmetrics')
   expect(valueOf(families, 'weir_build_info')).toBe(1)
+})
+
+/** An answer of chat with this report, or a stream of it. */
+function reports(usage: object) {
+  const choices = [{ index: 0, message: { role: 'assistant', content: CANARY }, finish_reason: 'stop' }]
+  const body = { id: 'x', object: 'chat.completion', created: 1, model: 'm', choices, usage }
+  return script(...jsonAnswer(200, JSON.stringify(body)))
+}
+
+test('a report that is not believed is counted, and logged by its names and numbers alone', async () => {
+  const odd = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 3, note: CANARY, [`${CANARY} `]: 1 }
+  const grown = growth('weir_usage_disbelieved_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
+    harness.upstream.plan(reports(odd))
+    expect((await ask()).status).toBe(200)
+  })
+  expect(await grown).toBe(1)
+  const lines = harness.logs.filter(line => line.includes('a report of usage is not believed'))
+  expect(lines).toHaveLength(1)
+  const { level, provider, why, shape } = JSON.parse(lines[0]!) as Record<string, string>
+  expect([level, provider, why]).toEqual(['warn', 'openai', 'adds_up_to_nothing'])
+  expect(JSON.parse(shape!)).toEqual({
+    ...{ prompt_tokens: 10, completion_tokens: 4, total_tokens: 3, note: 'a text', '?': 1 },
+  })
+  expect(lines[0]).not.toContain(CANARY)
+})
+
+test('a report that adds up as some vendor documents it is billed as it is, and not counted', async () => {
+  const details = { cached_tokens: 1_000, cache_write_tokens: 4_000 }
+  const usage = { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_250, prompt_tokens_details: details }
+  const grown = growth('weir_usage_disbelieved_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
+    harness.upstream.plan(reports(usage))
+    expect((await ask()).status).toBe(200)
+  })
+  expect(await grown).toBe(0)
+  const row = harness.records().at(-1)!
+  expect(row).toMatchObject({ usage_source: 'reported', input_tokens: 5_200, cache_read_tokens: 1_000 })
+  // 200 and 4,000 at $0.15, 1,000 at $0.075, 50 at $0.60 for a million.
+  expect(row.cost).toBe(4_200 * 150 + 1_000 * 75 + 50 * 600)
 })

@@ -66,12 +66,24 @@ describe('a report', () => {
     report => expect(readUsage(report)).toBeUndefined(),
   )
 
+  test('thoughts that are more than the output stand beside it', () => {
+    const report = { ...plain, output_tokens_details: { thinking_tokens: 31 } }
+    expect(readUsage(report)).toMatchObject({ output: plain.output_tokens, reasoning: 31 })
+  })
+
+  test('of writes in parts and in sum the greater counts', () => {
+    const split = { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 5 }
+    const written = (total: number) =>
+      readUsage({ ...plain, cache_creation_input_tokens: total, cache_creation: split }) as Usage
+    expect(written(0)).toMatchObject({ cacheWrite: 7, cacheWrite1h: 5 })
+    expect(written(9)).toMatchObject({ cacheWrite: 7, cacheWrite1h: 5 })
+    expect(written(20)).toMatchObject({ cacheWrite: 15, cacheWrite1h: 5 })
+  })
+
   test.each<readonly [string, unknown]>([
     ['a text', 'x'],
     ['a list', [1]],
     ['output without input', { output_tokens: 5 }],
-    ['more thoughts than output', { ...plain, output_tokens_details: { thinking_tokens: 31 } }],
-    ['more writes in parts than in sum', { ...plain, cache_creation_input_tokens: 9, cache_creation: hour }],
     ...[-1, '6', 1.5, 1e400, true, {}].flatMap(value => [
       [`${String(value)} read`, { ...plain, input_tokens: value }] as const,
       [`${String(value)} written`, { ...plain, output_tokens: value }] as const,

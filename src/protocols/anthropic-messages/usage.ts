@@ -49,7 +49,8 @@ function readTotals(report: Json, earlier: Usage | undefined): Buckets {
     input: count(report.input_tokens, earlier?.input),
     cacheRead: count(report.cache_read_input_tokens, earlier?.cacheRead),
     ...readCacheWrites(report, earlier),
-    output: written - thoughts,
+    // Some that speak this dialect count thoughts beside what was written.
+    output: thoughts > written ? written : written - thoughts,
     reasoning: thoughts,
     searches: count(objectOf(report.server_tool_use).web_search_requests, searches),
   }
@@ -65,8 +66,9 @@ function readCacheWrites(report: Json, earlier?: Usage): Pick<Buckets, 'cacheWri
     return { cacheWrite: all - hour, cacheWrite1h: hour }
   }
   const [short, hour] = [count(split.ephemeral_5m_input_tokens), count(split.ephemeral_1h_input_tokens)]
-  const all = count(total, short + hour)
-  return { cacheWrite: all >= short + hour ? all - hour : Number.NaN, cacheWrite1h: hour }
+  // A total that holds less than its parts leaves some of them out.
+  const all = Math.max(count(total, short + hour), short + hour)
+  return { cacheWrite: all - hour, cacheWrite1h: hour }
 }
 
 function addIterations(iterations: unknown, usage: Buckets): void {

@@ -73,6 +73,54 @@ describe('P20: thoughts and what tools read are tokens, too', () => {
   })
 })
 
+const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, Usage])[] = [
+  [
+    'thoughts within the candidates',
+    { promptTokenCount: 5, candidatesTokenCount: 9, thoughtsTokenCount: 4, totalTokenCount: 14 },
+    { input: 5, output: 5, reasoning: 4 },
+  ],
+  [
+    'what tools read within the prompt',
+    { promptTokenCount: 50, toolUsePromptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 53 },
+    { input: 43, toolUse: 7, output: 3 },
+  ],
+  [
+    'both within',
+    {
+      ...{ promptTokenCount: 50, toolUsePromptTokenCount: 7, candidatesTokenCount: 30, thoughtsTokenCount: 20 },
+      totalTokenCount: 80,
+    },
+    { input: 43, toolUse: 7, output: 10, reasoning: 20 },
+  ],
+  [
+    'tools within, thoughts beside',
+    {
+      ...{ promptTokenCount: 50, toolUsePromptTokenCount: 7, candidatesTokenCount: 30, thoughtsTokenCount: 20 },
+      totalTokenCount: 100,
+    },
+    { input: 43, toolUse: 7, output: 30, reasoning: 20 },
+  ],
+  [
+    'a cache beside the prompt',
+    { promptTokenCount: 5, cachedContentTokenCount: 6 },
+    { input: 5, cacheRead: 6, output: 0 },
+  ],
+  [
+    'the same in the total',
+    { promptTokenCount: 5, cachedContentTokenCount: 6, candidatesTokenCount: 2, totalTokenCount: 13 },
+    { input: 5, cacheRead: 6, output: 2 },
+  ],
+  [
+    'a total of more thoughts than are told',
+    { promptTokenCount: 5, candidatesTokenCount: 5, thoughtsTokenCount: 1, totalTokenCount: 12 },
+    { input: 5, output: 5, reasoning: 2 },
+  ],
+]
+
+test.each(elsewhere)('a total shows what is within what: %s', (_name, report, usage) => {
+  expect(readUsage(report)).toEqual(usage)
+})
+
 describe('nonsense', () => {
   const rows: readonly unknown[] = [
     5,
@@ -81,9 +129,7 @@ describe('nonsense', () => {
     { promptTokenCount: 1.5 },
     { promptTokenCount: '5' },
     { promptTokenCount: 1e10 },
-    { promptTokenCount: 5, cachedContentTokenCount: 6 },
     { promptTokenCount: 5, candidatesTokenCount: 5, totalTokenCount: 9 },
-    { promptTokenCount: 5, candidatesTokenCount: 5, thoughtsTokenCount: 1, totalTokenCount: 12 },
     { promptTokenCount: 5, promptTokensDetails: [of('AUDIO', 6)] },
     { promptTokenCount: 5, promptTokensDetails: [of('AUDIO', 'x')] },
     { promptTokenCount: 5, cachedContentTokenCount: 2, cacheTokensDetails: [of('AUDIO', 2)] },

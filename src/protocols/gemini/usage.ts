@@ -2,8 +2,9 @@
 // again for its callers.
 //
 // promptTokenCount holds what was read, with what was found in the cache; what Google's own tools read stands beside
-// it. candidatesTokenCount holds what was written, and thoughts stand beside it. Lists of modalities say how much of
-// each was what. A report that contradicts itself is nonsense, and nothing of it is believed.
+// it. candidatesTokenCount holds what was written, and thoughts stand beside it. Where the total says otherwise of
+// tools or thoughts, they are within. Lists of modalities say how much of each was what. A report that adds up in none
+// of these ways is nonsense, and nothing of it is believed.
 
 import type { Usage, UsageReport } from '../../base/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
@@ -37,9 +38,11 @@ function kindsOf(details: unknown): Kinds {
 export function readUsage(report: unknown): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
   if (!isObject(report)) return 'nonsense'
+  const layout = layoutOf(report)
+  if (layout === undefined) return 'nonsense'
   const usage: Buckets = { input: 0, output: 0 }
-  readInput(report, usage)
-  readOutput(report, usage)
+  readInput(report, usage, layout)
+  readOutput(report, usage, layout)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
   // Every request is read: one that says nothing was has nothing to say, or not yet.
   if (inputTokens(usage) > 0) return usage
@@ -53,10 +56,40 @@ function put(usage: Buckets, name: keyof Usage, tokens: number): void {
   if (tokens !== 0) usage[name] = tokens
 }
 
-function readInput(report: Report, usage: Buckets): void {
-  const [prompt, cached] = [count(report.promptTokenCount), count(report.cachedContentTokenCount)]
+/** What stands where, as the total tells it. */
+interface Layout {
+  /** What the prompt and the candidates hold already. */
+  readonly toolsWithin: number
+  readonly thoughtsWithin: number
+  /** What is more than the prompt cannot be a part of it. */
+  readonly cacheBeside: number
+  /** Thoughts that only the total counts. */
+  readonly unsaid: number
+}
+
+/** Undefined for a total that comes out in no way. */
+function layoutOf(report: Report): Layout | undefined {
+  const [prompt, candidates] = [count(report.promptTokenCount), count(report.candidatesTokenCount)]
+  const [tools, thoughts] = [count(report.toolUsePromptTokenCount), count(report.thoughtsTokenCount)]
+  const cached = count(report.cachedContentTokenCount)
+  const cacheBeside = cached > prompt ? cached : 0
+  const total = report.totalTokenCount ?? undefined
+  const all = prompt + candidates + tools + thoughts
+  const asDocumented = { toolsWithin: 0, thoughtsWithin: 0, cacheBeside, unsaid: 0 }
+  if (total === undefined) return asDocumented
+  for (const toolsWithin of tools > prompt ? [0] : [0, tools]) {
+    for (const thoughtsWithin of thoughts > candidates ? [0] : [0, thoughts]) {
+      const sum = all - toolsWithin - thoughtsWithin
+      if (total === sum || total === sum + cacheBeside) return { ...asDocumented, toolsWithin, thoughtsWithin }
+    }
+  }
+  return count(total) > all ? { ...asDocumented, unsaid: count(total) - all } : undefined
+}
+
+function readInput(report: Report, usage: Buckets, { toolsWithin, cacheBeside }: Layout): void {
+  const cached = count(report.cachedContentTokenCount)
   const all = kindsOf(report.promptTokensDetails)
-  const text = prompt - all.audio - all.image
+  const text = count(report.promptTokenCount) + cacheBeside - toolsWithin - all.audio - all.image
   // Where nobody says what was cached, it is text as far as there is any.
   const beyondText = Math.max(0, cached - text)
   const guessed = { audio: Math.min(beyondText, all.audio), image: Math.max(0, beyondText - all.audio) }
@@ -71,18 +104,12 @@ function readInput(report: Report, usage: Buckets): void {
   put(usage, 'toolUse', count(report.toolUsePromptTokenCount))
 }
 
-function readOutput(report: Report, usage: Buckets): void {
-  const candidates = count(report.candidatesTokenCount)
+function readOutput(report: Report, usage: Buckets, { thoughtsWithin, unsaid }: Layout): void {
   const { audio, image } = kindsOf(report.candidatesTokensDetails)
-  usage.output = candidates - audio - image
+  usage.output = count(report.candidatesTokenCount) - thoughtsWithin - audio - image
   put(usage, 'outputAudio', audio)
   put(usage, 'outputImage', image)
-  const said = count(report.promptTokenCount) + count(report.toolUsePromptTokenCount) + candidates
-  const total = report.totalTokenCount ?? undefined
-  // Some do not tell thoughts but count them in the total.
-  const unsaid = total === undefined ? 0 : count(total) - said
-  const thoughts = (report.thoughtsTokenCount ?? undefined) === undefined ? unsaid : count(report.thoughtsTokenCount)
-  put(usage, 'reasoning', total === undefined || thoughts === unsaid ? thoughts : Number.NaN)
+  put(usage, 'reasoning', count(report.thoughtsTokenCount) + unsaid)
 }
 
 /** Each other query is billed. */

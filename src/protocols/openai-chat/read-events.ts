@@ -19,7 +19,7 @@ import { readLogprobs } from './logprobs.ts'
 import { CallReader } from './read-calls.ts'
 import { readImages, SoundReader } from './read-media.ts'
 import { citeSources, Markers, Sources } from './sources.ts'
-import { readUsage } from './usage.ts'
+import { readUsage, usageIn } from './usage.ts'
 
 const CHOICES_MAX = 128
 
@@ -58,7 +58,7 @@ export class ChatEventReader implements EventReader {
       this.#serviceClass = serviceClass
       this.#list.push({ kind: 'class', serviceClass })
     }
-    const usage = readUsage(json.usage)
+    const usage = readUsage(usageIn(json))
     if (usage !== undefined && usage !== 'nonsense') this.#list.push({ kind: 'usage', usage })
     return this.#list.taken()
   }

@@ -5,7 +5,7 @@ import type { AnswerReading } from '../call.ts'
 import { isFailure } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { statusIn } from '../said-status.ts'
-import { readUsage } from './usage.ts'
+import { readUsage, usageIn } from './usage.ts'
 
 export interface ChatMessage {
   readonly content?: unknown
@@ -49,7 +49,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
-  const [usage, serviceClass, failed] = [readUsage(answer.usage), readServiceClass(answer), readFailed(answer)]
+  const [usage, serviceClass, failed] = [readUsage(usageIn(answer)), readServiceClass(answer), readFailed(answer)]
   return { json: answer, outputBytes, usage, serviceClass, ...(failed !== undefined && { failed }) }
 }
 

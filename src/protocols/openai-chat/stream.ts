@@ -5,7 +5,7 @@ import { isBadEnd } from '../finish-reasons.ts'
 import { parseAnswer } from '../json-object.ts'
 import type { ChatAnswer } from './response.ts'
 import { errorIn, readError, readFailed, readServiceClass, writtenBytes } from './response.ts'
-import { readUsage } from './usage.ts'
+import { readUsage, usageIn } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -35,9 +35,10 @@ export function readFrame(data: string | undefined): FrameReading {
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
     badEnd ||= isBadEnd('openai-chat', choice?.finish_reason)
   }
+  const report = usageIn(chunk)
   const isContent = outputBytes > 0 || finishes > 0 || shows
-  const kind = isContent ? 'content' : choices.length === 0 && chunk.usage ? 'usage' : 'opening'
-  const [usage, serviceClass] = [readUsage(chunk.usage), readServiceClass(chunk)]
+  const kind = isContent ? 'content' : choices.length === 0 && report ? 'usage' : 'opening'
+  const [usage, serviceClass] = [readUsage(report), readServiceClass(chunk)]
   const failed = readFailed(chunk)
   return {
     ...{ kind, outputBytes, finishes, json: chunk, usage, serviceClass },

@@ -140,6 +140,9 @@ describe('usage', () => {
       { input: 60, cacheRead: 10, inputAudio: 20, cacheReadAudio: 10, output: 40 }],
     [details({}, { reasoning_tokens: 15 }), { input: 100, output: 25, reasoning: 15 }],
     [{ usage: { ...usage, total_tokens: 150 } }, { input: 100, output: 50 }],
+    [details({ cached_tokens: 101 }), { input: 100, cacheRead: 101, output: 40 }],
+    [details({ cached_tokens: 60, cache_write_tokens: 60 }), { input: 40, cacheRead: 60, cacheWrite: 60, output: 40 }],
+    [details({}, { reasoning_tokens: 41 }), { input: 100, output: 40, reasoning: 41 }],
     [{ usage, tool_usage: { web_search: { num_requests: 2 } }, output: [] }, { input: 100, output: 40, searches: 2 }],
     [{ usage: { ...usage, tool_usage: { web_search: 3 } } }, { input: 100, output: 40, searches: 3 }],
   ])('%j', (response, expected) => {
@@ -153,11 +156,8 @@ describe('usage', () => {
     { usage: { input_tokens: -1, output_tokens: 1 } },
     { usage: { input_tokens: 1.5, output_tokens: 1 } },
     { usage: { ...usage, total_tokens: 100 } },
-    details({ cached_tokens: 101 }),
     details({ cached_tokens: '5' }),
-    details({ cached_tokens: 60, cache_write_tokens: 60 }),
     details({ cache_write_tokens: 1, cache_write_tokens_details: { ttl_12h_tokens: 2 } }),
-    details({}, { reasoning_tokens: 41 }),
   ])('is nonsense: %j', response => {
     expect(readUsage(response)).toBe('nonsense')
   })

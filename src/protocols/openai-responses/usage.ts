@@ -2,11 +2,13 @@
 // provider's total; and the same put together again for callers.
 //
 // input_tokens holds everything that was read, cached and written-to-cache parts included; output_tokens everything
-// that was written, reasoning included. A report that contradicts itself is nonsense, and nothing of it is believed.
+// that was written, reasoning included; but for what some vendors leave out (token-sums.ts). A report that adds up in
+// no way that somebody documents is nonsense, and nothing of it is believed.
 
 import type { Unit, Units, Usage, UsageReport } from '../../base/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
 import { isObject } from '../json-object.ts'
+import { sumsOf } from '../token-sums.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
@@ -23,13 +25,18 @@ export function readUsage(response: unknown): UsageReport | undefined {
   const input = tokenCount(field(report, 'input_tokens'))
   const output = tokenCount(field(report, 'output_tokens'))
   if (input === undefined || output === undefined) return 'nonsense'
-  const usage: Buckets = { input, output }
-  splitInput(usage, field(report, 'input_tokens_details'))
+  const details = field(report, 'input_tokens_details')
   const reasoning = count(field(field(report, 'output_tokens_details'), 'reasoning_tokens'))
   const total = field(report, 'total_tokens') ?? undefined
-  // Where the total is greater than the two, what is missing was written as well.
-  const unsaid = total === undefined ? 0 : count(total) - input - output
-  usage.output = unsaid >= 0 ? output + unsaid - reasoning : Number.NaN
+  const sums = sumsOf({
+    ...{ input, output, reasoning, total: total === undefined ? undefined : count(total) },
+    cached: count(field(details, 'cached_tokens')),
+    written: count(field(details, 'cache_write_tokens')),
+  })
+  if (sums === undefined) return 'nonsense'
+  const usage: Buckets = { ...sums }
+  splitInput(usage, details)
+  usage.output -= reasoning
   put(usage, 'reasoning', reasoning)
   put(usage, 'searches', searches(response, report))
   const { searches: _said, ...uses } = usesOf(field(response, 'output')) ?? {}
