@@ -57,7 +57,7 @@ ${lines.join('\n')}
 export function writeWhoPays(): string {
   const lines = rules.map(rule => {
     const ending = `\`${rule.outcome}\` ${whenText(rule)}`
-    return `| \`${rule.id}\` | ${ending} | ${chargeText(rule)} | ${rule.why} |`
+    return `| \`${rule.id}\` | ${ending} | ${chargeText(rule)} | ${rule.why} | ${rule.onPurpose} |`
   })
   const endings = Object.entries(outcomes).map(([outcome, says]) => `| \`${outcome}\` | ${says} |`)
   return `# Who pays
@@ -66,13 +66,24 @@ What a call is charged for, by how it ended, from the one table in \`src/billing
 \`npm run docs\`). The record of each call carries its \`outcome\`, the \`rule\` that decided, and in \`usage_source\`
 whether its tokens were \`reported\` by the provider, \`estimated\` by us, or \`none\`.
 
-Of the rules of one ending, the first that fits decides. An error without output is free, always. Usage that cannot be
+Content that was delivered is paid for, and so is what the model thought for it, however the call ended; unless the
+upstream itself failed: its connection broke, it said that it failed, or it sent what cannot be read. A bound of the
+gateway that ends an answer (an event or an answer that is too large, JSON that is nested too deeply, silence in the
+middle, the time that any call may take) is no failure of the upstream.
+
+What a model thought without showing it is told by the provider at the end of the answer. The gateway reads on to that
+report when a caller leaves; where it cannot, the time in which nothing visible came is charged at the greatest known
+speed of the model ([funds](funds.md#thoughts-that-nobody-sees)). The same holds for plain calls with tools that the
+provider runs.
+
+Of the rules of one ending, the first that fits decides. An error without output is free, but for calls that let the
+provider run tools: what the model wrote to a server of the caller's was delivered, too. Usage that cannot be
 (negative, not whole, a text, beyond any number, details that exceed their total, a later report of a stream that takes
 back an earlier one) counts as not reported. An estimate takes four bytes of UTF-8 for a token. Whatever the rule says,
 no call is charged more than it has held and the account can pay.
 
-| Rule | Ending | Charged | Why |
-|---|---|---|---|
+| Rule | Ending | Charged | Why | Can a caller cause it on purpose, and what does it get for nothing? |
+|---|---|---|---|---|
 ${lines.join('\n')}
 
 | Outcome | Means |

@@ -84,7 +84,8 @@ export function buildCalls(parts: CallParts) {
   const compacting = buildCompacting(seal)
   const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
   const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
-  const settling = buildSettling(buildDeduct(ledger), buildKeeping({ seal, bodies: store.bodies }), log)
+  const keeping = buildKeeping({ seal, bodies: store.bodies })
+  const settling = buildSettling({ deduct: buildDeduct(ledger), keeping, log, owedMax: world.owedMax })
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
@@ -118,7 +119,7 @@ export function buildCalls(parts: CallParts) {
   const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const shared = { underWay, gate, nowMs, dateMs, onEnd: teller(parts) }
+  const shared = { underWay, gate, settling, nowMs, dateMs, onEnd: teller(parts) }
   const runCall = buildExplained({
     pipeline: { ...shared, stages, answering, background, leaving: allOver({ leaving, picking, learning }) },
     ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },

@@ -20,6 +20,8 @@ export interface World {
   readonly clock: Clock
   /** In place of what is known of each upstream. */
   readonly attemptTimes?: AttemptTimes
+  /** How many calls may be over and not written down before new ones are refused. */
+  readonly owedMax?: number
   /** How upstreams are found and trusted; what the settings say stands. */
   readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How what callers name by an address is fetched. */

@@ -67,6 +67,8 @@ export const bounds = {
   waitingLinesOfAccountMax: 16,
   waitingMsMax: 5_000,
   settleMsMax: 5_000,
+  /** Calls that are over and could not be written down yet, each some two kilobytes, before new ones are refused. */
+  owedSettlesMax: 10_000,
   /** Of output between two checkpoints of a stream: two thousand tokens. */
   checkpointBytesMax: 8_000,
   /** Also those that are revoked; only for those who manage their own. */

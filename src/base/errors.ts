@@ -103,6 +103,7 @@ const rows = {
   settle_failed: [500, 'internal', false, 'The gateway could not write this call to its ledger.'],
   upstream_unusable: [502, 'upstream', true, 'No upstream gave a usable answer.'],
   upstream_failed: [502, 'upstream', true, 'The upstream broke off its answer.'],
+  answer_too_large: [502, 'upstream', false, 'The answer is larger than this gateway takes.'],
   no_channel: [503, 'overloaded', true, 'No channel of this provider can take the call.'],
   upstream_rate_limited: [503, 'overloaded', true, 'The provider limits our calls at the moment.'],
   upstream_overloaded: [503, 'overloaded', true, 'The provider is overloaded at the moment.'],
@@ -152,6 +153,11 @@ export interface RefusalExtras {
   /** What is left of the limits that it met. */
   readonly quotas?: readonly ToldQuota[]
   readonly upstream?: UpstreamWords
+  /**
+   * What it is for the bill, where its code would say that the upstream failed: a bound of ours ended an answer that
+   * was under way, or the upstream blames the request.
+   */
+  readonly ending?: 'over_bound' | 'refused'
 }
 
 /** An error we meant. Everything else that is thrown is a gateway_fault. */
@@ -166,6 +172,9 @@ export class Refusal extends Error {
     this.extras = extras
   }
 }
+
+/** A bound of ours ends an answer. `hint` says which, for the caller. */
+export const beyondBound = (hint: string): Refusal => new Refusal('answer_too_large', hint, { hint })
 
 /** An error as a dialect gets it to write. */
 export interface SpokenError {
@@ -185,7 +194,8 @@ export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
 export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
   const row = errorRows[refusal.code]
   const { hint, param, upstream, retryAfterMs } = refusal.extras
-  const said = upstream?.message ?? (hint === undefined ? row.message : `${row.message} ${hint}`)
+  const words = upstream?.message ?? row.message
+  const said = hint === undefined ? words : `${words} ${hint}`
   return {
     code: refusal.code,
     status: upstream?.status ?? row.status,

@@ -160,9 +160,13 @@ type Reviver = (name: string, value: unknown, context?: { readonly source?: stri
  * What is deeper is not only slow to parse: to write it again takes seconds, or the whole stack.
  */
 export function parseShallow(text: string, depthMax: number, revive?: Reviver): unknown {
-  if (text.length > SHALLOW_CHARS && isDeeper(text, depthMax)) throw new SyntaxError('nested too deeply')
+  if (isTooDeep(text, depthMax)) throw new SyntaxError('nested too deeply')
   return JSON.parse(text, revive)
 }
+
+/** What is short cannot be so deep that it hurts. */
+export const isTooDeep = (text: string, depthMax: number): boolean =>
+  text.length > SHALLOW_CHARS && isDeeper(text, depthMax)
 
 function isDeeper(text: string, depthMax: number): boolean {
   let depth = 0

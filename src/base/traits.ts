@@ -23,6 +23,13 @@ export interface Traits {
   /** What it reads. */
   readonly reads?: readonly Modality[]
   readonly thinking?: ThinkingWay
+  /**
+   * Its stream does not show all that it thinks. Absent: it does where its dialect shows thoughts as they are and the
+   * stream has some.
+   */
+  readonly hidesThinking?: boolean
+  /** The most tokens that it writes or thinks in a second, for calls that are cut before they are told. Default 250. */
+  readonly tokensPerSecondMax?: number
   /** Its thinking can be turned off. Default true. */
   readonly stopsThinking?: boolean
   /** The words of effort that it knows. */
@@ -51,3 +58,6 @@ export interface Traits {
 }
 
 export const noTraits: Traits = {}
+
+/** Most models that think are slower. */
+export const tokensPerSecondDefault = 250

@@ -4,6 +4,7 @@ import type { Nanos } from '../base/money.ts'
 import { noMoney } from '../base/money.ts'
 import type { RecordRow } from '../store/operations.ts'
 import type { Ledger } from './ledger.ts'
+import { isUndelivered } from './ledger.ts'
 
 export type CountSettled = (record: RecordRow, cost: Nanos) => void
 
@@ -13,7 +14,7 @@ export function countedLedger(ledger: Ledger, count: CountSettled): Ledger {
     async settle(record, cost, extras) {
       const done = await ledger.settle(record, cost, extras)
       // One that is known already and now fails is about to be taken back.
-      count(record, done === 'exists' && record.outcome === 'gateway_fault' ? noMoney : cost)
+      count(record, done === 'exists' && isUndelivered(record) ? noMoney : cost)
       return done
     },
     async record(record) {

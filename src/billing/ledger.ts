@@ -72,6 +72,10 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   }
 }
 
+/** A mistake of ours of which the caller was told in place of an answer: what it was charged is given back. */
+export const isUndelivered = ({ outcome, rule }: RecordRow): boolean =>
+  outcome === 'gateway_fault' && rule !== 'gateway_fault_delivered'
+
 /** Why nothing was held, for the caller; `hint` says what would help. */
 export function refusalOfHold(held: Held, amount: Nanos, hint = ''): Refusal | undefined {
   if (held.done === 'account_frozen') return new Refusal('account_frozen', 'hold')

@@ -11,7 +11,10 @@ const reported: Usage = { input: 7, cacheRead: 2, output: 5 }
 const early: Usage = { input: 7, cacheRead: 2, output: 0 }
 const estimated: Usage = { input: 70, output: 50 }
 
-type Charged = 'none' | 'reported' | 'estimated' | 'input' | 'mixed'
+type Charged = 'none' | 'reported' | 'estimated' | 'input' | 'mixed' | 'thought' | 'counted thought' | 'input thought'
+
+/** What may have been thought unseen, where anything may. */
+const HIDDEN = 20
 
 const charged: Readonly<Record<Charged, readonly [Usage, UsageSource]>> = {
   none: [noUsage, 'none'],
@@ -19,10 +22,16 @@ const charged: Readonly<Record<Charged, readonly [Usage, UsageSource]>> = {
   estimated: [estimated, 'estimated'],
   input: [{ input: 70, output: 0 }, 'estimated'],
   mixed: [{ ...early, output: 50 }, 'estimated'],
+  'thought': [{ ...reported, reasoning: HIDDEN }, 'estimated'],
+  'counted thought': [{ ...estimated, reasoning: HIDDEN }, 'estimated'],
+  'input thought': [{ input: 70, output: 0, reasoning: HIDDEN }, 'estimated'],
 }
 
-/** What was seen: `-` nothing went upstream, `>` the request did, `<` content came, `<<` from a second attempt. */
-type Seen = '-' | '>' | '<' | '<<'
+/**
+ * What was seen: `-` nothing went upstream, `>` the request did, `<` content came, `<<` from a second attempt, `<!` it
+ * was written to the caller. With `t` the provider may run tools, with `?` the model may have thought unseen.
+ */
+type Seen = '-' | '>' | '>t' | '>?' | '>t?' | '<' | '<<' | '<!' | '<!?' | '<t' | '<t?' | '<?'
 type Row = readonly [Outcome, Seen, rule: string, withUsage: Charged, withoutUsage: Charged]
 
 const rows: readonly Row[] = [
@@ -32,24 +41,45 @@ const rows: readonly Row[] = [
   ['client_left', '>', 'left_waiting', 'reported', 'input'],
   ['client_left', '<', 'left_reading', 'reported', 'estimated'],
   ['client_left', '<<', 'left_reading', 'reported', 'estimated'],
+  ['client_left', '-', 'left_unsent', 'none', 'none'],
+  ['client_left', '>?', 'left_waiting', 'thought', 'input thought'],
+  ['client_left', '<?', 'left_reading', 'thought', 'counted thought'],
   ['refused', '-', 'refused', 'none', 'none'],
   ['refused', '>', 'refused', 'none', 'none'],
   ['refused', '<', 'refused', 'none', 'none'],
+  ['refused', '<!', 'refused_answered', 'reported', 'estimated'],
+  ['refused', '<!?', 'refused_answered', 'thought', 'counted thought'],
   ['upstream_failed', '-', 'upstream_failed', 'none', 'none'],
   ['upstream_failed', '>', 'upstream_failed', 'none', 'none'],
+  ['upstream_failed', '>t?', 'upstream_failed', 'none', 'none'],
   ['upstream_failed', '<', 'upstream_broke_off', 'reported', 'none'],
+  ['upstream_failed', '<?', 'upstream_broke_off', 'reported', 'none'],
+  ['upstream_failed', '<t', 'upstream_broke_off_tools', 'reported', 'estimated'],
+  ['upstream_failed', '<t?', 'upstream_broke_off_tools', 'thought', 'counted thought'],
+  ['over_bound', '-', 'over_bound', 'none', 'none'],
+  ['over_bound', '>?', 'over_bound', 'none', 'none'],
+  ['over_bound', '>t', 'over_bound_tools', 'reported', 'input'],
+  ['over_bound', '>t?', 'over_bound_tools', 'thought', 'input thought'],
+  ['over_bound', '<', 'over_bound_answered', 'reported', 'estimated'],
+  ['over_bound', '<?', 'over_bound_answered', 'thought', 'counted thought'],
   ['too_long', '-', 'too_long', 'none', 'none'],
   ['too_long', '>', 'too_long', 'none', 'none'],
+  ['too_long', '>t', 'too_long_tools', 'reported', 'input'],
   ['too_long', '<', 'too_long_answered', 'reported', 'estimated'],
+  ['too_long', '<?', 'too_long_answered', 'thought', 'counted thought'],
   ['drained', '-', 'drained', 'none', 'none'],
   ['drained', '>', 'drained', 'none', 'none'],
-  ['drained', '<', 'drained_answered', 'reported', 'none'],
+  ['drained', '<', 'drained_delivered', 'reported', 'estimated'],
+  ['drained', '<?', 'drained_delivered', 'thought', 'counted thought'],
   ['revoked', '-', 'revoked', 'none', 'none'],
-  ['revoked', '>', 'revoked', 'none', 'none'],
+  ['revoked', '>', 'revoked_waiting', 'reported', 'input'],
+  ['revoked', '>?', 'revoked_waiting', 'thought', 'input thought'],
   ['revoked', '<', 'revoked_answered', 'reported', 'estimated'],
+  ['revoked', '<?', 'revoked_answered', 'thought', 'counted thought'],
   ['gateway_fault', '-', 'gateway_fault', 'none', 'none'],
   ['gateway_fault', '>', 'gateway_fault', 'none', 'none'],
   ['gateway_fault', '<', 'gateway_fault', 'none', 'none'],
+  ['gateway_fault', '<!?', 'gateway_fault_delivered', 'reported', 'estimated'],
   ['task_ended', '>', 'task_ended', 'none', 'none'],
   ['task_lost', '>', 'task_lost', 'none', 'none'],
   ['replayed', '-', 'replayed', 'none', 'none'],
@@ -63,7 +93,10 @@ const seenAs = (outcome: Outcome, seen: Seen, usage: Usage | undefined): Deliver
   fellBack: seen === '<<',
   reported: usage,
   stale: false,
+  delivered: seen.includes('!'),
+  tools: seen.includes('t'),
   estimate: () => estimated,
+  hidden: () => (seen.includes('?') ? HIDDEN : 0),
 })
 
 const expected = (rule: string, kind: Charged) => ({ rule, usage: charged[kind][0], source: charged[kind][1] })
@@ -101,23 +134,37 @@ test('of words after the last report, what it does not know is counted', () => {
 })
 
 describe('always', () => {
-  const failures = ['refused', 'upstream_failed', 'too_long', 'drained', 'gateway_fault'] as const
-  const delivered = fc.record({
+  const failures = ['refused', 'upstream_failed', 'over_bound', 'too_long', 'drained', 'gateway_fault'] as const
+  const ended = fc.record({
     outcome: fc.constantFrom(...failures),
     ...{ forwarded: fc.boolean(), content: fc.boolean(), fellBack: fc.boolean() },
     reported: fc.option(fc.record({ input: fc.nat(), output: fc.nat(3) }), { nil: undefined }),
-    stale: fc.boolean(),
-    estimate: fc.constant(() => estimated),
+    ...{ stale: fc.boolean(), wasWritten: fc.boolean(), tools: fc.boolean() },
   })
 
-  test('an error without output is free, and a failure that is not ours to time is never estimated', () => {
+  test('an error without output is free, an upstream that failed is never estimated, but for calls with tools', () => {
     fc.assert(
-      fc.property(delivered, seen => {
+      fc.property(ended, ({ wasWritten, ...rest }) => {
+        const seen = { ...rest, delivered: rest.content && wasWritten, estimate: () => estimated, hidden: () => HIDDEN }
         const { usage, source } = chargedUsage(seen)
-        if (!seen.content || outputTokens(usage) === 0) expect([usage, source]).toEqual([noUsage, 'none'])
-        if (seen.outcome !== 'too_long') expect(source).not.toBe('estimated')
+        if (!seen.content && !seen.tools) expect([usage, source]).toEqual([noUsage, 'none'])
+        if (seen.outcome === 'upstream_failed' && !seen.tools) expect(source).not.toBe('estimated')
       }),
     )
+  })
+
+  test('what was written to a caller is never free, unless the upstream failed and reported nothing', () => {
+    fc.assert(
+      fc.property(ended, fc.constantFrom('client_left', 'revoked', ...failures), (seen, outcome) => {
+        const written = { ...seen, outcome, forwarded: true, content: true, delivered: true }
+        const { usage } = chargedUsage({ ...written, estimate: () => estimated, hidden: () => 0 })
+        if (outcome !== 'upstream_failed' || seen.tools) expect(outputTokens(usage)).toBeGreaterThan(0)
+      }),
+    )
+  })
+
+  test('every rule says whether a caller can cause it on purpose', () => {
+    for (const { onPurpose } of rules) expect(onPurpose).toMatch(/\w.*\.$/s)
   })
 
   test('nothing is estimated that is not needed', () => {

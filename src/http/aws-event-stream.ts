@@ -4,7 +4,7 @@
 // payload of an event is {"bytes": base64 of what an upstream without AWS in front of it would have sent as data}.
 
 import { crc32 } from 'node:zlib'
-import { Refusal } from '../base/errors.ts'
+import { beyondBound, Refusal } from '../base/errors.ts'
 import type { LastFrame, SseFrame } from './sse.ts'
 
 const PRELUDE_BYTES = 12
@@ -55,7 +55,8 @@ export class AwsEventStream {
     const prelude = this.#buffer
     if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) throw broken('a length with a wrong checksum')
     const bytes = prelude.readUInt32BE(0)
-    if (bytes > this.#messageBytesMax) throw broken(`an event of more than ${this.#messageBytesMax} bytes`)
+    const bytesMax = this.#messageBytesMax
+    if (bytes > bytesMax) throw beyondBound(`One event of it has more than ${bytesMax} bytes.`)
     if (bytes < LEAST_BYTES || prelude.readUInt32BE(4) > bytes - LEAST_BYTES) throw broken('lengths that do not fit')
     this.#buffer = Buffer.alloc(bytes)
     prelude.copy(this.#buffer)

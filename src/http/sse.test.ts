@@ -171,7 +171,7 @@ describe('an event beyond the bound', () => {
       return false
     } catch (fault) {
       expect(fault).toBeInstanceOf(Refusal)
-      expect((fault as Refusal).code).toBe('upstream_failed')
+      expect((fault as Refusal).code).toBe('answer_too_large')
       return true
     }
   }

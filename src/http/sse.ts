@@ -1,7 +1,7 @@
 // Cuts a byte stream into server-sent events without changing a byte. Knows line ends, comments and fields; knows
 // nothing of what the events mean.
 
-import { Refusal } from '../base/errors.ts'
+import { beyondBound } from '../base/errors.ts'
 
 const [LF, CR] = [0x0a, 0x0d]
 const NOTHING: Buffer = Buffer.alloc(0)
@@ -111,7 +111,7 @@ export class SseSplitter {
 
   #checkSize(bytes: number): void {
     if (bytes <= this.#frameBytesMax) return
-    throw new Refusal('upstream_failed', `an event of more than ${this.#frameBytesMax} bytes`)
+    throw beyondBound(`One event of it has more than ${this.#frameBytesMax} bytes.`)
   }
 }
 

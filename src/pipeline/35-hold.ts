@@ -61,7 +61,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       last = await reserve(exchange, route, { amount, coarse: noMoney })
       if (last.done !== 'held') return undefined
       return {
-        ...affordable(route, call, { amount, inputTokensMax, cap }),
+        ...affordable(route, call, { amount, held, inputTokensMax, cap }),
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -153,18 +153,25 @@ function narrower(size: CallSize, { inputTokensMax = Infinity, cap = Infinity }:
 
 interface Paid extends Known {
   readonly amount: Nanos
+  /** Why more than that could not be held. */
+  readonly held: Held
 }
 
 /** By those ways alone that the amount covers. The limits of one model are no bound on another. */
-function affordable(route: Route, call: Call, { amount, ...known }: Paid): Pick<Hold, 'route' | 'call' | Sized> {
+function affordable(route: Route, call: Call, { amount, held, ...known }: Paid): Pick<Hold, 'route' | 'call' | Sized> {
   const sized = route.ways.map(way => ({ way, size: narrower(sizeOn(way, call), known) }))
-  const paid = sized.filter(({ way, size }) => upperBound(size, way.price) <= amount)
+  const bound = ({ way, size }: (typeof sized)[number]): Nanos => upperBound(size, way.price)
+  const paid = sized.filter(one => bound(one) <= amount)
+  const [dearer, ...more] = sized.filter(one => !paid.includes(one)).map(bound)
+  const cheapest = more.reduce((least, one) => (one < least! ? one : least), dearer)
+  const skipped = cheapest === undefined ? undefined : refusalOfHold(held, cheapest)
   const [ways, sizes] = [paid.map(({ way }) => way), paid.map(({ size }) => size)]
   const options = ways.length === route.ways.length ? route.options : ways.map(({ option }) => option)
-  return { route: { ...route, ways, options }, call, size: sizes[0]!, sizes, amount }
+  const narrowed = { route: { ...route, ways, options }, call, size: sizes[0]!, sizes, amount }
+  return skipped === undefined ? narrowed : { ...narrowed, skipped }
 }
 
-type Sized = 'amount' | 'size' | 'sizes'
+type Sized = 'amount' | 'size' | 'sizes' | 'skipped'
 
 interface Bound {
   readonly amount: Nanos

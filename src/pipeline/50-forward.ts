@@ -8,7 +8,9 @@ import type { Fate } from '../routing/health.ts'
 import { onWay, withoutWay } from './30-route.ts'
 import type { AttemptParts, Heard } from './attempt.ts'
 import { attempt } from './attempt.ts'
+import { outcomeOf } from './ending.ts'
 import type { Attempt, Exchange, Hold } from './exchange.ts'
+import { runsTools } from './exchange.ts'
 import { freshMeter } from './meter.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed } from './opening.ts'
@@ -65,7 +67,7 @@ export function buildForward(parts: ForwardParts): Forward {
       exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
       const picked = await picking.next(route, exchange)
       if (picked === undefined || 'refusal' in picked) {
-        throw (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked)
+        throw nobodyAnswered(hold, (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked))
       }
       try {
         const opened = await tryOn(picked, hold, exchange)
@@ -77,19 +79,35 @@ export function buildForward(parts: ForwardParts): Forward {
       } catch (fault) {
         const failed = fault instanceof AttemptFailed ? fault : undefined
         const isSent = exchange.meter.forwarded
-        forget(exchange, failed)
+        const isCut = failed !== undefined && outcomeOf(failed.refusal) === 'over_bound' && runsTools(exchange)
+        if (!isCut) forget(exchange, failed)
         if (failed === undefined) throw fault
         parts.onAttemptFailed(picked.seat.id, failed.message)
+        if (isCut) throw failed.refusal // what its tools were told would be told them again
         const isFinal = failed.verdict === 'caller_at_fault'
         if (isFinal && isSent) throw failed.refusal
         if (!isFinal || last === undefined) last = failed
         // What cannot be put into the dialect of one way may well be what another speaks.
         const others = isFinal ? withoutWay(route, picked.way) : route
-        if (others === undefined) throw last.refusal
+        if (others === undefined) throw nobodyAnswered(hold, last.refusal, last.verdict === 'caller_at_fault')
         route = others
       }
     }
   }
+}
+
+/**
+ * A way that money would have opened is named. Where the others could not even be asked, because the request cannot be
+ * put into their dialects, money is the only thing that was missing.
+ */
+function nobodyAnswered({ skipped }: Hold, refusal: Refusal, wasUnasked = false): Refusal {
+  if (skipped === undefined) return refusal
+  const of = skipped.code === 'budget_too_low' ? 'a budget' : 'the balance'
+  const hint = `A fallback was skipped because ${of} does not cover it. ${skipped.extras.hint ?? ''}`.trim()
+  if (wasUnasked) return new Refusal(skipped.code, refusal.message, { hint })
+  const { hint: before } = refusal.extras
+  const hints = before === undefined ? hint : `${before} ${hint}`
+  return new Refusal(refusal.code, refusal.message, { ...refusal.extras, hint: hints })
 }
 
 /** What a failed attempt gave counts for nothing. Of one that was cut it still counts, unless it was refused. */

@@ -8,7 +8,8 @@ import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Ending, Exchange } from './exchange.ts'
-import { lossesOf } from './exchange.ts'
+import { lossesOf, runsTools } from './exchange.ts'
+import { hiddenTokens } from './thinking.ts'
 import { withUses } from './uses.ts'
 
 export interface Cost extends ChargedUsage, Bill {}
@@ -22,6 +23,9 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     fellBack: attempts.length > 1,
     reported: meter.usage,
     stale: meter.outputBytes > meter.reportedBytes,
+    delivered: meter.delivered,
+    tools: runsTools(exchange),
+    hidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
   const counted = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)

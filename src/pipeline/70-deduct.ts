@@ -2,17 +2,18 @@
 // can hold nothing has only a record, which may be shed under load.
 
 import type { Ledger, SettleExtras } from '../billing/ledger.ts'
+import { isUndelivered } from '../billing/ledger.ts'
 import type { RecordRow } from '../store/operations.ts'
 import type { Cost } from './60-cost.ts'
 
 /** `extras` for a call that may hold something, else undefined. */
-export type Deduct = (row: RecordRow, cost: Cost, extras: SettleExtras | undefined) => Promise<void>
+export type Deduct = (row: RecordRow, cost: Pick<Cost, 'amount'>, extras: SettleExtras | undefined) => Promise<void>
 
 export function buildDeduct(ledger: Ledger): Deduct {
   return async function deduct(row, cost, extras) {
     if (extras === undefined) return await ledger.record(row)
     const done = await ledger.settle(row, cost.amount, extras)
     // It was durable after all, later than we could wait: by then the caller had been told that the call failed.
-    if (done === 'exists' && row.outcome === 'gateway_fault') await ledger.takeBack(row)
+    if (done === 'exists' && isUndelivered(row)) await ledger.takeBack(row)
   }
 }

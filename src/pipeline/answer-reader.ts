@@ -3,10 +3,12 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { UpstreamWords } from '../base/errors.ts'
+import { beyondBound } from '../base/errors.ts'
 import type { Incoming, Piece } from '../http/outgoing.ts'
 import type { SseFrame } from '../http/sse.ts'
 import { frameData, hasBlankData } from '../http/sse.ts'
 import type { FrameReading } from '../protocols/call.ts'
+import { boundOfAnswer } from '../protocols/json-object.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { EventSplitter } from '../upstreams/quirks.ts'
 import { streamFormat } from '../upstreams/quirks.ts'
@@ -42,12 +44,19 @@ export const failedWords = (failed: string): UpstreamWords => ({
 const failureTold = (reading: FrameReading): FrameReading =>
   reading.failed === undefined ? reading : { ...reading, kind: 'error', error: failedWords(reading.failed) }
 
+/** What cannot be read because of a bound of ours is no fault of the upstream's. */
+function checkBounds(data = ''): void {
+  const bound = boundOfAnswer(data)
+  if (bound !== undefined) throw beyondBound(bound)
+}
+
 export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
   readonly #meter: Meter
   readonly #kept: Exchange['kept']
   readonly #choices: number
+  readonly #nowMs: () => number
   /** Where the caller speaks another dialect. */
   readonly #turner: FrameTurner | undefined
   readonly #translated: boolean
@@ -66,6 +75,7 @@ export class AnswerReader {
     this.#meter = exchange.meter
     this.#kept = exchange.kept
     this.#choices = exchange.call?.choices ?? 1
+    this.#nowMs = exchange.timings.nowMs
   }
 
   /** The next bytes of the answer; none at its end. What came before them was passed on. */
@@ -131,7 +141,8 @@ export class AnswerReader {
       const data = frameData(bytes)
       if (data === undefined && hasBlankData(bytes)) continue // an SDK would parse it, and fail
       const seen = this.#protocol.readFrame(data, this.#meter.believed)
-      noteFrame(this.#meter, seen, this.#choices)
+      if (seen.kind === 'garbage') checkBounds(data)
+      noteFrame(this.#meter, seen, this.#choices, this.#nowMs())
       const reading = this.#translated ? failureTold(seen) : seen
       read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break

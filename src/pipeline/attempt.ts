@@ -13,8 +13,10 @@ import { adapt } from './40-adapt.ts'
 import type { AnswerMemory } from './answer-memory.ts'
 import { bodyHash } from './body-hash.ts'
 import type { Exchange, Route } from './exchange.ts'
+import { runsTools } from './exchange.ts'
 import type { Opened } from './opening.ts'
 import { AttemptFailed, openAnswer } from './opening.ts'
+import { isUnthinking } from './thinking.ts'
 import type { Meeting } from './translation.ts'
 import { Watch } from './watch.ts'
 
@@ -59,11 +61,15 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
   const { spoken } = hold.route
-  const onSend = (): void => void (meter.forwarded = true)
+  const onSend = (): void => {
+    meter.forwarded = true
+    meter.heardMs = timings.nowMs()
+  }
   exchange.wentHash = exchange.translation = exchange.vectors = exchange.overrides = undefined // of the attempt before
   const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
   exchange.translation = translation
   exchange.vectors = vectors
+  exchange.unthinking = isUnthinking(hold, exchange)
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
@@ -83,7 +89,10 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   } catch (fault) {
     watch.abort()
     if (fault instanceof AttemptFailed) throw fault
-    if (watch.late) throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id))
+    if (watch.late) {
+      throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id, lateEnding(exchange)))
+    }
+    if (isBound(fault)) throw new AttemptFailed('broken', fault)
     const detail = `${channel.id}: ${describeFault(fault)}`
     const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
     failed.wasNothing = !meter.forwarded
@@ -92,6 +101,12 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     timings.add('fwd', adaptSinceMs)
   }
 }
+
+/** A tool may have been told all that the caller wanted to know, and never answer. */
+const lateEnding = (exchange: Exchange): { readonly ending?: 'over_bound' } =>
+  runsTools(exchange) && exchange.call?.stream === false ? { ending: 'over_bound' } : {}
+
+const isBound = (fault: unknown): fault is Refusal => fault instanceof Refusal && fault.code === 'answer_too_large'
 
 /** While the upstream reads: hashing a megabyte takes as long as parsing it. */
 function noteBodies(exchange: Exchange, came: Uint8Array, went: Uint8Array): void {

@@ -21,10 +21,12 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
   upstream_rate_limited: 'upstream_failed',
   upstream_overloaded: 'upstream_failed',
   upstream_too_slow: 'upstream_failed',
+  answer_too_large: 'over_bound',
 }
 
 /** What a refusal means for the bill, where nobody left and nothing was cut. */
-export const outcomeOf = (code: ErrorCode): Outcome => outcomes[code] ?? 'refused'
+export const outcomeOf = ({ code, extras }: Pick<Refusal, 'code' | 'extras'>): Outcome =>
+  extras.ending ?? outcomes[code] ?? 'refused'
 
 /** What the caller is told: why the call was stopped, else what was thrown; our fault, if we did not mean it. */
 export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
@@ -49,7 +51,7 @@ export function wholeEnding(exchange: Exchange): Ending {
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
   const { reason } = exchange.stop
   if (reason === callerLeft) return leftEnding
-  return { outcome: reason?.outcome ?? outcomeOf(refusal.code), status, error: refusal.code }
+  return { outcome: reason?.outcome ?? outcomeOf(refusal), status, error: refusal.code }
 }
 
 /** A refusal is an ordinary day; anything else is ours to mend. */

@@ -112,6 +112,8 @@ export type Hold = Brand<
     readonly size: CallSize
     /** The same for each way of the route. */
     readonly sizes: readonly CallSize[]
+    /** Why ways to the model were given up for lack of money, where some were. */
+    readonly skipped?: Refusal
     /** The cap on each choice that the funds imposed. */
     readonly cap?: number
     /** Of the input, where they were counted: a better estimate than its bytes. */
@@ -188,6 +190,8 @@ export interface Exchange {
   nativeLosses?: Losses | undefined
   /** Of the attempt under way: what its channel sends otherwise than the caller asked. */
   overrides?: readonly string[] | undefined
+  /** Of the attempt under way: its model was told not to think, and obeys. */
+  unthinking?: boolean
   /** JSON: what the caller wants its costs to be sorted by. */
   tags?: string
   /** It came with an idempotency key. */
@@ -220,6 +224,8 @@ export interface Exchange {
   conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
   /** What it is billed for, once that is known. */
   usedTokens?: number
+  /** When it ended, once it has, however late that is written down. */
+  endedMs?: number
   /** How it ended, once it has. */
   ending?: Ending
   /** What its caller was told in place of an answer, which may be because its end could not be written down. */
@@ -250,6 +256,11 @@ export interface StopReason {
 /** What of the request the upstream of the attempt under way is not told, and what of its answer the caller is not. */
 export function lossesOf({ translation, vectors, nativeLosses }: Exchange): readonly string[] {
   return (translation?.source.notes.losses ?? vectors?.losses ?? nativeLosses)?.codes ?? []
+}
+
+/** Whether the provider runs tools for the model, which may reach servers of the caller's. */
+export function runsTools({ call, route }: Exchange): boolean {
+  return call !== undefined && (call.searchesMax > 0 || call.serverTools === true) && !route?.withoutSearch
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }

@@ -1,12 +1,14 @@
 // What it means that a caller left: the call is stopped. It goes on to its end without its caller, within bounds, where
-// that is of use: with an idempotency key, so that the caller can come again and find a whole answer; and where the
-// upstream bills all of it anyway, so that what it reports in the end is what the caller pays.
+// that is of use: with an idempotency key, so that the caller can come again and find a whole answer; where the
+// upstream bills all of it anyway, so that what it reports in the end is what the caller pays; and where the model may
+// have thought in secret, which only that report tells.
 
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { Portions } from '../base/portions.ts'
 import type { Exchange } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
+import { owesReport } from './thinking.ts'
 
 export class Leaving {
   readonly #deadlines: Deadlines
@@ -39,8 +41,10 @@ export class Leaving {
 const accountOf = ({ permit }: Exchange): number => permit!.caller.accountId
 
 /** Before its hold nothing has been sent upstream: there is nothing to bring to an end. */
-function mayGoOn({ isOver, hold, claim, meter, route }: Exchange): boolean {
+function mayGoOn(exchange: Exchange): boolean {
+  const { isOver, hold, claim, meter, route } = exchange
   if (isOver || hold === undefined) return false
   if (claim !== undefined) return true
-  return meter.forwarded && route !== undefined && (route.model.billsWhenLeft ?? route.provider.can.billsWhenLeft)
+  if (!meter.forwarded || route === undefined) return false
+  return route.model.billsWhenLeft ?? (route.provider.can.billsWhenLeft || owesReport(exchange))
 }

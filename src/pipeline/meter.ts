@@ -16,11 +16,19 @@ export interface Meter {
   disbelieved?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
   /** Written text in UTF-8, for where no usage came. */
   outputBytes: number
+  /** How much of that are thoughts that the model shows. */
+  thoughtBytes: number
+  /** When the request was sent, or the model was last heard to write something of its answer, or to report. */
+  heardMs: number
+  /** How long the model was silent since its last report, before it was last heard. */
+  silentMs: number
   /** How much of that had come when usage was last reported. */
   reportedBytes: number
   /** How much of that has been handed to the caller's socket; kept for streams. */
   deliveredBytes: number
   content: boolean
+  /** Some of it was written to the caller; kept for streams. */
+  delivered: boolean
   finishes: number
   /** Every choice is done. */
   finished: boolean
@@ -37,9 +45,13 @@ export const freshMeter = (): Meter => ({
   usage: undefined,
   believed: undefined,
   outputBytes: 0,
+  thoughtBytes: 0,
+  heardMs: 0,
+  silentMs: 0,
   reportedBytes: 0,
   deliveredBytes: 0,
   content: false,
+  delivered: false,
   finishes: 0,
   finished: false,
   failed: undefined,
@@ -65,12 +77,32 @@ function withEarlierSearches(report: Usage, earlier: Usage | undefined): Usage {
   return before > (report.searches ?? 0) ? { ...report, searches: before } : report
 }
 
-export function noteFrame(meter: Meter, reading: FrameReading, choices: number): void {
+/** A model that writes as it goes leaves gaps, too; so much of each is not taken for thinking. */
+const GAP_MS = 1_000
+
+/** How long it may have thought since its last report, up to this moment. */
+export function silentMs({ forwarded, finished, usage, ...meter }: Meter, nowMs: number): number {
+  if (!forwarded || (finished && usage !== undefined)) return 0
+  return meter.silentMs + (finished ? 0 : Math.max(0, nowMs - meter.heardMs - GAP_MS))
+}
+
+function hear(meter: Meter, nowMs: number): void {
+  meter.silentMs = silentMs(meter, nowMs)
+  meter.heardMs = nowMs
+}
+
+export function noteFrame(meter: Meter, reading: FrameReading, choices: number, nowMs = 0): void {
+  const thoughtBytes = reading.thoughtBytes ?? 0
+  if (reading.outputBytes > thoughtBytes) hear(meter, nowMs)
   meter.outputBytes += reading.outputBytes
+  meter.thoughtBytes += thoughtBytes
   meter.finishes += reading.finishes
   meter.finished = meter.finishes >= choices
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
-  if (reading.usage !== undefined) noteUsage(meter, reading.usage, reading.json)
+  if (reading.usage !== undefined) {
+    noteUsage(meter, reading.usage, reading.json)
+    if (meter.usage !== undefined) [meter.silentMs, meter.heardMs] = [0, nowMs]
+  }
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   meter.failed ??= reading.failed
   if (reading.uses !== undefined) noteUses(meter, reading.uses)

@@ -3,10 +3,11 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { UpstreamWords } from '../base/errors.ts'
-import { Refusal } from '../base/errors.ts'
+import { beyondBound, Refusal } from '../base/errors.ts'
 import { SSE_TYPE } from '../http/event-stream.ts'
 import type { Incoming } from '../http/outgoing.ts'
 import { Proxy } from '../http/proxy.ts'
+import { boundOfAnswer } from '../protocols/json-object.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Verdict } from '../routing/attempts.ts'
 import { judgeRefusal, saysOverloaded, statusSaid } from '../routing/attempts.ts'
@@ -113,19 +114,22 @@ async function gatherStream(opening: Opening, translation: Translation): Promise
     }
     if (piece.value !== undefined) continue
     watch.end()
-    if (!exchange.meter.finished) break
-    return whole(reader.unsaidEnd())
+    if (exchange.meter.finished) return whole(reader.unsaidEnd())
+    throw unusable(opening, 'a stream that is no whole answer')
   }
-  throw unusable(opening, 'a stream that is no whole answer')
+  throw tooLarge(opening, bounds.answerBytesMax)
 }
 
 async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch } = opening
   const body = await incoming.readWhole(bounds.answerBytesMax, read => roomFor(opening, read))
   watch.end()
-  const reading = body === undefined ? undefined : opening.spoken.readAnswer(body)
-  if (body === undefined || reading === undefined) {
-    throw new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`))
+  if (body === undefined) throw tooLarge(opening, bounds.answerBytesMax)
+  const reading = opening.spoken.readAnswer(body)
+  if (reading === undefined) {
+    const bound = boundOfAnswer(body.toString('utf8'))
+    const refusal = new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`)
+    throw new AttemptFailed('broken', bound === undefined ? refusal : beyondBound(bound))
   }
   if (reading.error !== undefined) throw refusedInside(opening, reading.error)
   const { failed } = reading
@@ -191,7 +195,13 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
     if (piece.value === undefined) throw unusable(opening, 'an empty stream')
   }
-  throw unusable(opening, 'no content in its first bytes')
+  throw tooLarge(opening, eventBytesMax(exchange), 'What comes before its first content')
+}
+
+/** A bound of ours ends it. Another channel may have less to say. */
+function tooLarge({ incoming }: Opening, bytesMax: number, what = 'It'): AttemptFailed {
+  incoming.discard()
+  return new AttemptFailed('broken', beyondBound(`${what} has more than ${bytesMax} bytes.`))
 }
 
 /** Throws for a frame with which no answer begins. */

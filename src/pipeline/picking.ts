@@ -16,7 +16,7 @@ import type { Turn } from '../routing/health.ts'
 import type { RetryBudget } from '../routing/retry-budget.ts'
 import { tokensOf } from './20-limit-rate.ts'
 import { conversationName } from './conversation-name.ts'
-import type { Attempt, Exchange, Route, Way } from './exchange.ts'
+import type { Attempt, Ending, Exchange, Route, Way } from './exchange.ts'
 import { chosenFrom } from './explain/why.ts'
 import type { ChannelSeat } from './lanes.ts'
 
@@ -155,7 +155,7 @@ export class Picking {
 
   /** The call is over. */
   over({ turn, retry, ending, usedTokens }: Exchange): void {
-    turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending.outcome), tokens: usedTokens })
+    turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
     retry?.end()
   }
 }
@@ -193,7 +193,9 @@ const noChannel = ({ asked }: Route, retryAfterMs: number): { readonly refusal: 
 })
 
 /** What the end of an opened answer says of its channel. */
-function verdictOf(outcome: string): Verdict | 'left' {
+function verdictOf({ outcome, error }: Ending): Verdict | 'left' {
   if (outcome === 'completed') return 'answered'
-  return outcome === 'upstream_failed' ? 'broken' : 'left'
+  // A caller can provoke an answer that is too large; but one that stalls says something of its channel.
+  const isStalled = outcome === 'over_bound' && error === 'upstream_too_slow'
+  return outcome === 'upstream_failed' || isStalled ? 'broken' : 'left'
 }

@@ -29,6 +29,7 @@ import { readersOf } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
 import type { Background } from './responses/background.ts'
 import type { Following } from './responses/following.ts'
+import type { Settling } from './settling.ts'
 import { routeNote, Timings } from './timings.ts'
 import type { UnderWay } from './under-way.ts'
 
@@ -80,6 +81,7 @@ export interface PipelineParts {
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   readonly gate: Pick<Gate, 'enter' | 'level'>
+  readonly settling: Pick<Settling, 'checkOwing'>
   /** Told of each call that is over, where somebody wants to know. */
   readonly onEnd: ((exchange: Exchange) => void) | undefined
   nowMs(): number
@@ -91,7 +93,7 @@ const noBody = Buffer.alloc(0)
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
 export function buildPipeline(parts: PipelineParts): RunCall {
-  const { stages, answering, background, leaving, gate, nowMs } = parts
+  const { stages, answering, background, leaving, gate, settling, nowMs } = parts
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, parts)
     const { timings } = exchange
@@ -101,6 +103,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
       exchange.lease = enter(gate, caller, timings)
+      settling.checkOwing()
       ingress.onLeft(() => leaving.left(exchange))
 
       const { takes = 'json' } = protocol

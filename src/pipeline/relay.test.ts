@@ -42,7 +42,8 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
   await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
-  return { endings, usage: exchange.meter.usage, unread: pieces.length }
+  const { usage: reported, delivered } = exchange.meter
+  return { endings, usage: reported, delivered, unread: pieces.length }
 }
 
 const leave = (pieces: string[]) =>
@@ -64,6 +65,16 @@ test('what waits for room at a full socket is not delivered yet', async () => {
 test('the usage that follows is still read', async () => {
   const left = await leave([said + finish, usage, done])
   expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: { input: 7, output: 50_000 }, unread: 1 })
+})
+
+test('a mistake of ours in the midst of an answer is no failure of the upstream', async () => {
+  let writes = 0
+  const broken = await relayTo([said, said, usage], () => {
+    if (++writes === 2) throw new TypeError('a mistake')
+    return undefined
+  })
+  expect(broken.endings).toMatchObject([{ outcome: 'gateway_fault', error: 'gateway_fault' }])
+  expect(broken.delivered).toBe(true)
 })
 
 test('what the model would still say is not', async () => {

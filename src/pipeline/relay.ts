@@ -2,10 +2,11 @@
 // settled. Whatever goes wrong after the head has left is said as an event of the caller's dialect.
 
 import type { UpstreamWords } from '../base/errors.ts'
-import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
+import { beyondBound, errorRows, Refusal, speakRefusal } from '../base/errors.ts'
 import type { Written } from '../http/event-stream.ts'
 import { BROKEN } from '../http/event-stream.ts'
 import type { Piece } from '../http/outgoing.ts'
+import { blamesRequest } from '../routing/attempts.ts'
 import type { ReadFrame } from './answer-reader.ts'
 import { eventBytesMax } from './answer-reader.ts'
 import type { OpenedPlain, OpenedStream } from './opening.ts'
@@ -127,9 +128,11 @@ async function relayUntilTerminal(
     if (room !== undefined) {
       stream.watch.pause() // the upstream is not at fault while we do not read it
       await room
+      exchange.meter.heardMs = exchange.timings.nowMs() // and did not think while it could not write
     }
     if (held.length === 0) exchange.memory?.keep(0) // what came before the first content has left
     exchange.meter.deliveredBytes = exchange.meter.outputBytes
+    exchange.meter.delivered ||= exchange.meter.content && bytes.length > 0
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
     if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
@@ -146,7 +149,7 @@ async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: bool
   try {
     return await stream.reader.next()
   } catch (fault) {
-    if (!isWhole || stop.reason !== undefined) throw fault
+    if (!isWhole || stop.reason !== undefined) throw new ConnectionBroke('the connection broke', { cause: fault })
     return {}
   }
 }
@@ -179,7 +182,7 @@ function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: 
   held.push(...closing)
   let bytes = 0
   for (const one of held) bytes += one.length
-  if (bytes > bytesMax) throw new Refusal('upstream_failed', 'too much after its last word')
+  if (bytes > bytesMax) throw beyondBound(`What follows its last word has more than ${bytesMax} bytes.`)
   return bytes
 }
 
@@ -188,7 +191,8 @@ function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, 
   // Whatever it would have been as an answer of its own: it is one that broke off.
   const { status } = errorRows.upstream_failed
   const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
-  return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream })
+  const ending = blamesRequest(error) ? ({ ending: 'refused' } as const) : {}
+  return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream, ...ending })
 }
 
 /** The upstream closed without its terminal event: whole if the model had said that it was done, else broken off. */
@@ -197,12 +201,17 @@ function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
   return reader.unsaidEnd()
 }
 
-/** What goes wrong while bytes pass is the upstream's fault, unless the call was stopped or we meant it. */
+/** What is neither a refusal nor a connection that broke is a mistake of ours, unless the call was stopped. */
 function spokenRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
-  if (exchange.stop.reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
-  if (stream.watch.late) return new Refusal('upstream_too_slow', 'between chunks')
-  return new Refusal('upstream_failed', 'the connection broke')
+  const { reason } = exchange.stop
+  if (reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
+  if (stream.watch.late) return new Refusal('upstream_too_slow', 'between chunks', { ending: 'over_bound' })
+  const isCut = reason !== undefined || fault instanceof ConnectionBroke
+  return isCut ? new Refusal('upstream_failed', 'the connection broke') : refusalOf(exchange, fault)
 }
+
+/** The upstream's bytes do not come any more, whoever closed. */
+class ConnectionBroke extends Error {}
 
 function eventsOf(refusal: Refusal, exchange: Exchange): string {
   return exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId)).events

@@ -28,6 +28,8 @@ export interface Call {
   readonly searchesMax: number
   /** What else it asks of the provider besides the work of the model. */
   readonly services?: readonly Service[]
+  /** It lets the model use tools that run at the provider's, also where none of them is a search. */
+  readonly serverTools?: boolean
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
@@ -113,6 +115,8 @@ export interface AnswerReading {
   readonly usage?: UsageReport | undefined
   /** Written text, counted in bytes of UTF-8, for where no usage came. */
   readonly outputBytes: number
+  /** How much of that are thoughts that the model shows. */
+  readonly thoughtBytes?: number
   /** The class of service that it was served at, where the upstream says so. */
   readonly serviceClass?: string | undefined
   /** What the provider's own tools did in it, counted by what can be seen of that. */

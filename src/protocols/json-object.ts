@@ -4,7 +4,7 @@
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { FieldSpan } from '../base/json.ts'
-import { hasLoneSurrogate, parseShallow, scanObject } from '../base/json.ts'
+import { hasLoneSurrogate, isTooDeep, parseShallow, scanObject } from '../base/json.ts'
 
 export const scanBounds = { depthMax: bounds.jsonDepthMax, valuesMax: bounds.jsonValuesMax }
 
@@ -55,6 +55,11 @@ function parse(body: Buffer): unknown {
 
 /** What an upstream says, parsed. Throws for what is no JSON, or as deep as no answer is. */
 export const parseAnswer = (text: string): unknown => parseShallow(text, bounds.jsonDepthMax)
+
+/** The bound that this text is beyond, if that is why it could not be parsed. */
+export function boundOfAnswer(text: string): string | undefined {
+  return isTooDeep(text, bounds.jsonDepthMax) ? `It is nested more than ${bounds.jsonDepthMax} levels deep.` : undefined
+}
 
 /** JSON inside of a text, such as the arguments of a call, which no scan of the body around it has seen. */
 export const parseText = (text: string, revive?: Parameters<typeof parseShallow>[2]): unknown =>

@@ -23,6 +23,12 @@ export interface Protocol extends ErrorDialect {
   readonly quiet?: boolean
   /** A whole usage tells how often the provider searched, and says nothing where it did not. */
   readonly tellsSearches?: boolean
+  /** What a stream shows of a model's thoughts is a summary of them. */
+  readonly sumsUpThoughts?: boolean
+  /** A model that can be told not to think does so only if it is asked to. */
+  readonly thinksOnlyIfAsked?: boolean
+  /** Whether a native request asks the model to think; undefined where it leaves that to the model. */
+  thinks?(json: Call['json']): boolean | undefined
   /** Nobody pays for its calls, whatever the model costs. */
   readonly free?: boolean
   /** An answer that is neither JSON nor events is as good; it is passed on as it comes. */

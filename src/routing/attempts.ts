@@ -129,6 +129,23 @@ export function statusSaid({ status, code, type }: UpstreamWords): number {
   return of(code) ?? of(type) ?? status
 }
 
+/** Types and codes of errors that blame the request, in lower case; with `*` also what begins so. */
+const BLAMING: readonly string[] = [
+  ...['invalid_request*', 'invalid_argument', 'bad_request*', 'badrequest*', 'invalidparameter*', 'invalid_prompt'],
+  ...['tool_use_failed', 'tool_call_*', 'json_validate_failed', 'context_length_exceeded', 'string_above_max_length'],
+  ...['content_filter*', 'content_policy*', 'safety*', 'data_inspection_failed', 'sensitivecontent*', 'moderation*'],
+  ...['external_connector_error', 'mcp_*', 'http_error', 'unsupported_*', 'invalid_image*', 'image_*'],
+]
+
+/**
+ * Whether an error in the midst of an answer is about what was asked for, or about a tool that was to be used for it,
+ * and not a failure of the upstream's own. One that says neither is the upstream's.
+ */
+export function blamesRequest({ type, code, message }: Pick<UpstreamWords, 'type' | 'code' | 'message'>): boolean {
+  if (byCode(code) ?? byCode(type) ?? bySentence(message)) return false
+  return [type, code].some(said => said !== undefined && isAmong(BLAMING, said))
+}
+
 const OVERLOADED_CODES = new Set(['overloaded_error', 'server_is_overloaded', 'slow_down', 'unavailable'])
 
 /** It has too much to do, so that fewer calls at a time would get more done. */

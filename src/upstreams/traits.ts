@@ -19,10 +19,19 @@ const someOf = (words: readonly string[]): Read => value => {
 const budget: Read = value =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? undefined : 'a number of tokens'
 
+const SPEED_MAX = 100_000
+
+const speed: Read = value =>
+  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= SPEED_MAX
+    ? undefined
+    : `a number of tokens from 1 to ${SPEED_MAX}`
+
 /** Each trait, and what is wrong with a value of it. */
 const rows: Readonly<Record<keyof Traits, Read>> = {
   reads: someOf(modalities),
   thinking: oneOf(thinkingWays),
+  hidesThinking: flag,
+  tokensPerSecondMax: speed,
   stopsThinking: flag,
   efforts: someOf(efforts),
   budgetMin: budget,

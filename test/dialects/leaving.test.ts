@@ -10,12 +10,12 @@ import type { Harness } from '../support/gateway.ts'
 import type { Speaker } from './speaking.ts'
 import { eventsSeen, requestOf, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
-import { modelOf, startDialects } from './upstreams.ts'
+import { modelOf, startDialects, thoughtless } from './upstreams.ts'
 
 let harness: Harness
 let key: string
 beforeEach(async () => {
-  harness = await startDialects({ env: { WEIR_DRAIN_SECONDS: '5' } })
+  harness = await startDialects({ models: thoughtless, env: { WEIR_DRAIN_SECONDS: '5' } })
   key = await harness.key()
 })
 afterEach(() => harness.stop())

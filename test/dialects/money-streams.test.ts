@@ -9,14 +9,14 @@ import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 import { headersFor, lastAsked, pairs, requestIn, send } from './money-calls.ts'
-import { dialects, modelOf, startDialects } from './upstreams.ts'
+import { dialects, modelOf, startDialects, thoughtless } from './upstreams.ts'
 
 let harness: Harness
 let key: string
 const never = Promise.withResolvers<void>()
 
 beforeAll(async () => {
-  harness = await startDialects()
+  harness = await startDialects({ models: thoughtless })
   key = await harness.key({ qpm: 100_000 })
 })
 afterAll(() => harness.stop())

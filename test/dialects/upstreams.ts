@@ -37,6 +37,9 @@ const models = ['echo', 'lorem', 'slow', 'think', 'json', 'see'].map(id => ({
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }))
 
+/** The same, known not to think: a caller that leaves them lets their upstream go at once. */
+export const thoughtless: readonly object[] = models.map(model => ({ ...model, traits: { thinking: 'none' } }))
+
 export interface DialectsOptions extends HarnessOptions {
   /** In the place of the fake upstream's own ones, as a provider file tells them. */
   readonly models?: readonly object[]

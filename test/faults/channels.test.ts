@@ -22,6 +22,7 @@ const samples: Readonly<Record<VerdictName, string>> = {
   'overloaded': 'F34 529',
   'cut off': 'F31 error event after text',
   'slow midway': 'F14 a pause between two chunks, beyond idle',
+  'too large': 'F29 an event of one huge line',
   'refused': "F35 400 that is the caller's",
   'not here': 'F35 404 for the model',
 }

@@ -86,8 +86,8 @@ describe('a day with', () => {
       expect((await ask('openai-chat', 'openai/gpt-4o-mini', false)).status).toBe(200)
       await harness.idle()
       expect(harness.records()).toMatchObject([
-        { outcome: 'upstream_failed', error: 'upstream_too_slow' },
-        { outcome: 'upstream_failed', error: 'upstream_too_slow' },
+        { outcome: 'over_bound', error: 'upstream_too_slow' },
+        { outcome: 'over_bound', error: 'upstream_too_slow' },
         { outcome: 'completed' },
       ])
     })

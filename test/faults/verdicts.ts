@@ -28,6 +28,9 @@ const failed = { outcome: 'upstream_failed', rules: ['upstream_failed'] } as con
 const refused = { outcome: 'refused', rules: ['refused'] } as const
 const brokeOff = { outcome: 'upstream_failed', rules: ['upstream_broke_off'], midway: true } as const
 
+const overBound = { outcome: 'over_bound', rules: ['over_bound'] } as const
+const overBoundMidway = { outcome: 'over_bound', rules: ['over_bound_answered'], midway: true } as const
+
 export const verdicts = {
   'fine': {
     ...{ code: null, outcome: 'completed', attempt: 'answered', channel: 'nothing' },
@@ -41,7 +44,8 @@ export const verdicts = {
   'spent': { ...failed, code: 'upstream_rate_limited', attempt: 'quota_spent', channel: 'spent' },
   'overloaded': { ...failed, code: 'upstream_overloaded', attempt: 'broken', channel: 'counted' },
   'cut off': { ...brokeOff, code: 'upstream_failed', attempt: 'answered', channel: 'counted' },
-  'slow midway': { ...brokeOff, code: 'upstream_too_slow', attempt: 'answered', channel: 'counted' },
+  'slow midway': { ...overBoundMidway, code: 'upstream_too_slow', attempt: 'answered', channel: 'counted' },
+  'too large': { ...overBound, code: 'answer_too_large', attempt: 'broken', channel: 'counted' },
   'refused': { ...refused, code: 'upstream_refused', attempt: 'caller_at_fault', channel: 'nothing' },
   'not here': { ...refused, code: 'upstream_refused', attempt: 'not_here', channel: 'nothing' },
 } as const satisfies Record<string, Verdict>
@@ -78,7 +82,7 @@ const rows: Readonly<Record<string, Row>> = {
   'F16 Content-Length too long, then silence': ['slow', 'fine'],
   'F16 Content-Length beside chunks': 'fine',
   'F17': ['unusable', 'cut off'],
-  'F18': 'unusable',
+  'F18': 'too large',
   'F18 a huge stream': 'cut off',
   'F19': 'unusable',
   'F20': 'unusable',
@@ -94,7 +98,7 @@ const rows: Readonly<Record<string, Row>> = {
   'F26': 'unusable',
   'F27': 'fine',
   'F28': 'fine',
-  'F29': 'unusable',
+  'F29': 'too large',
   'F30': 'cut off',
   'F30 finished, but without terminal event': 'fine',
   'F31': 'cut off',

@@ -229,7 +229,8 @@ describe('when the window is over', () => {
       expect(caller.isWhole).toBe(true)
       await (await received).closed
       await drained
-      expect(harness.records()).toMatchObject([{ outcome: 'drained', status: 503, cost: 0 }])
+      const delivered = { outcome: 'drained', rule: 'drained_delivered', status: 503, output_tokens: 1 }
+      expect(harness.records()).toMatchObject([delivered])
       expect(harness.openHolds()).toBe(0)
     })
   })

@@ -21,7 +21,7 @@ let jumpMs = 0
 const clock = { nowMs: () => performance.now() + jumpMs, dateMs: () => Date.now() + jumpMs }
 
 const price = { input: '1', output: '2' }
-const bytes = { contextTokens: 32_768, outputTokensMax: 4_096, price }
+const bytes = { contextTokens: 32_768, outputTokensMax: 4_096, price, traits: { thinking: 'none' } }
 
 beforeAll(async () => {
   const lake = {

@@ -143,7 +143,7 @@ describe('a caller that makes no progress', () => {
     expect(caller.text).toContain('upstream_too_slow')
     expect(caller.text).toEndWith(done)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'upstream_failed', cost: 0 })
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
   })
 
   test('is not one whose upstream writes little by little', async () => {

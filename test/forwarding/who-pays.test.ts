@@ -18,12 +18,19 @@ import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from 
 
 /** Crashes, replays, a silent ledger and tasks are made to happen in tests of their own. */
 const taskRules = ['task_reported', 'task_unreported', 'task_ended', 'task_lost']
-const elsewhere = ['gateway_fault', 'replayed', ...taskRules, ...Object.values(crashRules)]
+const faultRules = ['gateway_fault', 'gateway_fault_delivered']
+/** In every dialect, in test/dialects/over-bound.test.ts. */
+const toolRules = ['over_bound_tools', 'upstream_broke_off_tools']
+const boundRules = ['over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
+const elsewhere = [...boundRules, ...faultRules, 'replayed', ...taskRules, ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
 const bodyOf = (stream: boolean): string => JSON.stringify({ model, messages: hello, stream })
 const inputOf = (stream: boolean): number => Math.ceil(bodyOf(stream).length / 4)
 const money = (input: number, output: number): number => input * 150 + output * 600
+
+/** The provider may search for it. */
+const withTools = JSON.stringify({ ...{ model: 'openai/gpt-4.1-mini', messages: hello }, web_search_options: {} })
 
 /** Eight bytes, which are two tokens. */
 const said = role() + piece('four') + piece('more')
@@ -201,15 +208,18 @@ test('left_unsent: a caller that leaves while its hold is being written', async 
   })
 })
 
-test('left_unsent: a caller that leaves while the connection is still being made', async () => {
+const unsent = ['left_unsent', 'revoked'] as const
+
+test.each(unsent)('%s: while the connection is still being made', async rule => {
   let shakes = 0
   const deaf = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => void shakes++ } })
   await withHarness({ env: { OPENAI_BASE_URL: `https://127.0.0.1:${deaf.port}/v1` } }, async harness => {
     const key = await harness.key({ credit: '1' })
     const caller = openCall(harness, key, bodyOf(true))
     await until(() => shakes > 0, 'the upstream is asked to shake hands, and does not')
-    caller.leave()
-    await expectCharged(harness, key, { rule: 'left_unsent', usage_source: 'none', cost: 0 })
+    if (rule === 'revoked') await harness.gateway.operator['keys-revoke']!({ key })
+    else caller.leave()
+    await expectCharged(harness, key, { rule, usage_source: 'none', cost: 0 })
   })
   deaf.stop(true)
 })
@@ -220,27 +230,31 @@ describe('too_long', () => {
   const attemptTimes = { firstContentMs: 1e9, betweenChunksMs: 1e9 }
   const late = [
     ['too_long', silence(), ['none', 0]],
+    ['too_long_tools', silence(), ['estimated', 0]],
     ['too_long_answered', paused(said), ['estimated', estimate]],
     ['too_long_answered', paused(said + usageOnly(7, 5)), ['reported', money(7, 5)]],
   ] as const
 
   test.each(late)('%s', async (rule, plan, [source, cost]) => {
     await withHarness({ world: { clock, attemptTimes } }, async harness => {
+      const isTools = rule === 'too_long_tools'
       const key = await harness.key({ credit: '1' })
       harness.upstream.plan(plan)
-      const caller = openCall(harness, key, bodyOf(true))
-      if (rule === 'too_long') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
+      const caller = openCall(harness, key, isTools ? withTools : bodyOf(true))
+      if (rule !== 'too_long_answered') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
       else await caller.until(({ text }) => text.includes('more'), 'content is here')
       skewMs += bounds.callMsMax
       await caller.whole(20_000)
-      await expectCharged(harness, key, { rule, outcome: 'too_long', usage_source: source, cost })
+      const charged = isTools ? {} : { cost } // by its time, up to all that was held for
+      await expectCharged(harness, key, { rule, outcome: 'too_long', usage_source: source, ...charged })
+      expect(Number(harness.records()[0]!.cost) > 0).toBe(rule !== 'too_long')
     })
   }, 30_000)
 })
 
 describe('revoked', () => {
   const cut = [
-    ['revoked', silence(), ['none', 0]],
+    ['revoked_waiting', silence(), ['estimated', money(inputOf(true), 0)]],
     ['revoked_answered', paused(said), ['estimated', estimate]],
     ['revoked_answered', paused(said + usageOnly(7, 5)), ['reported', money(7, 5)]],
   ] as const
@@ -250,7 +264,7 @@ describe('revoked', () => {
       const key = await harness.key({ credit: '1' })
       harness.upstream.plan(plan)
       const caller = openCall(harness, key, bodyOf(true))
-      if (rule === 'revoked') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
+      if (rule === 'revoked_waiting') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
       else await caller.until(({ text }) => text.includes('more'), 'content is here')
       await harness.gateway.operator['keys-revoke']!({ key })
       await caller.whole()
@@ -262,8 +276,8 @@ describe('revoked', () => {
 describe('drained', () => {
   const cut = [
     ['drained', silence(), ['none', 0]],
-    ['drained_answered', paused(said), ['none', 0]],
-    ['drained_answered', paused(said + usageOnly(7, 5)), ['reported', money(7, 5)]],
+    ['drained_delivered', paused(said), ['estimated', estimate]],
+    ['drained_delivered', paused(said + usageOnly(7, 5)), ['reported', money(7, 5)]],
   ] as const
   let harness: Harness
   beforeAll(async () => {
@@ -271,7 +285,7 @@ describe('drained', () => {
   })
   afterAll(() => harness.stop())
 
-  test('calls are charged as reported or not at all', async () => {
+  test('calls are charged for what was delivered', async () => {
     const key = await harness.key({ credit: '1' })
     const calls: Caller[] = []
     for (const [rule, plan] of cut) {
@@ -291,7 +305,7 @@ describe('drained', () => {
 })
 
 test('every rule is made to happen', () => {
-  const here = [...rows.map(({ rule }) => rule), 'left_unsent', 'too_long', 'too_long_answered']
-  const all = [...here, 'drained', 'drained_answered', 'revoked', 'revoked_answered', ...elsewhere]
+  const here = [...rows.map(({ rule }) => rule), 'left_unsent', 'too_long', 'too_long_tools', 'too_long_answered']
+  const all = [...here, 'drained', 'drained_delivered', 'revoked', 'revoked_waiting', 'revoked_answered', ...elsewhere]
   expect([...new Set(all)].sort()).toEqual(rules.map(({ id }) => id).sort())
 })

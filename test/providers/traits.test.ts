@@ -93,8 +93,8 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
     { reads: ['text', 'image', 'video'], thinking: 'effort', stopsThinking: false },
   ],
   ['ark/deepseek-v3-2-251201', { reads: ['text'], thinking: 'effort' }],
-  ['openrouter/anthropic/claude-opus-4.8', { reads: read }],
-  ['openrouter/openai/gpt-oss-120b', { reads: ['text'] }],
+  ['openrouter/anthropic/claude-opus-4.8', { reads: read, hidesThinking: true }],
+  ['openrouter/openai/gpt-oss-120b', { reads: ['text'], hidesThinking: true }],
 ]
 
 test.each(rows)('%s takes what its vendor says', (path, traits) => {

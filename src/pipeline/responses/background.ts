@@ -2,7 +2,7 @@
 // its end as any other, with nobody on the other side. Its events are held while it runs, for whoever listens.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { beyondBound, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Sink } from '../../http/event-stream.ts'
@@ -108,8 +108,8 @@ function waitingFor({ requestId, createdMs, call }: Exchange): Json {
 
 /** What would be held for nobody in particular is no longer held, whatever the upstream has still to say. */
 const tooMuch: StopReason = {
-  outcome: 'too_long',
-  refusal: new Refusal('upstream_failed', `more than ${bounds.backgroundEventsBytesMax} bytes in the background`),
+  outcome: 'over_bound',
+  refusal: beyondBound(`Its events have more than ${bounds.backgroundEventsBytesMax} bytes, in the background.`),
 }
 
 interface RunFacts extends KeptId {

@@ -238,7 +238,7 @@ export class Beginning {
 function endingOf(fault: unknown): TaskEnding {
   const error = fault instanceof Refusal ? fault.code : 'gateway_fault'
   const status = fault instanceof Refusal ? fault.extras.upstream?.status : undefined
-  return { outcome: outcomeOf(error), status: status ?? errorRows[error].status, error }
+  return { outcome: outcomeOf({ code: error, extras: {} }), status: status ?? errorRows[error].status, error }
 }
 
 function draftOf({ request, call, route, sent }: Pick<Wanted, 'request' | 'call'> & Partial<Wanted>): RecordDraft {

@@ -108,6 +108,9 @@ function costOf(admission: Admission, { outcome, said, priceOf }: Ended): Cost {
     fellBack: false,
     reported,
     stale: false,
+    delivered: false,
+    tools: false,
+    hidden: () => 0,
     estimate: () => estimateOf(admission, said, price !== undefined && hasFee(price.price, admission.units)),
   })
   const usage = charged.source === 'none' ? charged.usage : withUnits(charged.usage, admission)

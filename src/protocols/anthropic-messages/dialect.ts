@@ -1,5 +1,6 @@
 // The Anthropic Messages dialect.
 
+import { isObject } from '../json-object.ts'
 import type { Protocol } from '../protocol.ts'
 import { begins, cacheMs } from './begins.ts'
 import { codec } from './codec.ts'
@@ -14,6 +15,9 @@ export const anthropicMessages = {
   lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
   ping: 'event: ping\ndata: {"type": "ping"}\n\n',
   tellsSearches: true,
+  sumsUpThoughts: true,
+  thinksOnlyIfAsked: true,
+  thinks: ({ thinking }) => isObject(thinking) && thinking.type !== 'disabled',
   passes,
   headers: { 'anthropic-version': defaultVersion },
   readCall,

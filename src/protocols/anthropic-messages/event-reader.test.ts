@@ -163,7 +163,7 @@ describe('an upstream\'s stream', () => {
 
   test('does not fill the memory', () => {
     const signature = { type: 'signature_delta', signature: 'x'.repeat(bounds.frameBytesMax) }
-    expect(() => readAll([grow(0, signature), grow(0, signature)])).toThrow('too much')
+    expect(() => readAll([grow(0, signature), grow(0, signature)])).toThrow('answer_too_large')
   })
 
   test('is read, or refused, whatever it is', () => {

@@ -2,7 +2,7 @@
 // their start or their stop, change what they are, or come all at once.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { beyondBound, Refusal } from '../../base/errors.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { AnswerEvent, EventReader, Opening } from '../answer.ts'
 import type { Json } from '../checks.ts'
@@ -193,7 +193,7 @@ export class MessageEventReader implements EventReader {
   /** What waits for its end takes memory. */
   #hold(text: string): string {
     this.#heldBytes += text.length
-    if (this.#heldBytes > bounds.frameBytesMax) throw new Refusal('upstream_failed', 'too much is held back')
+    if (this.#heldBytes > bounds.frameBytesMax) throw beyondBound('Too much of it must wait for its end.')
     return text
   }
 

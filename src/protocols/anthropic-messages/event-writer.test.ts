@@ -88,7 +88,7 @@ describe('a caller\'s stream', () => {
     const writer = codec.openWriter(askOf())
     for (const event of [opened('a', 0), opened('b', 1)]) writer.write(event)
     const much = delta(1, 'x'.repeat(bounds.keptAnswerBytesMax))
-    expect(() => [writer.write(much), writer.write(much)]).toThrow('too much')
+    expect(() => [writer.write(much), writer.write(much)]).toThrow('answer_too_large')
   })
 
   test('a hundred thousand pieces are written in time', () => {

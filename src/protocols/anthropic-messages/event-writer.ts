@@ -2,7 +2,7 @@
 // gap: what comes for another part meanwhile is held, and follows in the order in which the parts were opened.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { beyondBound } from '../../base/errors.ts'
 import type { Usage } from '../../base/usage.ts'
 import { noUsage } from '../../base/usage.ts'
 import type { AnswerEvent, EventWriter, Opening } from '../answer.ts'
@@ -171,7 +171,7 @@ export class MessageEventWriter implements EventWriter {
     if (part === undefined) return // of another choice
     if (part === this.#parts.values().next().value) return this.#writeGrowth(part, growth)
     this.#heldBytes += 'text' in growth ? growth.text.length : JSON.stringify(growth.citation).length
-    if (this.#heldBytes > bounds.keptAnswerBytesMax) throw new Refusal('upstream_failed', 'too much is held back')
+    if (this.#heldBytes > bounds.keptAnswerBytesMax) throw beyondBound('Too much of it must wait for its end.')
     part.held.push(growth)
   }
 

@@ -14,6 +14,8 @@ export interface MessageInput {
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
   readonly services?: readonly Service[]
+  /** The provider runs tools for it, or reads what is not in the request. */
+  readonly serverTools?: boolean
 }
 
 /** The provider reads what is not in the request: servers of tools, its own machine, a conversation that it keeps. */
@@ -71,6 +73,7 @@ export function weighInput(json: Json, bodyBytes: number): MessageInput {
     inputBytes: weight.inputBytes,
     searchesMax: own.searchesMax + added.searchesMax,
     ...(services.length > 0 && { services }),
+    ...((own.serverTools || added.serverTools || fetches) && { serverTools: true }),
   }
 }
 

@@ -41,7 +41,7 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
       return uses === undefined ? reading : { ...reading, uses }
     }
     case 'content_block_delta':
-      return grown(json, deltaBytes(json.delta))
+      return withThoughts(grown(json, deltaBytes(json.delta)), json.delta)
     case 'content_block_stop':
       return grown(json, 0)
     case 'message_delta': {
@@ -65,6 +65,9 @@ const grown = (json: Json, outputBytes: number, whole = false): FrameReading => 
   finishes: 0,
   json,
 })
+
+const withThoughts = (reading: FrameReading, delta: unknown): FrameReading =>
+  isObject(delta) && delta.type === 'thinking_delta' ? { ...reading, thoughtBytes: reading.outputBytes } : reading
 
 /** Blocks that come in one piece: thoughts that are not shown, and what a tool of the provider found. */
 function isWhole(block: unknown): boolean {

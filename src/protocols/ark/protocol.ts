@@ -1,6 +1,7 @@
 // Volcengine Ark's chat: OpenAI's, without what OpenAI added later, with thinking as a switch, and with the state of
 // thoughts in its messages. Its errors are its own.
 
+import { isObject } from '../json-object.ts'
 import { begins, cacheMs } from '../openai-chat/begins.ts'
 import { buildCodec } from '../openai-chat/codec.ts'
 import type { Flavour } from '../openai-chat/flavour.ts'
@@ -43,6 +44,7 @@ export const ark = {
   writeCall: (call, target) => writeChatCall(call, target, arkChat),
   begins,
   cacheMs,
+  thinks: ({ thinking }) => (isObject(thinking) && thinking.type === 'disabled' ? false : undefined),
   readAnswer,
   readFrame,
   writeError,

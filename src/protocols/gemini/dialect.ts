@@ -10,6 +10,7 @@ import { readConversation } from './read-request.ts'
 import { readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
+import { thinks } from './thinking.ts'
 import { openWriter, writeWhole } from './write-answer.ts'
 import { writeConversation } from './write-request.ts'
 
@@ -19,6 +20,8 @@ export const gemini = {
   // Of those who read this dialect's events by hand, many know no comments.
   ping: `data: ${JSON.stringify(nothing)}\n\n`,
   tellsSearches: true,
+  sumsUpThoughts: true,
+  thinks,
   capName: 'maxOutputTokens',
   turnsName: 'contents',
   readCall,

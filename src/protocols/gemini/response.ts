@@ -27,12 +27,14 @@ export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && jso
 /** What both a whole answer and a chunk of one say. */
 export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
   const { candidates, usageMetadata } = answer
-  let outputBytes = 0
+  let [outputBytes, thoughts] = [0, 0]
   if (Array.isArray(candidates)) for (const candidate of candidates as readonly unknown[]) {
     outputBytes += writtenBytes(candidate)
+    thoughts += thoughtBytes(candidate)
   }
   const usage = withSearches(readUsage(usageMetadata), candidates)
-  return { outputBytes, usage, serviceClass: readServiceClass(usageMetadata) }
+  const shown = thoughts > 0 ? { thoughtBytes: thoughts } : {}
+  return { outputBytes, ...shown, usage, serviceClass: readServiceClass(usageMetadata) }
 }
 
 /** A prompt that was blocked has no candidates, and is an answer nevertheless. */
@@ -52,13 +54,21 @@ export function readServiceClass(usage: unknown): string | undefined {
   return typeof tier === 'string' ? tier.toLowerCase() : trafficClasses.get(trafficType)
 }
 
-function writtenBytes(candidate: unknown): number {
+function partsOf(candidate: unknown): readonly Json[] {
   const content = isObject(candidate) ? candidate.content : undefined
   const parts = isObject(content) ? content.parts : undefined
-  if (!Array.isArray(parts)) return 0
+  return Array.isArray(parts) ? (parts as readonly unknown[]).filter(isObject) : []
+}
+
+function thoughtBytes(candidate: unknown): number {
   let bytes = 0
-  for (const part of parts as readonly unknown[]) {
-    if (!isObject(part)) continue
+  for (const { thought, text } of partsOf(candidate)) if (thought === true) bytes += textBytes(text)
+  return bytes
+}
+
+function writtenBytes(candidate: unknown): number {
+  let bytes = 0
+  for (const part of partsOf(candidate)) {
     bytes += textBytes(part.text)
     if (isObject(part.functionCall)) bytes += callBytes(part.functionCall)
     if (isObject(part.inlineData)) bytes += mediaBytes(part.inlineData)

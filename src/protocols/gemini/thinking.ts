@@ -4,7 +4,9 @@ import type { Effort, Traits } from '../../base/traits.ts'
 import type { Json } from '../checks.ts'
 import { invalid, optional } from '../checks.ts'
 import type { ReasoningWish } from '../conversation.ts'
+import { isObject } from '../json-object.ts'
 import type { Losses } from '../losses.ts'
+import { camelFields } from './spelling.ts'
 
 const levels: Readonly<Record<string, Effort>> = { MINIMAL: 'minimal', LOW: 'low', MEDIUM: 'medium', HIGH: 'high' }
 
@@ -52,6 +54,14 @@ export function readThinking(config: Json): ReasoningWish | undefined {
     ...(shows !== undefined && { show: shows ? 'auto' : 'none' }),
   }
   return Object.keys(wish).length === 0 ? undefined : wish
+}
+
+/** Whether a request asks for it; undefined where it leaves that to the model. */
+export function thinks(json: Json): boolean | undefined {
+  const { generationConfig } = camelFields(json)
+  const { thinkingConfig } = isObject(generationConfig) ? camelFields(generationConfig) : {}
+  const { thinkingBudget } = isObject(thinkingConfig) ? camelFields(thinkingConfig) : {}
+  return thinkingBudget === 0 ? false : undefined
 }
 
 export interface ThinkingTarget {

@@ -141,7 +141,7 @@ describe('a stream', () => {
     const flood = () => {
       for (let crumbs = 0; crumbs < 400; crumbs++) writer.write({ kind: 'delta', index: 0, text: crumb })
     }
-    expect(flood).toThrow('upstream_failed')
+    expect(flood).toThrow('answer_too_large')
     const long = openWriter(ask())
     long.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
     for (let crumbs = 0; crumbs < 100; crumbs++) long.write({ kind: 'delta', index: 0, text: crumb })

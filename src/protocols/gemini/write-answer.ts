@@ -4,7 +4,7 @@
 // the other: the first that is open is told as it grows, and the others wait. A call is told when it is whole.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal } from '../../base/errors.ts'
+import { beyondBound } from '../../base/errors.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { Answer, AnswerEvent, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
 import { eventsOf } from '../answer-collector.ts'
@@ -236,7 +236,7 @@ class AnswerWriter {
   /** Of what waits: an upstream that never closes a part must not fill our memory. */
   #bound(chars: number): void {
     this.#waitingChars += chars
-    if (this.#waitingChars > bounds.frameBytesMax) throw new Refusal('upstream_failed', 'a part that does not end')
+    if (this.#waitingChars > bounds.frameBytesMax) throw beyondBound('A call of a tool in it is too long.')
   }
 
   /** All that can be told of a choice: up to the first part that still grows, and of that what has come. */

@@ -16,6 +16,7 @@ export const openaiChat = {
   writeCall,
   begins,
   cacheMs,
+  thinks: ({ reasoning_effort: effort }) => (effort === 'none' ? false : undefined),
   readAnswer,
   readFrame,
   writeError,

@@ -21,7 +21,7 @@ const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 export const readFields: readonly string[] = [
-  ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier', 'thinking'],
+  ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier', 'thinking', 'reasoning_effort'],
   ...otherModels,
   ...CAP_FIELDS,
   ...fetchingFields,

@@ -75,12 +75,15 @@ export function writtenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
   let bytes = textBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
   bytes += textBytes(message.audio?.transcript)
-  bytes += textBytes(message.reasoning_content) || textBytes(message.reasoning)
+  bytes += thoughtBytes(message)
   if (Array.isArray(message.tool_calls)) {
     for (const call of message.tool_calls) bytes += callBytes(call?.function) + callBytes(call?.custom)
   }
   return bytes
 }
+
+export const thoughtBytes = (message: ChatMessage | null | undefined): number =>
+  textBytes(message?.reasoning_content) || textBytes(message?.reasoning)
 
 /** A text, or a list of parts that hold texts (or, for reasoning, lists of such parts). */
 function textBytes(value: unknown): number {

@@ -4,7 +4,7 @@ import type { FrameReading } from '../call.ts'
 import { isBadEnd } from '../finish-reasons.ts'
 import { parseAnswer } from '../json-object.ts'
 import type { ChatAnswer } from './response.ts'
-import { errorIn, readError, readFailed, readServiceClass, writtenBytes } from './response.ts'
+import { errorIn, readError, readFailed, readServiceClass, thoughtBytes, writtenBytes } from './response.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -25,12 +25,13 @@ export function readFrame(data: string | undefined): FrameReading {
   if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, 502) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
   let outputBytes = 0
-  let finishes = 0
+  let [thoughts, finishes] = [0, 0]
   let shows = false
   let badEnd = false
   for (const choice of choices) {
     outputBytes += writtenBytes(choice?.delta)
     shows ||= Array.isArray(choice?.delta?.images) && choice.delta.images.length > 0
+    thoughts += thoughtBytes(choice?.delta)
     // Some write an empty reason into every chunk until there is one.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
     badEnd ||= isBadEnd('openai-chat', choice?.finish_reason)
@@ -42,6 +43,7 @@ export function readFrame(data: string | undefined): FrameReading {
   const failed = readFailed(chunk)
   return {
     ...{ kind, outputBytes, finishes, json: chunk, usage, serviceClass },
+    ...(thoughts > 0 && { thoughtBytes: thoughts }),
     ...(failed !== undefined && { failed }),
     ...(badEnd && { badEnd }),
   }

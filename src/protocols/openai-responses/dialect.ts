@@ -1,6 +1,7 @@
 // The dialect behind the seam, in each of its flavours.
 
 import type { SpokenError } from '../../base/errors.ts'
+import { isObject } from '../json-object.ts'
 import type { Codec, Protocol, WrittenError } from '../protocol.ts'
 import { begins, cacheMs } from './begins.ts'
 import { openReader } from './event-reader.ts'
@@ -25,6 +26,8 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     // Its last event is the end.
     lastEvent: '',
     tellsSearches: true,
+    sumsUpThoughts: true,
+    thinks: ({ reasoning }) => (isObject(reasoning) && reasoning.effort === 'none' ? false : undefined),
     capName: 'max_output_tokens',
     turnsName: 'input',
     passes,

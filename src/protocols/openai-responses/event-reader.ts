@@ -1,6 +1,7 @@
 // The events of a streamed answer of an upstream, read into neutral ones. Items are known by their place in the output:
 // some servers give them another id in each event, and some leave out that an item or a part begins or ends.
 
+import { beyondBound } from '../../base/errors.ts'
 import type { AnswerEvent, AnswerPart, EventReader, Opening } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
@@ -138,7 +139,7 @@ class Reader implements EventReader {
     this.#start({})
     let item = this.#items.get(at)
     if (item === undefined) {
-      if (this.#items.size >= ITEMS_MAX) throw broken('too many items')
+      if (this.#items.size >= ITEMS_MAX) throw beyondBound(`It has more than ${ITEMS_MAX} items.`)
       item = { parts: new Map(), done: false }
       this.#items.set(at, item)
     }
@@ -149,7 +150,7 @@ class Reader implements EventReader {
     const known = item.parts.get(key)
     if (known !== undefined) return known.closed ? undefined : known
     if (item.done) return undefined
-    if (item.parts.size >= ITEMS_MAX) throw broken('too many parts')
+    if (item.parts.size >= ITEMS_MAX) throw beyondBound(`An item of it has more than ${ITEMS_MAX} parts.`)
     const part: OpenPart = { index: this.#nextIndex++, grown: false, closed: false }
     item.parts.set(key, part)
     this.#kinds.add(opening.part)

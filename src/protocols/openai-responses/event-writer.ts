@@ -3,7 +3,7 @@
 //
 // What was written is held for that last event: as text while a part grows, then once as the JSON of its item.
 
-import { Refusal } from '../../base/errors.ts'
+import { beyondBound } from '../../base/errors.ts'
 import type { AnswerEvent, CallOpening, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
@@ -260,7 +260,7 @@ class Writer implements EventWriter {
 
   #hold(chars: number): void {
     this.#heldChars += chars
-    if (this.#heldChars > HELD_CHARS_MAX) throw new Refusal('upstream_failed', 'the answer is too long')
+    if (this.#heldChars > HELD_CHARS_MAX) throw beyondBound('It is too long to be repeated in its last event.')
   }
 
   #cite(index: number, citation: Citation): void {

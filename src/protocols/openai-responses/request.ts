@@ -17,7 +17,7 @@ const CAP = 'max_output_tokens'
 
 /** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
 export const readFields: readonly string[] = [
-  ...['model', 'input', 'stream', 'service_tier', 'tools', 'max_tool_calls', 'store', 'background', CAP],
+  ...['model', 'input', 'stream', 'service_tier', 'reasoning', 'tools', 'max_tool_calls', 'store', 'background', CAP],
   ...otherModels,
   ...storedFields,
 ]

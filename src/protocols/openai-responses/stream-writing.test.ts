@@ -164,7 +164,7 @@ describe('a stream', () => {
     const text = 'x'.repeat(8 * 1024 * 1024)
     const write = (): string => writer.write({ kind: 'delta', index: 0, text })
     for (let count = 0; count < 4; count++) write()
-    expect(write).toThrow('upstream_failed')
+    expect(write).toThrow('answer_too_large')
   })
 })
 

@@ -34,7 +34,11 @@ export function readFrame(data: string | undefined): FrameReading {
   const outputBytes = deltaBytes(type, event.delta)
   const uses = type === 'response.output_item.done' ? usesOf([event.item]) : undefined
   const kind = outputBytes > 0 || isPicture(event) ? 'content' : 'opening'
-  return { kind, outputBytes, finishes: 0, json: event, ...(uses !== undefined && { uses }) }
+  return {
+    ...{ kind, outputBytes, finishes: 0, json: event } as const,
+    ...(uses !== undefined && { uses }),
+    ...(type.startsWith('response.reasoning') && { thoughtBytes: outputBytes }),
+  }
 }
 
 /** A picture that a tool of the provider made, whole or in part. */

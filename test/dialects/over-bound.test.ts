@@ -1,0 +1,190 @@
+// An answer that a bound of the gateway ends after its content was delivered is paid for, in every dialect, native and
+// translated; so is one that the upstream ends because of the request, or that a tool of the caller's may have ended.
+// One that the upstream itself breaks off is not.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { bounds } from '../../src/base/bounds.ts'
+import { framesTo, jsonAnswer, silence, streamHead } from '../../src/fake-upstream/answers.ts'
+import { sse } from '../../src/fake-upstream/dialect.ts'
+import type { Script, Step } from '../../src/fake-upstream/script.ts'
+import { chunk, close, end, gate, script, scripted } from '../../src/fake-upstream/script.ts'
+import { openRaw } from '../forwarding/caller.ts'
+import type { Harness } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
+import type { Speaker } from './speaking.ts'
+import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { Dialect } from './upstreams.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  const attemptTimes = { firstContentMs: 30_000, wholeMs: 400, betweenChunksMs: 400 }
+  const traits = { thinking: 'none' }
+  const sized = { contextTokens: 32_768, outputTokensMax: 4_096, traits }
+  harness = await startDialects({
+    ...{ world: { attemptTimes }, env: { WEIR_DRAIN_SECONDS: '0' } },
+    models: [{ id: 'echo', ...sized, price: { input: '1', output: '2', perSearch: '0.001' } }],
+  })
+  key = await harness.key({ qpm: 100_000, credit: '1000' })
+})
+afterAll(() => harness.stop())
+
+/** A hundred tokens, by four bytes each. */
+const said = 'word'.repeat(100)
+
+/** All that is said, without a report of usage; then, once the caller has it, the rest. */
+function saying(delivered: Promise<unknown>, ...rest: readonly Step[]): Script {
+  return scripted(function* steps(request) {
+    yield streamHead
+    for (const frame of framesTo(request, [said], { usage: 'missing' })) {
+      yield chunk(sse(frame))
+      if (frame.kind === 'piece') break
+    }
+    yield gate(delivered)
+    yield* rest
+  })
+}
+
+const asked = { stream: true, outputTokensMax: 500 }
+
+const pairs: readonly (readonly [Speaker, Dialect])[] = [
+  ['openai-chat', 'openai-chat'],
+  ['openai-responses', 'openai-responses'],
+  ['anthropic-messages', 'anthropic-messages'],
+  ['gemini', 'gemini'],
+  ['ark', 'ark'],
+  ['openai-chat', 'anthropic-messages'],
+  ['anthropic-messages', 'openai-chat'],
+  ['gemini-array', 'openai-responses'],
+]
+
+/** Deeper than may be, and long enough to be looked at. */
+const LEVELS = 10_000
+const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
+const huge = chunk(`data: {"type":"x","text":"${'x'.repeat(bounds.frameBytesMax)}"}\n\n`)
+const nested = chunk(`data: {"type":"response.output_text.delta","x":${deep(LEVELS)}}\n\n`)
+
+const lastRecord = async (): Promise<Record<string, unknown>> => {
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+  return harness.records().at(-1)!
+}
+
+describe.each(pairs)('%s on %s', (speaker, upstream) => {
+  async function ended(...rest: readonly Step[]): Promise<Record<string, unknown>> {
+    const delivered = Promise.withResolvers<void>()
+    harness.upstream.plan(saying(delivered.promise, ...rest))
+    const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), ...asked }))
+    await caller.until(({ text }) => text.includes('wordword'), 'content is here')
+    delivered.resolve()
+    await caller.whole(20_000)
+    speech[speaker].broken(eventsSeen(speaker, caller.body))
+    return await lastRecord()
+  }
+
+  const cuts: readonly (readonly [string, string, readonly Step[]])[] = [
+    ['JSON that is nested too deeply', 'answer_too_large', [nested]],
+    ['silence', 'upstream_too_slow', []],
+  ]
+  // Natively, what is large may pass.
+  const tooLarge = ['an event that is too large', 'answer_too_large', [huge]] as const
+  const all = speaker === upstream ? cuts : [...cuts, tooLarge]
+
+  test.each(all)('%s after content: what was delivered is paid for', async (_what, error, rest) => {
+    const record = await ended(...rest)
+    const cut = { outcome: 'over_bound', rule: 'over_bound_answered', error, usage_source: 'estimated' }
+    expect(record).toMatchObject({ ...cut, output_tokens: 100 })
+    expect(record.cost).toBe(Number(record.input_tokens) * 1_000 + 100 * 2_000)
+    expect(Number(record.input_tokens)).toBeGreaterThan(0)
+  })
+
+  test('a connection that breaks after content is the fault of the upstream', async () => {
+    const free = { outcome: 'upstream_failed', rule: 'upstream_broke_off', output_tokens: 0 }
+    expect(await ended(close)).toMatchObject(free)
+  })
+})
+
+/** Events by which upstreams say that they stop, and whether that is about the request. */
+const errors: readonly (readonly [Dialect, boolean, object])[] = [
+  ['openai-chat', true, { error: { message: 'No.', type: 'invalid_request_error', code: 'tool_use_failed' } }],
+  ['openai-chat', true, { error: { message: 'Filtered.', code: 'content_filter' } }],
+  ['openai-chat', false, { error: { message: 'Sorry.', type: 'server_error' } }],
+  ['openai-chat', false, { error: { message: 'Sorry.', type: 'invalid_request_error', code: 'insufficient_quota' } }],
+  ['openai-chat', false, { error: { message: 'Slow down.', type: 'rate_limit_error' } }],
+  ['openai-responses', true, { type: 'error', error: { message: 'Bad.', code: 'invalid_prompt' } }],
+  ['openai-responses', true, {
+    ...{ type: 'error', error: { type: 'external_connector_error', message: 'The tool failed.', code: 'http_error' } },
+  }],
+  ['openai-responses', false, { type: 'error', error: { type: 'server_error', message: 'Sorry.' } }],
+  ['anthropic-messages', true, { type: 'error', error: { type: 'invalid_request_error', message: 'Too long.' } }],
+  ['anthropic-messages', false, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }],
+]
+
+test.each(errors)('%s: an error event that blames the request (%p) is paid for, others are not: %j', async (...row) => {
+  const [dialect, blames, event] = row
+  const delivered = Promise.withResolvers<void>()
+  harness.upstream.plan(saying(delivered.promise, chunk(`data: ${JSON.stringify(event)}\n\n`), end))
+  const caller = openRaw(harness.url, requestOf(dialect, key, { model: modelOf(dialect), ...asked }))
+  await caller.until(({ text }) => text.includes('wordword'), 'content is here')
+  delivered.resolve()
+  await caller.whole()
+  const expected = blames
+    ? { outcome: 'refused', rule: 'refused_answered', output_tokens: 100, usage_source: 'estimated' }
+    : { outcome: 'upstream_failed', rule: 'upstream_broke_off' }
+  expect(await lastRecord()).toMatchObject(expected)
+})
+
+describe('a call that lets the provider run tools', () => {
+  const tools: readonly (readonly [Dialect, object])[] = [
+    ['openai-responses', { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://tools.example' }] }],
+    ['anthropic-messages', { mcp_servers: [{ type: 'url', url: 'https://tools.example', name: 'x' }] }],
+    ['anthropic-messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
+    ['gemini', { tools: [{ urlContext: {} }] }],
+  ]
+
+  function bytesOf(dialect: Dialect, stream: boolean, more: object): Buffer {
+    const { path, body } = speech[dialect]
+    const asked = { model: modelOf(dialect), stream, outputTokensMax: 500 }
+    const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+    return post(path(asked), headers, JSON.stringify({ ...body(asked), ...more }))
+  }
+
+  test.each(tools)('%s %j: pays for what it received when its upstream breaks off', async (dialect, more) => {
+    const delivered = Promise.withResolvers<void>()
+    harness.upstream.plan(saying(delivered.promise, close))
+    const caller = openRaw(harness.url, bytesOf(dialect, true, more))
+    await caller.until(({ text }) => text.includes('wordword'), 'content is here')
+    delivered.resolve()
+    await caller.whole()
+    const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off_tools', output_tokens: 100 }
+    expect(await lastRecord()).toMatchObject(expected)
+  })
+
+  test.each(tools)('%s %j: pays for its input when a tool never answers', async (dialect, more) => {
+    harness.upstream.plan(silence())
+    const before = harness.upstream.requests.length
+    expect((await openRaw(harness.url, bytesOf(dialect, false, more)).whole()).status).toBe(504)
+    const record = await lastRecord()
+    expect(record).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_tools', usage_source: 'estimated' })
+    expect(Number(record.cost)).toBeGreaterThan(0)
+    expect(harness.upstream.requests.length).toBe(before + 1)
+  })
+
+  test.each(tools)('%s %j: pays for its input when a tool makes the answer too deep', async (dialect, more) => {
+    harness.upstream.plan(script(...jsonAnswer(200, `{"x":${deep(LEVELS)}}`)))
+    const before = harness.upstream.requests.length
+    expect((await openRaw(harness.url, bytesOf(dialect, false, more)).whole()).status).toBe(502)
+    const expected = { outcome: 'over_bound', rule: 'over_bound_tools', error: 'answer_too_large' }
+    expect(await lastRecord()).toMatchObject(expected)
+    expect(harness.upstream.requests.length).toBe(before + 1)
+  })
+})
+
+test('without tools, an answer that is too large and never left us is free, and says which bound it met', async () => {
+  harness.upstream.plan(script(...jsonAnswer(200, `{"x":${deep(LEVELS)}}`)))
+  const plain = { model: modelOf('openai-chat'), stream: false }
+  const caller = await openRaw(harness.url, requestOf('openai-chat', key, plain)).whole()
+  expect(caller.text).toContain(`nested more than ${bounds.jsonDepthMax} levels deep`)
+  expect(await lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound', cost: 0 })
+})
