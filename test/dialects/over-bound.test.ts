@@ -16,6 +16,8 @@ import { eventsSeen, requestOf, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
+const EVENT_BYTES_MAX = 1024 * 1024
+
 let harness: Harness
 let key: string
 beforeAll(async () => {
@@ -23,7 +25,7 @@ beforeAll(async () => {
   const traits = { thinking: 'none' }
   const sized = { contextTokens: 32_768, outputTokensMax: 4_096, traits }
   harness = await startDialects({
-    ...{ world: { attemptTimes }, env: { WEIR_DRAIN_SECONDS: '0' } },
+    ...{ world: { attemptTimes, eventBytesMax: EVENT_BYTES_MAX }, env: { WEIR_DRAIN_SECONDS: '0' } },
     models: [{ id: 'echo', ...sized, price: { input: '1', output: '2', perSearch: '0.001' } }],
   })
   key = await harness.key({ qpm: 100_000, credit: '1000' })
@@ -62,7 +64,7 @@ const pairs: readonly (readonly [Speaker, Dialect])[] = [
 /** Deeper than may be, and long enough to be looked at. */
 const LEVELS = 10_000
 const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
-const huge = chunk(`data: {"type":"x","text":"${'x'.repeat(bounds.frameBytesMax)}"}\n\n`)
+const huge = chunk(`data: {"type":"x","text":"${'x'.repeat(EVENT_BYTES_MAX)}"}\n\n`)
 const nested = chunk(`data: {"type":"response.output_text.delta","x":${deep(LEVELS)}}\n\n`)
 
 const lastRecord = async (): Promise<Record<string, unknown>> => {
