@@ -43,6 +43,7 @@ import { Leaving } from './pipeline/leaving.ts'
 import { buildResolveMedia } from './pipeline/media.ts'
 import { Lanes } from './pipeline/lanes.ts'
 import { Picking } from './pipeline/picking.ts'
+import { owningSettle, ReferenceCheck } from './pipeline/references.ts'
 import { buildResponsesAsking } from './pipeline/responses/asking.ts'
 import { keepingSettle } from './pipeline/responses/keeping.ts'
 import type { PipelineParts } from './pipeline/pipeline.ts'
@@ -90,13 +91,14 @@ export function buildCalls(parts: CallParts) {
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
   const files = new FileService({ files: vault.files, catalogue, askUpstream })
+  const references = new ReferenceCheck({ references: vault.references, catalogue })
   const { lanes, picking, lines, channels, standing } = buildChoice(parts)
   const stages = {
     authenticate,
     limitRate,
     refuseUnread,
     lanes,
-    files,
+    references,
     lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
     route: buildRoute({ lanes, prices, dateMs }),
     following,
@@ -116,7 +118,8 @@ export function buildCalls(parts: CallParts) {
   const stallMs = world.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
   const heard = world.silence ?? silence
   const leaving = new Leaving(deadlines)
-  const settle = keepingSettle(settling.settle, { responses: vault.responses, log })
+  const owning = owningSettle(settling.settle, { references: vault.references, log })
+  const settle = keepingSettle(owning, { responses: vault.responses, log })
   const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
   const shared = { underWay, gate, settling, nowMs, dateMs, onEnd: teller(parts) }
@@ -129,7 +132,7 @@ export function buildCalls(parts: CallParts) {
   })
   const countCall = buildCounting({
     ...{ lanes, limitRate, countTokens: counter.count, send: upstreams.send },
-    ...{ factors: vault.factors, following, learning, dateMs },
+    ...{ factors: vault.factors, following, learning, references, dateMs },
     onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
   })
   const responses = buildResponsesAsking({
@@ -138,7 +141,8 @@ export function buildCalls(parts: CallParts) {
   })
   const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, nowMs, dateMs },
-    ...{ limitRate, askUpstream, route: stages.route, lanes, everyMs: world.tasksEveryMs, chance: world.chance },
+    ...{ limitRate, askUpstream, route: stages.route, lanes, references },
+    ...{ everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })
   const served = { authenticate, runCall, countCall, responses, tasks, files }

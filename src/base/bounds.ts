@@ -200,6 +200,13 @@ export const bounds = {
   taskUnderWayMsMax: 7 * 24 * 3_600_000,
   tasksListedMax: 500,
   keptFilesMax: 10_000,
+  /** Ids that upstreams gave in answers to one account: of containers, stored items, contexts. */
+  keptReferencesMax: 50_000,
+  keptReferenceMsMax: 30 * 24 * 3_600_000,
+  /** Of one answer. */
+  referencesOfAnswerMax: 256,
+  /** Things kept at an upstream that one request may name. */
+  referencesOfCallMax: 2_000,
   keptFilesListedMax: 1_000,
   keptFileMsMax: 30 * 24 * 3_600_000,
   /** For a provider's own count; then it is counted here. */

@@ -52,6 +52,7 @@ const rows = {
   media_refused: [400, 'invalid_request', false, 'Media that this request names may not be fetched.'],
   media_unreachable: [400, 'invalid_request', false, 'Media that this request names could not be fetched.'],
   modality_unsupported: [400, 'invalid_request', false, 'This model does not read everything that the request holds.'],
+  thread_unsupported: [400, 'invalid_request', false, 'This model keeps no threads. Send the whole conversation.'],
   response_unfit: [400, 'invalid_request', false, 'This cannot be done with this response.'],
   password_weak: [400, 'invalid_request', false, 'This password will not do.'],
   invitation_invalid: [400, 'invalid_request', false, 'This invitation is not valid, or not any more.'],
@@ -73,6 +74,8 @@ const rows = {
   model_unknown: [404, 'not_found', false, 'There is no such model.'],
   response_unknown: [404, 'not_found', false, 'There is no such response.'],
   file_unknown: [404, 'not_found', false, 'There is no such file.'],
+  reference_unknown: [404, 'not_found', false, 'The request names something that this account has not made here.'],
+  thread_unknown: [404, 'not_found', false, 'There is no such thread. Send the whole conversation.'],
   task_unknown: [404, 'not_found', false, 'There is no such task.'],
   resource_unknown: [404, 'not_found', false, 'There is no such thing, or it is not yours.'],
   path_unknown: [404, 'not_found', false, 'There is nothing at this path.'],
@@ -131,6 +134,8 @@ export interface UpstreamWords {
   readonly param?: string
   /** How long it asks to be left alone, as it wrote it into its error: a span or a date. Never told to a caller. */
   readonly retryAfter?: string
+  /** What else its error says, for programs: in Anthropic's dialect `error.details`. */
+  readonly details?: Readonly<Record<string, unknown>>
 }
 
 /** What is left of a limit, as a caller is told. */

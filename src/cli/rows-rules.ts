@@ -69,23 +69,24 @@ export const ruleRows: Readonly<Record<string, Row>> = {
   'channels set': asking({
     usage:
       'channels set <channel> [--weight n] [--priority n] [--rpm n] [--tpm n] [--concurrency n] [--proxy url] ' +
-      '[--tags a,b] [--disable|--enable]',
+      '[--tags a,b] [--foreign-ids on|off] [--disable|--enable]',
     about: 'set how much a channel is given and what may be said of it; "none" takes a cap, a proxy or tags away; ' +
-      'with --proxy - the address is read from standard input',
+      'with --proxy - the address is read from standard input; --foreign-ids on lets every caller name what is kept ' +
+      'at the provider, whoever made it',
     command: 'channels-set',
     places: ['channel'],
-    options: ['weight', 'priority', 'rpm', 'tpm', 'concurrency', 'proxy', 'tags'],
+    options: ['weight', 'priority', 'rpm', 'tpm', 'concurrency', 'proxy', 'tags', 'foreign-ids'],
     flags: ['disable', 'enable'],
     prepare: async input => (input.proxy === STDIN ? { ...input, proxy: (await Bun.stdin.text()).trim() } : input),
   }),
   'channels create': asking({
     usage:
       'channels create <provider> [--name text] [--base-url https://…] [--weight n] [--priority n] [--rpm n] ' +
-      '[--tpm n] [--concurrency n] [--tags a,b] [--disable] < credentials',
+      '[--tpm n] [--concurrency n] [--tags a,b] [--foreign-ids on|off] [--disable] < credentials',
     about: 'lay channels down, one for each line of standard input: no credential is ever an argument',
     command: 'channels-create',
     places: ['provider'],
-    options: ['name', 'base-url', 'weight', 'priority', 'rpm', 'tpm', 'concurrency', 'tags'],
+    options: ['name', 'base-url', 'weight', 'priority', 'rpm', 'tpm', 'concurrency', 'tags', 'foreign-ids'],
     flags: ['disable'],
     prepare: withCredentials,
     print: ({ channels }) => listLines(channels, 'no channels'),

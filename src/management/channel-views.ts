@@ -26,6 +26,7 @@ export interface ChannelView {
   readonly requestsPerMinute: number | null
   readonly tokensPerMinute: number | null
   readonly concurrency: number | null
+  readonly foreignIds: boolean
   readonly proxy: boolean
   readonly tags: readonly string[]
   readonly headers: Readonly<Record<string, string>>
@@ -65,7 +66,7 @@ interface Known {
 
 function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: Known): ChannelView {
   const id = row.channel
-  const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, proxy, proxyLost } = row
+  const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds, proxy, proxyLost } = row
   const problem = proxyLost ? 'Its proxy cannot be read any more. Set it again.' : parts.catalogue().problems.get(id)
   return {
     ...{ id, provider: id.slice(0, id.indexOf('#')), from: isStoredId(id) ? 'stored' : 'environment' },
@@ -74,7 +75,7 @@ function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: Know
     state: problem !== undefined ? 'unusable' : channel === undefined ? 'gone' : row.disabled ? 'disabled' : 'enabled',
     problem: problem ?? null,
     credential: credentialOf(id, { channel, stored }),
-    ...{ weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags },
+    ...{ weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds },
     proxy: proxy !== null || proxyLost === true,
     ...{ headers: stored?.headers ?? {}, parameters: stored?.parameters ?? {}, times: stored?.times ?? {} },
     health: parts.running()?.health(id) ?? null,

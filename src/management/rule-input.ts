@@ -116,6 +116,13 @@ export function countOf(given: unknown, name: string, max: number): number | und
   throw new OperatorError(`${name} must be a whole number from 0 to ${max}.`)
 }
 
+/** `on` or `off`; undefined where nothing was given. */
+export function switchOf(given: unknown, name: string): boolean | undefined {
+  if (given === undefined) return undefined
+  if (given === 'on' || given === 'off') return given === 'on'
+  throw new OperatorError(`${name} must be on or off.`)
+}
+
 /** From 1 on; null for none, undefined where nothing was given. */
 export function capOf(given: unknown, name: string): number | null | undefined {
   if (given === undefined || given === NONE) return given === undefined ? undefined : null

@@ -55,6 +55,7 @@ export class AnswerReader {
   readonly #protocol: Protocol
   readonly #meter: Meter
   readonly #kept: Exchange['kept']
+  readonly #names: Exchange['names']
   readonly #choices: number
   readonly #nowMs: () => number
   /** Where the caller speaks another dialect. */
@@ -74,6 +75,7 @@ export class AnswerReader {
     this.#memory = exchange.memory
     this.#meter = exchange.meter
     this.#kept = exchange.kept
+    this.#names = spoken === exchange.protocol ? exchange.names : undefined
     this.#choices = exchange.call?.choices ?? 1
     this.#nowMs = exchange.timings.nowMs
   }
@@ -144,6 +146,7 @@ export class AnswerReader {
       if (seen.kind === 'garbage') checkBounds(data)
       noteFrame(this.#meter, seen, this.#choices, this.#nowMs())
       const reading = this.#translated ? failureTold(seen) : seen
+      this.#names?.take(reading.json)
       read.push({ bytes: this.#forCaller(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }

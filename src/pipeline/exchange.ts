@@ -31,6 +31,7 @@ import type { Lane } from './lanes.ts'
 import type { KeptCall } from './responses/kept-call.ts'
 import type { Meter } from './meter.ts'
 import type { Recorder } from './recorder.ts'
+import type { NamesMade } from './references.ts'
 import type { Renaming } from './responses/renaming.ts'
 import type { Timings } from './timings.ts'
 import type { Translation } from './translation.ts'
@@ -204,6 +205,10 @@ export interface Exchange {
   unkept?: boolean
   /** The upstream's answer bears another name than the caller was given. */
   renaming?: Renaming
+  /** Of a call whose answer may give ids to what the upstream keeps. */
+  names?: NamesMade | undefined
+  /** Those ids are noted as its account's. */
+  owned?: Promise<void>
   /** It goes on in the background, whether its caller is there or not. */
   detached?: boolean
   /** What there was to choose from. */

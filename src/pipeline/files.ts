@@ -5,15 +5,12 @@
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { BodyType } from '../http/body.ts'
-import { at, invalid } from '../protocols/checks.ts'
-import type { Call } from '../protocols/call.ts'
-import { isObject } from '../protocols/json-object.ts'
+import { invalid } from '../protocols/checks.ts'
 import { parseAnswer, saidError } from '../protocols/side-call.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { Files } from '../vault/vault.ts'
-import { narrowed } from './30-route.ts'
-import type { Caller, Route } from './exchange.ts'
+import type { Caller } from './exchange.ts'
 import { scrubbed } from './opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from './whole-answer.ts'
 import { Unanswered } from './whole-answer.ts'
@@ -110,18 +107,6 @@ export class FileService {
     return { body: `{"object":"file","data":[${found.map(({ text }) => text).join(',')}],${tail.join('')}` }
   }
 
-  /** The route by those channels alone at which all files lie that the call names. Another's file is not there. */
-  near(route: Route, call: Call): Route {
-    if (route.ways.every(({ provider }) => provider.speaks[DIALECT] === undefined)) return route
-    const named = filesNamed(call)
-    if (named.length === 0) return route
-    const { accountId } = route.permit.caller
-    const places = named.map(id => this.#placeOf(this.#parts.files.owns({ accountId, id }) ?? '')?.channel.id)
-    const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
-    if (near === undefined) throw unknown('a call', at('file_id', 'names a file that is not there'))
-    return near
-  }
-
   #placeFor(wanted: string | undefined): Place {
     const { providers, channelsOf } = this.#parts.catalogue
     for (const provider of providers.values()) {
@@ -196,22 +181,4 @@ function limitOf(text: string | null): number {
   const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : Number.NaN
   if (!(limit <= PAGE_MAX)) throw invalid('limit', `must be an integer from 1 to ${PAGE_MAX}`)
   return limit
-}
-
-/** Wherever they stand in the request. Some servers read `File_ID` as `file_id`. */
-function filesNamed({ json }: Call): readonly string[] {
-  const found: string[] = []
-  const waiting: unknown[] = [json]
-  while (waiting.length > 0) {
-    const value = waiting.pop()
-    if (Array.isArray(value)) for (const one of value) waiting.push(one)
-    else if (isObject(value)) {
-      for (const [name, one] of Object.entries(value)) {
-        if (typeof one === 'string') {
-          if (name.length === 7 && name.toLowerCase() === 'file_id') found.push(one)
-        } else if (one !== null && typeof one === 'object') waiting.push(one)
-      }
-    }
-  }
-  return found
 }

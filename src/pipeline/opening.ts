@@ -74,6 +74,7 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
   const encoding = incoming.header('content-encoding')
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
+  opening.exchange.names?.begin(opening.channel.id)
   const contentType = incoming.header('content-type') ?? ''
   const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
   const { passesBytes, mayNotStream } = opening.spoken
@@ -139,6 +140,9 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
     throw unusable(opening, `failed in the middle: ${scrubbed(failedWords(failed), channel).message.slice(0, 200)}`)
   }
   exchange.meter.failed = failed
+  if (exchange.names !== undefined && opening.spoken === exchange.protocol) {
+    exchange.names.take(reading.json ?? JSON.parse(body.toString('utf8')))
+  }
   exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
   exchange.meter.outputBytes = reading.outputBytes
@@ -290,15 +294,33 @@ export function wordsFor(exchange: Exchange, { status, message, ...names }: Upst
   return isSame ? { status, message, ...names } : { status, message }
 }
 
+const SAID_CHARS_MAX = 2_000
+/** Of what is longer nobody reads the rest, once secrets are taken out. */
+const READ_CHARS_MAX = 8_192
+
+type Details = NonNullable<UpstreamWords['details']>
+
+/** All of them or none: programs read them. */
+function scrubbedDetails(details: Details, clean: (text: string) => string): { details?: Details } {
+  const text = JSON.stringify(details)
+  if (text.length > SAID_CHARS_MAX) return {}
+  try {
+    return { details: JSON.parse(clean(text)) as Details }
+  } catch {
+    return {}
+  }
+}
+
 /** What an upstream said, without our secrets, which some repeat, and at a length that a caller can use. */
 export function scrubbed(words: UpstreamWords, { key, road: { proxy } }: Channel): UpstreamWords {
   const unproxied = (text: string): string => (proxy === undefined ? text : Proxy.scrub(proxy, text))
-  const clean = (text: string): string => unproxied(key.scrub(text)).slice(0, 2_000)
+  const clean = (text: string): string => unproxied(key.scrub(text.slice(0, READ_CHARS_MAX))).slice(0, SAID_CHARS_MAX)
   return {
     status: words.status,
     message: clean(words.message),
     ...(words.type !== undefined && { type: clean(words.type) }),
     ...(words.code !== undefined && { code: clean(words.code) }),
     ...(words.param !== undefined && { param: clean(words.param) }),
+    ...(words.details !== undefined && scrubbedDetails(words.details, clean)),
   }
 }

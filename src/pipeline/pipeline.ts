@@ -18,7 +18,6 @@ import type { Forward } from './50-forward.ts'
 import type { Answering } from './answering.ts'
 import { bodyHash } from './body-hash.ts'
 import type { Caller, Exchange, Route } from './exchange.ts'
-import type { FileService } from './files.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
@@ -27,6 +26,8 @@ import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
 import { readersOf } from './modalities.ts'
 import { passedHeaders } from './passed-headers.ts'
+import type { ReferenceCheck } from './references.ts'
+import { namesMadeBy } from './references.ts'
 import type { Background } from './responses/background.ts'
 import type { Following } from './responses/following.ts'
 import type { Settling } from './settling.ts'
@@ -54,7 +55,7 @@ export interface Stages {
   readonly lanes: Pick<Lanes, 'named'>
   readonly route: RouteCall
   readonly following: Following
-  readonly files: Pick<FileService, 'near'>
+  readonly references: Pick<ReferenceCheck, 'near'>
   readonly hold: HoldCall
   readonly forward: Forward
 }
@@ -135,16 +136,17 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         })
       exchange.route = routed(call)
       timings.pass(routeNote(exchange.route))
-      exchange.route = stages.files.near(exchange.route, call)
+      exchange.route = stages.references.near(exchange.route, call, { protocol })
       if (call.state !== undefined) {
         exchange.call = await stages.following.bring(exchange, previous)
         if (exchange.call !== call) {
           exchange.cameHash = bodyHash(body) // what goes on is not what came
           // What it follows may ask for more than it does itself.
-          exchange.route = stages.files.near(routed(exchange.call), exchange.call)
+          exchange.route = stages.references.near(routed(exchange.call), exchange.call, { protocol, isBrought: true })
         }
       }
       exchange.route = readersOf(exchange.route, exchange.call, protocol)
+      exchange.names = namesMadeBy(exchange)
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)

@@ -14,6 +14,7 @@ import { refuseFields, refusePostponed, requireModel } from './checks.ts'
 import { isObject, parseText, readJsonObject } from './json-object.ts'
 import { readError } from './openai-chat/response.ts'
 import type { Asked } from './protocol.ts'
+import { isReferenceName } from './references.ts'
 import { sideServices } from './services.ts'
 import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
@@ -92,7 +93,11 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
     }
     fields.set(part.name, part)
     const isFile = part.filename !== undefined || part.end - part.start > TEXT_BYTES_MAX
-    if (isFile && once.includes(part.name)) throw invalid(part.name, 'must be a text')
+    // An upstream may read the first of two where we read the last.
+    if (isReferenceName(part.name) && part.name in json) {
+      throw new Refusal('field_duplicate', 'of a form', { param: part.name, hint: `"${part.name}" may stand once.` })
+    }
+    if (isFile && (once.includes(part.name) || isNameOnly(part.name))) throw invalid(part.name, 'must be a text')
     if (isFile) files.push(part)
     else json[part.name] = body.toString('utf8', part.start, part.end)
   }
@@ -101,6 +106,9 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
   if (json.model.includes(boundary)) throw invalid('model', 'must not hold the boundary of the form')
   return { call: sideCall(dialect, body, { json, fields, model: json.model }), files }
 }
+
+/** Names something that is kept, and never holds it: unlike `audio`, which may be a file. */
+const isNameOnly = (name: string): boolean => isReferenceName(name) && /ids?\]*$/i.test(name)
 
 export interface FormReading {
   readonly asked: Asked

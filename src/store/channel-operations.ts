@@ -32,7 +32,7 @@ function channelRows({ db, nowMs }: Books) {
   const update = db.query(
     `UPDATE channel SET disabled = ?2, weight = ?3, priority = ?4, rpm = ?5, tpm = ?6, concurrency = ?7, proxy = ?8,
        tags = ?9, name = ?10, base_url = ?11, headers = ?12, parameters = ?13, times = ?14, origin = ?15,
-       credential = ?16, fingerprint = ?17, author = ?18, changed_ms = ?19 WHERE id = ?1`,
+       credential = ?16, fingerprint = ?17, foreign_ids = ?18, author = ?19, changed_ms = ?20 WHERE id = ?1`,
   )
   const isThere = (id: string): boolean => find.get(id) !== null
   const isFull = (more: number): boolean => Number((count.get() as Raw).n) + more > bounds.channelRulesMax
@@ -103,7 +103,7 @@ function changing(rows: ChannelRows): Pick<OfChannels, 'setChannels' | 'createCh
 function ending({ db, nowMs }: Books, { isThere }: ChannelRows): Pick<OfChannels, 'resetChannel' | 'removeChannels'> {
   const reset = db.query(
     `UPDATE channel SET disabled = 0, weight = 1, priority = 0, rpm = NULL, tpm = NULL, concurrency = NULL,
-       proxy = NULL, tags = '', author = ?2, changed_ms = ?3 WHERE id = ?1`,
+       proxy = NULL, tags = '', foreign_ids = 0, author = ?2, changed_ms = ?3 WHERE id = ?1`,
   )
   const remove = db.query('DELETE FROM channel WHERE id = ?1')
   return {
@@ -120,7 +120,7 @@ function ending({ db, nowMs }: Books, { isThere }: ChannelRows): Pick<OfChannels
   }
 }
 
-/** All columns in their order, from `disabled` to `fingerprint`. */
+/** All columns in their order, from `disabled` to `foreign_ids`. */
 function changed(row: Raw, change: ChannelChange): { readonly columns: readonly Value[]; readonly isCleared: boolean } {
   const { setting = {} } = change
   const or = (given: Value | undefined, column: string): Value => (given === undefined ? row[column]! : given)
@@ -140,6 +140,7 @@ function changed(row: Raw, change: ChannelChange): { readonly columns: readonly 
     or(setting.baseUrl, 'base_url'),
     ...[json('headers'), json('parameters'), json('times')],
     ...secret,
+    or(change.foreignIds === undefined ? undefined : Number(change.foreignIds), 'foreign_ids'),
   ]
   return { columns, isCleared }
 }

@@ -9,7 +9,8 @@ import type { Run } from './operations.ts'
 import { TaskRows } from './task-rows.ts'
 
 type KeptRun = Pick<Run, 'keepResponse' | 'changeResponse' | 'dropResponse' | 'keepReasoning' | 'keepFile'> &
-  Pick<Run, 'dropFile' | 'createTask' | 'changeTask' | 'dropTask' | 'learnFactors' | 'noteDebts' | 'forgetKept'>
+  Pick<Run, 'dropFile' | 'createTask' | 'changeTask' | 'dropTask' | 'learnFactors' | 'noteDebts' | 'forgetKept'> &
+  Pick<Run, 'keepReferences'>
 
 export interface KeptOperating {
   readonly run: KeptRun
@@ -28,6 +29,7 @@ export function keptOperations(db: Database): KeptOperating {
     run: {
       ...responseOperations(db, rows.responses),
       ...reasoningAndFiles(db, rows),
+      keepReferences: keepReferences(db, rows.references),
       createTask: input => tasks.create(input),
       changeTask: ({ sealed, ...change }) => tasks.change(change, bytesOf(sealed)),
       dropTask: input => tasks.drop(input),
@@ -51,7 +53,8 @@ function openRows(db: Database) {
   const responses = new KeptRows(db, 'kept_response', { rowsMax: keptResponsesMax, bytesMax: keptResponsesBytesMax })
   const reasoning = new KeptRows(db, 'kept_reasoning', { rowsMax: keptReasoningsMax, bytesMax: keptReasoningsBytesMax })
   const files = new KeptRows(db, 'kept_file', { rowsMax: keptFilesMax, bytesMax: 0 })
-  return { responses, reasoning, files, all: [responses, reasoning, files] }
+  const references = new KeptRows(db, 'kept_reference', { rowsMax: bounds.keptReferencesMax, bytesMax: 0 })
+  return { responses, reasoning, files, references, all: [responses, reasoning, files, references] }
 }
 
 type Rows = ReturnType<typeof openRows>
@@ -113,6 +116,18 @@ function reasoningAndFiles(db: Database, rows: Rows): Pick<KeptRun, 'keepReasoni
       return { done: 'kept' }
     },
     dropFile: input => dropped(rows.files.drop(input)),
+  }
+}
+
+function keepReferences(db: Database, rows: KeptRows): KeptRun['keepReferences'] {
+  const insert = db.query('INSERT INTO kept_reference (account_id, id, channel, expires_ms) VALUES (?1, ?2, ?3, ?4)')
+  return ({ accountId, ids, channel, expiresMs }) => {
+    for (const id of ids) {
+      rows.drop({ accountId, id })
+      insert.run(accountId, id, channel, expiresMs)
+      rows.came(accountId, 0)
+    }
+    return { done: 'kept' }
   }
 }
 

@@ -53,6 +53,7 @@ export class KeptReader {
   readonly #reasoning
   readonly #file
   readonly #files
+  readonly #references
   readonly #task
   readonly #listTasks
   readonly #countTasks
@@ -70,6 +71,10 @@ export class KeptReader {
     this.#file = query('SELECT channel FROM kept_file WHERE '.concat(owned))
     this.#files = query(
       'SELECT id, channel FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2 ORDER BY seq DESC LIMIT ?3',
+    )
+    this.#references = query(
+      `SELECT id, channel FROM kept_reference WHERE account_id = ?1 AND expires_ms > ?2
+         AND id IN (SELECT value FROM json_each(?3))`,
     )
     this.#task = query(TASK.concat('account_id = ?1 AND id = ?2'))
     this.#listTasks = query(TASK.concat(LISTED, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
@@ -98,6 +103,12 @@ export class KeptReader {
   /** Of one account, the newest first. */
   files(accountId: number, nowMs: number, limit: number): readonly FileRow[] {
     return this.#files.all(accountId, nowMs, limit) as unknown as FileRow[]
+  }
+
+  /** Of these ids, each with its kind, those that the account has; with their channels. */
+  references(accountId: number, nowMs: number, ids: readonly string[]): ReadonlyMap<string, string> {
+    const rows = this.#references.all(accountId, nowMs, JSON.stringify(ids))
+    return new Map(rows.map(({ id, channel }) => [id as string, channel as string]))
   }
 
   task({ accountId, id }: KeptId): TaskRow | undefined {

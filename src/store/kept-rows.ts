@@ -21,6 +21,8 @@ const FORGET_AT_ONCE = 32
 /** Beyond that all are summed up anew: a moment for each account. */
 const SHARES_MAX = 10_000
 
+type KeptTable = 'kept_response' | 'kept_reasoning' | 'kept_file' | 'kept_reference'
+
 export class KeptRows {
   readonly #bounds: ShareBounds
   readonly #sum
@@ -29,7 +31,7 @@ export class KeptRows {
   readonly #forget
   readonly #shares = new Map<number, Share>()
 
-  constructor(db: Database, table: 'kept_response' | 'kept_reasoning' | 'kept_file', bounds: ShareBounds) {
+  constructor(db: Database, table: KeptTable, bounds: ShareBounds) {
     const inTable = (sql: string): string => sql.replaceAll('kept_table', table)
     this.#bounds = bounds
     this.#sum = db.query(

@@ -72,6 +72,16 @@ export interface KeptOperations {
     result: { done: 'kept' }
   }
   keepFile: { input: KeptId & { readonly channel: string; readonly expiresMs: number }; result: { done: 'kept' } }
+  /** Each `id` begins with its kind and a colon. The newest channel counts. */
+  keepReferences: {
+    input: {
+      readonly accountId: number
+      readonly ids: readonly string[]
+      readonly channel: string
+      readonly expiresMs: number
+    }
+    result: { done: 'kept' }
+  }
   dropFile: { input: KeptId; result: { done: 'dropped' | 'unknown' } }
   createTask: {
     input: TaskFacts & { readonly dueMs: number; readonly expiresMs: number }

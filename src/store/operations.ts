@@ -186,6 +186,6 @@ export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Re
 /** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
 export const beginning: ReadonlySet<OperationName> = new Set([
   ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'learnFactors', 'noteDebts', 'trimLog'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'keepReferences', 'learnFactors', 'noteDebts', 'trimLog'] as const),
   ...(['redigestKeys', 'reseal'] as const),
 ])

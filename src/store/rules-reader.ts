@@ -109,6 +109,7 @@ const channelOf = (row: Raw): WrittenRules['channels'][number] => ({
   concurrency: numberOf(row.concurrency),
   proxy: base64Of(row.proxy),
   tags: listOf(row.tags),
+  foreignIds: row.foreign_ids === 1n,
 })
 
 const base64Of = (value: Raw[string] | undefined): string | null =>

@@ -134,7 +134,7 @@ describe('a name for models', () => {
 describe('what is said of a channel', () => {
   const plain: ChannelRow = {
     ...{ channel: 'p#1', disabled: false, weight: 1, priority: 0, requestsPerMinute: null, tokensPerMinute: null },
-    ...{ concurrency: null, proxy: null, tags: [] },
+    ...{ concurrency: null, proxy: null, tags: [], foreignIds: false },
   }
 
   test('changes what is given, and leaves the rest', () => {

@@ -61,6 +61,8 @@ export interface ChannelRow {
   readonly proxyLost?: true
   /** What may be said of data that goes there, such as `eu` or `no-training`. */
   readonly tags: readonly string[]
+  /** Requests may name what their account has not made through this gateway: files, prompts, vector stores. */
+  readonly foreignIds: boolean
 }
 
 /** What is changed in the requests of a channel, by the dialect of its upstream. */

@@ -10,7 +10,7 @@ import { channelId, nameChannels, openChannels } from './channels.ts'
 
 const row = (channel: string, more: Partial<ChannelRow> = {}): ChannelRow => ({
   ...{ channel, disabled: false, weight: 1, priority: 0, requestsPerMinute: null, tokensPerMinute: null },
-  ...{ concurrency: null, proxy: null, tags: [], ...more },
+  ...{ concurrency: null, proxy: null, tags: [], foreignIds: false, ...more },
 })
 
 /** As a catalogue makes them: one object for each key, as often as the key is listed. */

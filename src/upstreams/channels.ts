@@ -72,6 +72,7 @@ const plain: Omit<ChannelRow, 'channel' | 'tags'> = {
   tokensPerMinute: null,
   concurrency: null,
   proxy: null,
+  foreignIds: false,
 }
 
 /** The same, where there may be others at any time. */

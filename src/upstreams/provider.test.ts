@@ -201,6 +201,7 @@ test('a file with only the required fields is read with the documented defaults'
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
   expect(provider.can).toEqual({
     ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false, billsWhenLeft: false },
+    keepsThreads: false,
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({
     rates: { input: 1_000_000_000n, output: 2_500_000_000n },

@@ -22,6 +22,8 @@ export interface Capabilities {
   readonly capsThought: boolean
   /** Keeps its answers in the Responses dialects, to be asked for and gone on from. Default false. */
   readonly keepsResponses: boolean
+  /** It keeps threads of messages, which `thread` creates and continues. */
+  readonly keepsThreads: boolean
   /**
    * Bills all of an answer when it is hung up on, as it goes on making it. Then a call goes on without its caller,
    * within bounds, to its reported usage. Default false.
@@ -189,7 +191,7 @@ function checkAddress(text: string, fail: Fail): void {
 }
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
-  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'billsWhenLeft']
+  const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'keepsThreads', 'billsWhenLeft']
   const can = record(value, { what: '"can"', known }, fail)
   const flag = (name: string, unsaid: boolean): boolean => {
     const given = can[name] ?? unsaid
@@ -204,6 +206,7 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
     outputCap,
     capsThought: flag('capsThought', true),
     keepsResponses: flag('keepsResponses', false),
+    keepsThreads: flag('keepsThreads', false),
     billsWhenLeft: flag('billsWhenLeft', false),
   }
 }

@@ -26,11 +26,20 @@ export interface Files {
   disown(owner: KeptId): Promise<boolean>
 }
 
+/** Ids that upstreams gave in answers, such as those of containers. They mean nothing on another channel. */
+export interface References {
+  /** Each id begins with its kind and a colon. */
+  own(accountId: number, ids: readonly string[], channel: string): Promise<void>
+  /** The channel of each of these ids that is the account's, of uploaded files as well. */
+  owned(accountId: number, ids: readonly string[]): ReadonlyMap<string, string>
+}
+
 export interface Vault {
   readonly responses: Responses
   readonly reasoning: Reasoning
   readonly tasks: Tasks
   readonly files: Files
+  readonly references: References
   readonly factors: Factors
   /** Before the writer is closed. */
   close(): Promise<void>
@@ -43,6 +52,7 @@ export function openVault(parts: ResponsesParts): Vault {
     reasoning: openReasoning(parts),
     tasks: openTasks(parts),
     files: openFiles(parts),
+    references: openReferences(parts),
     factors,
     close: () => factors.flush(),
   }
@@ -59,6 +69,29 @@ function openFiles({ writer, reader, dateMs }: VaultParts): Files {
     list: accountId => reader.kept.files(accountId, dateMs(), bounds.keptFilesListedMax),
     async disown({ accountId, id }) {
       return isId(id) && (await writer.run('dropFile', { accountId, id })).done === 'dropped'
+    },
+  }
+}
+
+const FILE = 'file:'
+
+function openReferences({ writer, reader, dateMs }: VaultParts): References {
+  return {
+    async own(accountId, ids, channel) {
+      const kept = ids.filter(isId).slice(0, bounds.referencesOfAnswerMax)
+      if (kept.length === 0) return
+      const expiresMs = dateMs() + bounds.keptReferenceMsMax
+      await writer.run('keepReferences', { accountId, ids: kept, channel, expiresMs })
+    },
+    owned(accountId, ids) {
+      const nowMs = dateMs()
+      const found = new Map(reader.kept.references(accountId, nowMs, ids.filter(isId)))
+      for (const id of ids) {
+        if (!id.startsWith(FILE) || found.has(id)) continue
+        const channel = isId(id) ? reader.kept.file({ accountId, id: id.slice(FILE.length) }, nowMs) : undefined
+        if (channel !== undefined) found.set(id, channel)
+      }
+      return found
     },
   }
 }

@@ -126,6 +126,10 @@ describe('the bound of a call', () => {
     ["a tool of the provider's", { tools: [{ type: 'web_search' }] }],
   ]
 
+  beforeAll(async () => {
+    await harness.gateway.operator['channels-set']!({ 'channel': 'openai#1', 'foreign-ids': 'on' })
+  })
+
   test.each(elsewhere)('of what is not in the body is the context: %s', async (_name, more) => {
     const { held } = await seen(funded.keys.rich, bodyOf({ max_tokens: 1, ...more }))
     expect(held).toBeGreaterThanOrEqual(CONTEXT * IN + OUT)

@@ -206,7 +206,9 @@ describe('names for models', () => {
 
 describe('channels', () => {
   const plain = { weight: 1, priority: 0, rpm: null, tpm: null, concurrency: null, proxy: '-', tags: 'eu' }
-  const brookOne = { channel: one, name: '-', host: 'brook.example', state: 'enabled', health: 'not running', ...plain }
+  const shut = { 'foreign ids': 'off' }
+  const usual = { ...plain, ...shut }
+  const brookOne = { channel: one, name: '-', host: 'brook.example', state: 'enabled', health: 'not running', ...usual }
   const set = (channel: string, more: object) => desk.ask('channels-set', { channel, ...more })
   const row = async (channel: string) => (await rows('channels')).find(each => each.channel === channel)
 

@@ -55,8 +55,8 @@ interface Told {
   readonly spent: bigint
 }
 
-async function call(path: string, body: object): Promise<Told> {
-  const key = await harness.key({ credit: '10' })
+async function call(path: string, body: object, by?: string): Promise<Told> {
+  const key = by ?? (await harness.key({ credit: '10' }))
   const answer = await fetch(harness.url + path, {
     method: 'POST',
     headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
@@ -181,13 +181,17 @@ describe('contexts', () => {
   })
 
   test('are called like chats, with what they hold as input', async () => {
+    const key = await harness.key({ credit: '10' })
+    const none = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+    harness.upstream.plan(says({ id: 'ctx-1', mode: 'session', model: 'text', usage: none }))
+    const { spent: before } = await call('/api/v3/context/create', { model: 'pond/text', messages }, key)
     const counted = { prompt_tokens: 60, completion_tokens: 5, total_tokens: 65 }
     const usage = { ...counted, prompt_tokens_details: { cached_tokens: 50 } }
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
     harness.upstream.plan(says({ choices, usage }))
     const body = { model: 'pond/text', context_id: 'ctx-1', messages: [{ role: 'user', content: 'Hello' }] }
-    const { status, spent } = await call('/api/v3/context/chat/completions', body)
-    expect([status, spent]).toEqual([200, 10_000n + 50n * 500n + 10_000n])
+    const { status, spent } = await call('/api/v3/context/chat/completions', body, key)
+    expect([status, spent - before]).toEqual([200, 10_000n + 50n * 500n + 10_000n])
     const { context_id: _left, ...without } = body
     expect(await call('/api/v3/context/chat/completions', without)).toMatchObject({ status: 400 })
   })

@@ -12,7 +12,7 @@ import { author, by, OperatorError } from '../command.ts'
 import { textOf } from '../command-input.ts'
 import { compareModels } from '../provider-writing.ts'
 import { rulesNow } from '../rule-check.ts'
-import { capOf, countOf, proxyOf, tagsOf } from '../rule-input.ts'
+import { capOf, countOf, proxyOf, switchOf, tagsOf } from '../rule-input.ts'
 import type { Running } from '../running.ts'
 
 export function channelCommands(parts: OperatorParts): Commands {
@@ -88,6 +88,7 @@ function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: 
     concurrency: row.concurrency,
     proxy: row.proxy === null && !row.proxyLost ? '-' : 'set',
     tags: row.tags.length === 0 ? '-' : row.tags.join(),
+    'foreign ids': row.foreignIds ? 'on' : 'off',
   }
 }
 
@@ -119,7 +120,8 @@ async function setChannel(parts: OperatorParts, input: Input): Promise<Answer> {
   const channel = idOf(parts, input.channel)
   const wanted = readChange(input)
   if (Object.keys(wanted).length === 0) {
-    const options = '--weight, --priority, --rpm, --tpm, --concurrency, --proxy, --tags, --disable or --enable'
+    const options =
+      '--weight, --priority, --rpm, --tpm, --concurrency, --proxy, --tags, --foreign-ids, --disable or --enable'
     throw new OperatorError(`Say what to set: ${options}.`)
   }
   return await change(parts, { channel, ...wanted })
@@ -147,6 +149,7 @@ function readChange(input: Input): Wanted {
     tokensPerMinute: capOf(input.tpm, '--tpm'),
     concurrency: capOf(input.concurrency, '--concurrency'),
     tags: tagsOf(input.tags, '--tags'),
+    foreignIds: switchOf(input['foreign-ids'], '--foreign-ids'),
     proxy: proxyOf(input.proxy),
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Wanted

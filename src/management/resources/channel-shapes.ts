@@ -23,6 +23,10 @@ export const rule = {
   tokensPerMinute: cap,
   concurrency: cap,
   tags: z.array(tag).max(bounds.tagsMax),
+  foreignIds: z.boolean().meta({
+    description: 'Requests may name files, prompts and whatever else is kept there, also what their account has not ' +
+      'made through this gateway',
+  }),
 }
 
 export const parameters = z
@@ -80,6 +84,7 @@ export const Channel = z
     concurrency: cap,
     proxy: z.boolean().meta({ description: 'Whether it has a proxy of its own' }),
     tags: z.array(z.string()),
+    foreignIds: z.boolean(),
     headers,
     parameters,
     times: z.record(z.string(), z.number()),

@@ -25,6 +25,7 @@ import { addressesIn } from '../media.ts'
 import type { CountReply, OwnCountParts } from './own-counts.ts'
 import { buildOwnCounts } from './own-counts.ts'
 import { passedHeaders } from '../passed-headers.ts'
+import type { ReferenceCheck } from '../references.ts'
 
 export interface CountAsk extends Asked {
   readonly caller: Caller
@@ -37,13 +38,14 @@ export interface CountingParts extends OwnCountParts {
   readonly lanes: Pick<Lanes, 'mouthsOf'>
   readonly limitRate: LimitRate
   readonly following: Pick<Following, 'whole'>
+  readonly references: Pick<ReferenceCheck, 'seatsFor'>
   readonly send: Send
   onFailed(channelId: string, detail: string): void
   dateMs(): number
 }
 
 export function buildCounting(parts: CountingParts): CountCall {
-  const { lanes, limitRate, following, send } = parts
+  const { lanes, limitRate, following, references, send } = parts
   const ownCounts = buildOwnCounts(parts)
 
   async function providersCount(counting: CountedCall, way: CountDialect): Promise<Buffer | undefined> {
@@ -80,8 +82,10 @@ export function buildCounting(parts: CountingParts): CountCall {
       checkModel(caller, read.model, found.name)
       return found
     })
-    const { provider, model, seats } = mouth!
+    const { provider, model } = mouth!
     const call = await following.whole(read, permit, dialect)
+    const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
+    const seats = references.seatsFor(call, { ...about, seats: mouth!.seats })
     let meaning: Conversation | undefined
     const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
     const passed = passedHeaders(dialect.protocol, ask) ?? {}

@@ -69,12 +69,16 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
     })
   }
 
-  /** The item itself in place of its name; one that we do not know is left to the upstream. */
+  /** The item itself in place of its name. Names that an upstream gave are judged with all other references. */
   function lookUp(item: Json, accountId: number): Json {
     if (item.type !== 'item_reference') return item
     const place = placeOfItem(item.id)
-    const body = place && responses.get({ accountId, id: place.response })?.body
-    return (body?.[place!.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id) ?? item
+    if (place === undefined) return item
+    const body = responses.get({ accountId, id: place.response })?.body
+    const found = (body?.[place.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
+    if (found !== undefined) return found
+    const hint = 'It has an item_reference to an item that is not kept, or not any more.'
+    throw new Refusal('reference_unknown', 'an item', { param: 'input', hint })
   }
 
   /** Whatever stands for something else in a list of items. */

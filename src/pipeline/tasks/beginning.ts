@@ -30,6 +30,7 @@ import type { Caller, Permit, Route } from '../exchange.ts'
 import type { Claim } from '../idempotency.ts'
 import { readClaim, throwIfTaken } from '../idempotency.ts'
 import { outcomeOf } from '../ending.ts'
+import type { ReferenceCheck } from '../references.ts'
 import { scrubbed } from '../opening.ts'
 import type { AskUpstream, WholeAnswer } from '../whole-answer.ts'
 import { Unanswered } from '../whole-answer.ts'
@@ -44,6 +45,7 @@ export interface BeginningParts {
   readonly route: RouteCall
   readonly lanes: Pick<Lanes, 'named'>
   readonly catalogue: Pick<Catalogue, 'heirOf'>
+  readonly references: Pick<ReferenceCheck, 'near'>
   readonly ends: TaskEnds
   readonly askUpstream: AskUpstream
   readonly log: Log
@@ -112,7 +114,8 @@ export class Beginning {
       const { serviceClass, searchesMax, units, services } = call
       const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
       const found = this.#parts.route(permit, asked)
-      const route = nearDrafts(this.#parts, found, call)
+      const drafted = nearDrafts(this.#parts, found, call)
+      const route = this.#parts.references.near(drafted, call, { protocol })
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
       wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
     } catch (fault) {

@@ -17,6 +17,7 @@ import type { RouteCall } from '../30-route.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Caller } from '../exchange.ts'
 import { scrubbed } from '../opening.ts'
+import type { ReferenceCheck } from '../references.ts'
 import type { AskUpstream, Question, WholeAnswer } from '../whole-answer.ts'
 import { Unanswered } from '../whole-answer.ts'
 import { Beginning } from './beginning.ts'
@@ -32,6 +33,7 @@ export interface TaskServiceParts {
   readonly route: RouteCall
   readonly lanes: Pick<Lanes, 'named'>
   readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
+  readonly references: Pick<ReferenceCheck, 'near'>
   readonly askUpstream: AskUpstream
   readonly log: Log
   readonly everyMs: number

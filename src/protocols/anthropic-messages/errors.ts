@@ -31,11 +31,19 @@ const OVERLOADED_STATUS = 529
 export function writeError(error: SpokenError): WrittenError {
   const body = JSON.stringify({
     type: 'error',
-    error: { type: typeOf(error), message: error.message },
+    error: { type: typeOf(error), message: error.message, ...detailsOf(error) },
     request_id: error.requestId,
   })
   const status = error.kind === 'overloaded' ? OVERLOADED_STATUS : error.status
   return { status, body, events: `event: error\ndata: ${body}\n\n` }
+}
+
+/** By which the SDKs know what they can do about it themselves, such as sending a conversation without its thread. */
+function detailsOf({ code, upstream }: SpokenError): { readonly details?: unknown } {
+  if (upstream?.details !== undefined) return { details: upstream.details }
+  if (code === 'thread_unknown') return { details: { error_code: 'thread_not_found' } }
+  if (code !== 'thread_unsupported') return {}
+  return { details: { error_code: 'thread_unsupported_request', unsupported: ['model'] } }
 }
 
 function typeOf({ kind, upstream }: SpokenError): string {

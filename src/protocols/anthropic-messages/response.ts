@@ -77,10 +77,11 @@ const STATUS = 502
 
 export function readError(value: unknown): UpstreamWords {
   const error: Json = isObject(value) ? value : { message: value }
-  const { message, type } = error
+  const { message, type, details } = error
   return {
     status: statusIn(error, STATUS),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
+    ...(isObject(details) && { details }),
   }
 }

@@ -25,6 +25,9 @@ export function placeOfItem(id: unknown): { readonly response: string; readonly 
   return request === undefined ? undefined : { response: `resp_${request}`, of: isInput ? 'input' : 'output' }
 }
 
+/** Whether we gave this name, so that no upstream knows it. */
+export const isOurItem = (id: string): boolean => OUR_ITEM.test(id)
+
 export interface Ending {
   readonly status: 'in_progress' | 'completed' | 'incomplete'
   readonly reason?: 'max_output_tokens' | 'content_filter'

@@ -1,0 +1,257 @@
+// Whether a call may name what it names at its upstream. An id that names something kept there is passed only to the
+// channel that has it, and only if this account made it through this gateway; or where the operator lets all callers
+// of a channel name whatever is kept there. To everybody else it is not there, whether or not it exists.
+
+import { bounds } from '../base/bounds.ts'
+import type { RefusalExtras } from '../base/errors.ts'
+import { Refusal } from '../base/errors.ts'
+import { describeFault, type Log } from '../base/log.ts'
+import type { Call } from '../protocols/call.ts'
+import { at, invalid } from '../protocols/checks.ts'
+import { isObject } from '../protocols/json-object.ts'
+import { isOurItem } from '../protocols/openai-responses/response-body.ts'
+import type { Protocol } from '../protocols/protocol.ts'
+import { madeReader, type ReadMade } from '../protocols/references-made.ts'
+import type { Reference } from '../protocols/references.ts'
+import { countFields, findReferences, mentionsReference, pathText } from '../protocols/references.ts'
+import type { Catalogue } from '../upstreams/catalogue.ts'
+import type { Provider } from '../upstreams/provider.ts'
+import type { References } from '../vault/vault.ts'
+import { narrowed } from './30-route.ts'
+import type { Exchange, Route } from './exchange.ts'
+import type { ChannelSeat } from './lanes.ts'
+import type { Settle } from './settling.ts'
+
+export interface ReferenceCheckParts {
+  readonly references: Pick<References, 'owned'>
+  readonly catalogue: Pick<Catalogue, 'heirOf' | 'ruleOf'>
+}
+
+/** Where a call may go. */
+interface Candidate {
+  readonly provider: Provider
+  /** The upstream's dialect; undefined where it is not known yet. */
+  readonly spoken?: Protocol
+}
+
+type Fits = (candidate: Candidate, seat: ChannelSeat) => boolean
+
+/** Hosts that read what they are given with the credential of the one who asks, and one at which anybody may. */
+const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
+const PUBLIC_HOST = 'storage.googleapis.com'
+
+export class ReferenceCheck {
+  readonly #parts: ReferenceCheckParts
+
+  constructor(parts: ReferenceCheckParts) {
+    this.#parts = parts
+  }
+
+  /** The route by those channels alone at which all lies that the call names. `isBrought`: with earlier turns. */
+  near(route: Route, call: Call, { protocol, isBrought = false }: Nearing): Route {
+    const threaded = nearThreads(route, call, protocol)
+    const { accountId } = route.permit.caller
+    const seats = threaded.ways.flatMap(way => way.seats)
+    const named = this.#read(call, { protocol, accountId, seats })
+    if (named === undefined) return threaded
+    const pinned = narrowed(threaded, named.fits)
+    if (pinned !== undefined) return pinned
+    // What an earlier turn was told elsewhere is still the account's own.
+    const loose = isBrought || named.isOptional ? narrowed(threaded, named.fitsLoosely) : undefined
+    if (loose !== undefined) return loose
+    throw named.refusal(threaded.ways[0]!)
+  }
+
+  /** The same for a count of tokens, of the channels of one model. */
+  seatsFor(call: Call, { protocol, provider, accountId, seats }: Counted): readonly ChannelSeat[] {
+    const named = this.#read(call, { protocol, accountId, seats })
+    if (named === undefined) return seats
+    const left = seats.filter(seat => named.fits({ provider }, seat))
+    if (left.length > 0) return left
+    throw named.refusal({ provider })
+  }
+
+  #read(call: Call, { protocol, accountId, seats }: Reading): Named | undefined {
+    const { references, fields } = findReferences(call.json)
+    const isJson = protocol.takes === undefined || protocol.takes === 'json'
+    if (isJson && countFields(call.body) !== fields && mentionsReference(call.body)) {
+      throw new Refusal('field_duplicate', 'in an object', { hint: 'An object in it has the same field twice.' })
+    }
+    if (references.length === 0) return undefined
+    const ids = new Set<string>()
+    const kept = references.filter(reference => {
+      if (!isKept(reference, call, seats)) return false
+      ids.add(keyOf(reference))
+      return true
+    })
+    if (kept.length === 0) return undefined
+    if (ids.size > bounds.referencesOfCallMax) {
+      throw invalid(pathText(kept[0]!.path), `and others name more than ${bounds.referencesOfCallMax} kept things`)
+    }
+    return new Named(kept, {
+      protocol,
+      owned: this.#parts.references.owned(accountId, [...ids]),
+      heirOf: id => this.#parts.catalogue.heirOf(id)?.id,
+      isOpen: id => this.#parts.catalogue.ruleOf(id).foreignIds,
+    })
+  }
+}
+
+interface Nearing {
+  readonly protocol: Protocol
+  readonly isBrought?: boolean
+}
+
+interface Reading {
+  readonly protocol: Protocol
+  readonly accountId: number
+  readonly seats: readonly ChannelSeat[]
+}
+
+interface Counted extends Reading {
+  readonly provider: Provider
+}
+
+const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`
+
+/** Responses and their conversations are looked after where they are followed, and so are items that we named. */
+function isKept({ kind, id, isAddress }: Reference, { state }: Call, seats: readonly ChannelSeat[]): boolean {
+  if (state !== undefined && (kind === 'response' || kind === 'conversation')) return false
+  if (kind === 'item' && isOurItem(id)) return false
+  return !isAddress || !isPublic(id, seats)
+}
+
+/** Whether anybody could fetch it: it lies neither at the upstream itself nor where its credential is used. */
+function isPublic(address: string, seats: readonly ChannelSeat[]): boolean {
+  const url = URL.parse(address)
+  if (url === null || url.username !== '' || url.password !== '') return false
+  const host = url.hostname.replace(/\.$/, '').toLowerCase()
+  if (host !== PUBLIC_HOST && CREDENTIALED_HOST.test(host)) return false
+  return seats.every(({ channel }) => URL.parse(channel.baseUrl)?.hostname !== host)
+}
+
+interface NamedParts {
+  readonly protocol: Protocol
+  readonly owned: ReadonlyMap<string, string>
+  heirOf(channelId: string): string | undefined
+  isOpen(channelId: string): boolean
+}
+
+/** All that one call names, and who has it. */
+class Named {
+  readonly #kept: readonly Reference[]
+  readonly #parts: NamedParts
+  readonly isOptional: boolean
+
+  constructor(kept: readonly Reference[], parts: NamedParts) {
+    this.#kept = kept
+    this.#parts = parts
+    this.isOptional = kept.every(({ isOptional }) => isOptional)
+  }
+
+  readonly fits: Fits = (candidate, seat) =>
+    this.#kept.every(reference => this.#isUnread(reference, candidate) || this.#isThere(reference, seat))
+
+  /** It is the account's own, wherever it lies. */
+  readonly fitsLoosely: Fits = (candidate, seat) =>
+    this.#kept.every(
+      reference =>
+        this.#isUnread(reference, candidate) ||
+        this.#parts.owned.has(keyOf(reference)) ||
+        this.#parts.isOpen(seat.id),
+    )
+
+  refusal(candidate: Candidate): Refusal {
+    const { owned } = this.#parts
+    const read = this.#kept.filter(reference => !this.#isUnread(reference, candidate))
+    const { kind, path } = read.find(reference => !owned.has(keyOf(reference))) ?? read[0] ?? this.#kept[0]!
+    const field = pathText(path)
+    const extras: RefusalExtras = at(field, `names a ${kind} that is not there`)
+    if (kind === 'file') return new Refusal('file_unknown', 'a call', extras)
+    if (kind === 'message' && path[0] === 'thread') return new Refusal('thread_unknown', 'a call', { param: field })
+    const hint = `"${field}" names a ${kind}: only one that came from an earlier call of this account can be used.`
+    return new Refusal('reference_unknown', `${kind}`, { param: field, hint })
+  }
+
+  #isThere(reference: Reference, { id }: ChannelSeat): boolean {
+    const { owned, heirOf, isOpen } = this.#parts
+    const channel = owned.get(keyOf(reference))
+    return channel === undefined ? isOpen(id) : heirOf(channel) === id
+  }
+
+  /** Only an upstream of the caller's dialect that keeps answers would look for it. */
+  #isUnread({ isOptional, kind }: Reference, { provider, spoken }: Candidate): boolean {
+    const { protocol } = this.#parts
+    if (!isOptional) return false
+    const isNative = spoken === undefined ? provider.speaks[protocol.name] !== undefined : spoken === protocol
+    return !isNative || (kind === 'item' && !provider.can.keepsResponses)
+  }
+}
+
+/** A thread lies at an upstream of the caller's dialect that keeps them. Its first message makes it. */
+function nearThreads(route: Route, { json }: Call, protocol: Protocol): Route {
+  if (protocol.name !== 'anthropic-messages' || !isObject(json.thread)) return route
+  const near = narrowed(route, ({ provider, spoken }) => spoken === protocol && provider.can.keepsThreads)
+  if (near === undefined) throw new Refusal('thread_unsupported', route.asked, { param: 'thread' })
+  return near
+}
+
+/** Ids that an upstream has given while it answered one call. */
+export class NamesMade {
+  readonly #read: ReadMade
+  #ids = new Set<string>()
+  #channel: string | undefined
+
+  constructor(read: ReadMade) {
+    this.#read = read
+  }
+
+  /** Another attempt: what the one before was told is lost with it. */
+  begin(channel: string): void {
+    this.#channel = channel
+    this.#ids = new Set()
+  }
+
+  take(answer: unknown): void {
+    if (this.#ids.size < bounds.referencesOfAnswerMax) for (const id of this.#read(answer)) this.#ids.add(id)
+  }
+
+  get made(): { readonly channel: string; readonly ids: readonly string[] } | undefined {
+    return this.#channel === undefined || this.#ids.size === 0
+      ? undefined
+      : { channel: this.#channel, ids: [...this.#ids] }
+  }
+}
+
+/** For a call whose answer may give ids; undefined for most. */
+export function namesMadeBy({ call, protocol, route }: Exchange): NamesMade | undefined {
+  const { json } = call!
+  const keeps = route!.ways.some(({ provider }) => provider.can.keepsResponses)
+  const read = madeReader(protocol.name, keeps || call!.state === undefined ? json : { ...json, store: false })
+  return read && new NamesMade(read)
+}
+
+export interface OwningParts {
+  readonly references: Pick<References, 'own'>
+  readonly log: Log
+}
+
+/** Settles, and notes whose the ids are that the answer gave: before its caller has the end of it. */
+export function owningSettle(settle: Settle, { references, log }: OwningParts): Settle {
+  async function own(exchange: Exchange): Promise<void> {
+    const made = exchange.names?.made
+    if (made === undefined) return
+    try {
+      await references.own(exchange.permit!.caller.accountId, made.ids, made.channel)
+    } catch (fault) {
+      const told = { request: exchange.requestId, fault: describeFault(fault) }
+      log.error('ids of an answer are not kept: its account cannot use them', told)
+    }
+  }
+
+  return async (exchange, ending) => {
+    if (exchange.names === undefined) return await settle(exchange, ending)
+    exchange.owned ??= own(exchange)
+    await Promise.all([settle(exchange, ending), exchange.owned])
+  }
+}

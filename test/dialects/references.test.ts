@@ -1,0 +1,467 @@
+// What is kept at an upstream is the account's that made it: whoever names it otherwise is told that it is not there,
+// in every dialect, at every place, and before anything goes upstream.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import { says, sendsEvents } from '../side/upstream.ts'
+
+const price = { input: '1', output: '2', perImage: '0.01', perSecond: '0.01', perSearch: '0.001' }
+const models = [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price }]
+const chat = { 'openai-chat': '/v1/chat/completions' }
+const messages = { 'anthropic-messages': '/v1/messages' }
+const everything = {
+  ...{ ...chat, ...messages, 'openai-responses': '/v1/responses', 'ark': '/api/v3/chat/completions' },
+  ...{ 'ark-responses': '/api/v3/responses', 'gemini': '/v1beta/models/{model}:generateContent' },
+  ...{ 'openai-images': '/v1/images/generations', 'openai-image-edits': '/v1/images/edits' },
+  ...{ 'openai-transcription': '/v1/audio/transcriptions', 'openai-speech': '/v1/audio/speech' },
+  ...{ 'openai-embeddings': '/v1/embeddings', 'ark-multimodal-embeddings': '/api/v3/embeddings/multimodal' },
+  ...{ 'ark-context-create': '/api/v3/context/create', 'ark-context-chat': '/api/v3/context/chat/completions' },
+  ...{ 'ark-bots': '/api/v3/bots/chat/completions', 'ark-tasks': '/api/v3/contents/generations/tasks' },
+  ...{ 'ark-images': '/api/v3/images/generations' },
+}
+
+const provider = (id: string, speaks: object, more: object = {}) => ({
+  ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', keyEnv: `${id.toUpperCase()}_KEY` },
+  ...{ baseUrlEnv: `${id.toUpperCase()}_URL`, speaks, sign: 'bearer', models, ...more },
+})
+
+const keeps = { can: { keepsResponses: true, keepsThreads: true } }
+const counts = { counts: { 'anthropic-messages': '/v1/messages/count_tokens' } }
+/** One that speaks everything, and two that are only ever spoken to in translation. */
+const providers = [
+  provider('pond', everything, { ...keeps, ...counts }),
+  provider('brook', chat),
+  provider('creek', messages),
+]
+
+let harness: Harness
+let folder: string
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-references-'))
+  for (const one of providers) writeFileSync(join(folder, `${one.id}.json`), JSON.stringify(one))
+  const base = { WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0' }
+  harness = await startHarness({
+    env: { ...base, POND_KEY: 'sk-1,sk-2,sk-3', BROOK_KEY: 'b', CREEK_KEY: 'c' },
+    upstreamEnv: url => ({ POND_URL: url, BROOK_URL: url, CREEK_URL: url }),
+  })
+})
+afterAll(async () => {
+  await harness.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+type Json = Record<string, unknown>
+type Told = { readonly status: number; readonly json: Json; readonly text: string }
+
+async function post(key: string, path: string, body: Json | FormData | string, headers = {}): Promise<Told> {
+  const isForm = body instanceof FormData
+  const type = isForm ? {} : { 'content-type': 'application/json' }
+  const init = { method: 'POST', headers: { authorization: `Bearer ${key}`, ...type, ...headers } }
+  const sent = isForm || typeof body === 'string' ? body : JSON.stringify(body)
+  const response = await fetch(harness.url + path, { ...init, body: sent })
+  const text = await response.text()
+  return { status: response.status, text, json: text.startsWith('{') ? (JSON.parse(text) as Json) : {} }
+}
+
+const sent = () => harness.upstream.requests.length
+const lastKey = () => harness.upstream.requests.at(-1)!.headers.get('authorization')
+
+const user = (content: unknown) => ({ messages: [{ role: 'user', content }] })
+const part = (one: unknown) => user([{ type: 'text', text: 'x' }, one])
+const item = (one: unknown) => ({ input: [{ role: 'user', content: 'x' }, one] })
+const parts = (one: unknown) => ({ contents: [{ role: 'user', parts: [{ text: 'x' }, one] }] })
+const form = (fields: Record<string, string>) => fields
+
+type Case = readonly [name: string, kind: keyof typeof calls, more: Json]
+
+const calls = {
+  'chat': ['/v1/chat/completions', user('x')],
+  'messages': ['/v1/messages', { ...user('x'), max_tokens: 5 }],
+  'count': ['/v1/messages/count_tokens', user('x')],
+  'responses': ['/v1/responses', { input: 'x' }],
+  'gemini': ['/v1beta/models/{model}:generateContent', { contents: [{ role: 'user', parts: [{ text: 'x' }] }] }],
+  'ark': ['/api/v3/chat/completions', user('x')],
+  'ark responses': ['/api/v3/responses', { input: 'x' }],
+  'context': ['/api/v3/context/chat/completions', user('x')],
+  'bots': ['/api/v3/bots/chat/completions', user('x')],
+  'tasks': ['/api/v3/contents/generations/tasks', { content: [{ type: 'text', text: 'x' }] }],
+  'images': ['/v1/images/generations', { prompt: 'x' }],
+  'ark images': ['/api/v3/images/generations', { prompt: 'x' }],
+  'speech': ['/v1/audio/speech', { input: 'x', voice: 'alloy' }],
+  'vectors': ['/api/v3/embeddings/multimodal', {}],
+  'edits': ['/v1/images/edits', { prompt: 'x' }],
+  'transcription': ['/v1/audio/transcriptions', {}],
+} as const satisfies Record<string, readonly [string, Json]>
+
+const forms: readonly string[] = ['edits', 'transcription']
+const pathOf = (kind: keyof typeof calls, model: string) => calls[kind][0].replace('{model}', model)
+
+function bodyOf(kind: keyof typeof calls, more: Json, model = 'pond/echo'): Json | FormData {
+  const json = { model, ...(calls[kind][1] as Json), ...more }
+  if (kind === 'gemini') return { ...json, model: undefined }
+  if (!forms.includes(kind)) return json
+  const body = new FormData()
+  for (const [name, value] of Object.entries(json)) body.append(name, String(value))
+  body.append(kind === 'edits' ? 'image' : 'file', new File(['abc'], 'x.wav', { type: 'audio/wav' }))
+  return body
+}
+
+const mask = { type: 'image_generation', input_image_mask: { file_id: 'f' } }
+const named: readonly Case[] = [
+  ['a file', 'chat', part({ type: 'file', file: { file_id: 'file-1' } })],
+  ['a file of a result', 'chat', { messages: [{ role: 'tool', tool_call_id: 'a', content: [{ file_id: 'f' }] }] }],
+  ['an earlier sound', 'chat', { messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }],
+  ['a voice', 'chat', { modalities: ['audio'], audio: { format: 'wav', voice: { id: 'voice_1' } } }],
+  ['a file of another scheme', 'chat', part({ type: 'image_url', image_url: { url: 'asset://asset-1' } })],
+  ['a file of the server', 'chat', part({ type: 'image_url', image_url: { url: 'FILE:///etc/passwd' } })],
+  ['a text that is a file', 'chat', { messages: [{ role: 'system', content: 'fileid://file-1' }] }],
+  ['a data source', 'chat', { data_sources: [{ type: 'azure_search', parameters: { index_name: 'x' } }] }],
+  ['a knowledge base', 'chat', { tools: [{ type: 'retrieval', retrieval: { knowledge_id: 'k' } }] }],
+  ['an answer', 'chat', { previous_response_id: 'resp_1' }],
+  ['a file', 'messages', part({ type: 'document', source: { type: 'file', file_id: 'file_1' } })],
+  ['an upload', 'messages', part({ type: 'container_upload', file_id: 'file_1' })],
+  ['a file in a result', 'messages', part({ type: 'tool_result', tool_use_id: 't', content: [
+    { type: 'image', source: { type: 'file', file_id: 'file_1' } },
+  ] })],
+  ['a container', 'messages', { container: 'container_1' }],
+  ['a container as an object', 'messages', { container: { id: 'container_1' } }],
+  ['a skill', 'messages', { container: { skills: [{ type: 'custom', skill_id: 'skill_1' }] } }],
+  ['a skill without a type', 'messages', { container: { skills: [{ skill_id: 'skill_1' }] } }],
+  ['a message', 'messages', { diagnostics: { previous_message_id: 'msg_1' } }],
+  ['a file', 'count', part({ type: 'document', source: { type: 'file', file_id: 'file_1' } })],
+  ['a container', 'count', { container: 'container_1' }],
+  ['an item', 'responses', item({ type: 'item_reference', id: 'msg_1' })],
+  ['an item without a type', 'responses', item({ id: 'msg_1' })],
+  ['an item of which a type of nothing is told', 'responses', item({ type: null, id: 'msg_1' })],
+  ['thoughts by their id', 'responses', item({ type: 'reasoning', id: 'rs_1', summary: [] })],
+  ['a picture by its id', 'responses', item({ type: 'image_generation_call', id: 'ig_1' })],
+  ['a message by its id', 'responses', item({ type: 'message', role: 'assistant', id: 'msg_1', content: [] })],
+  ['an approval', 'responses', item({ type: 'mcp_approval_response', approve: true, approval_request_id: 'mcpr_1' })],
+  ['a prompt', 'responses', { prompt: { id: 'pmpt_1' } }],
+  ['a file', 'responses', item({ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] })],
+  ['a picture', 'responses', item({ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] })],
+  ['a file in a result', 'responses', item({ type: 'function_call_output', call_id: 'c', output: [
+    { type: 'input_file', file_id: 'file-1' },
+  ] })],
+  ['a vector store', 'responses', { tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }],
+  ['a container', 'responses', { tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }],
+  ['files of a container', 'responses', { tools: [{ type: 'code_interpreter', container: { file_ids: ['f'] } }] }],
+  ['a shell', 'responses', { tools: [{ type: 'shell', environment: { container_id: 'cntr_1' } }] }],
+  ['a skill', 'responses', { tools: [{ type: 'shell', environment: { skills: [{ skill_id: 'skill_1' }] } }] }],
+  ['a mask', 'responses', { tools: [mask] }],
+  ['a mask in tools that an item adds', 'responses', item({ type: 'additional_tools', tools: [mask] })],
+  ['a mask in tools of tools', 'responses', { tools: [{ type: 'namespace', name: 'n', tools: [mask] }] }],
+  ['a container of earlier code', 'responses', item({
+    ...{ type: 'code_interpreter_call', id: 'ci_1', code: '', container_id: 'cntr_1', status: 'completed' },
+    encrypted_content: 'x',
+  })],
+  ['a conversation', 'responses', { conversation: 'conv_1' }],
+  ['an earlier answer', 'responses', { previous_response_id: 'resp_1' }],
+  ['a cache', 'gemini', { cachedContent: 'cachedContents/1' }],
+  ['a cache in the other spelling', 'gemini', { cached_content: 'cachedContents/1' }],
+  ['a file', 'gemini', parts({ fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/1' } })],
+  ['a file by its name', 'gemini', parts({ file_data: { file_uri: 'files/1' } })],
+  ['a bucket', 'gemini', parts({ fileData: { fileUri: 'gs://bucket/1' } })],
+  ['a file in a result', 'gemini', parts({ functionResponse: { name: 'f', response: {}, parts: [
+    { fileData: { fileUri: 'gs://bucket/1' } },
+  ] } })],
+  ['a store', 'gemini', { tools: [{ fileSearch: { fileSearchStoreNames: ['fileSearchStores/1'] } }] }],
+  ['a search of the operator', 'gemini', { tools: [{ retrieval: { vertexAiSearch: { datastore: 'projects/x' } } }] }],
+  ['a file', 'ark', part({ type: 'image_url', image_url: { file_id: 'file-1' } })],
+  ['a film', 'ark', part({ type: 'video_url', video_url: { fileId: 'file-1' } })],
+  ['a file', 'ark responses', item({ role: 'user', content: [{ type: 'input_video', file_id: 'file-1' }] })],
+  ['an item', 'ark responses', item({ type: 'item_reference', id: 'msg_1' })],
+  ['a context', 'context', { context_id: 'ctx-1' }],
+  ['a file', 'bots', part({ type: 'file', file: { file_id: 'file-1' } })],
+  ['an asset', 'tasks', { content: [{ type: 'image_url', image_url: { url: 'asset://asset-1' } }] }],
+  ['a file', 'tasks', { content: [{ type: 'image_url', image_url: { file_id: 'file-1' } }] }],
+  ['a picture', 'images', { images: [{ file_id: 'file-1' }] }],
+  ['an asset', 'ark images', { image: 'asset://asset-1' }],
+  ['one asset of several', 'ark images', { image: ['https://x/y.png', 'asset://asset-1'] }],
+  ['a voice', 'speech', { voice: { id: 'voice_1' } }],
+  ['a file', 'vectors', { input: [{ type: 'image_url', image_url: { file_id: 'file-1' } }] }],
+  ['a file', 'edits', form({ file_id: 'file-1' })],
+  ['a file in brackets', 'edits', form({ 'image[0][file_id]': 'file-1' })],
+  ['a file', 'transcription', form({ file_id: 'file-1' })],
+]
+
+/** As official SDKs see them: 404, but where it is not served, is not of the dialect, or has no price yet. */
+function refusedWith(kind: string, name: string, more: Json): readonly number[] {
+  if (kind === 'responses' && 'tools' in more) return [404, 503]
+  const isWrong = name === 'a conversation' || name.includes('type')
+  if (kind !== 'responses') return [404]
+  return isWrong ? [400] : name.includes('an item adds') ? [404, 503] : [404]
+}
+
+describe('what the account has not made is not there', () => {
+  test.each(named)('%s (%s)', async (name, kind, more) => {
+    const key = await harness.key()
+    const before = sent()
+    const { status, text } = await post(key, pathOf(kind, 'pond/echo'), bodyOf(kind, more))
+    expect(refusedWith(kind, name, more)).toContain(status)
+    expect(text).toContain('error')
+    expect(sent()).toBe(before)
+    expect((await harness.balance(key)).held).toBe('0.00')
+  })
+
+  const optional = ['thoughts by their id', 'a picture by its id', 'a message by its id', 'a message']
+  const translated = named.filter(([name, kind]) =>
+    ['chat', 'messages', 'responses', 'gemini'].includes(kind) && !optional.includes(name))
+  test.each(translated)('%s (%s), also where it would be translated', async (name, kind, more) => {
+    const model = kind === 'chat' ? 'creek/echo' : 'brook/echo'
+    const key = await harness.key()
+    const before = sent()
+    const { status } = await post(key, pathOf(kind, model), bodyOf(kind, more, model))
+    expect(refusedWith(kind, name, more)).toContain(status)
+    expect(sent()).toBe(before)
+  })
+
+  const spelt: readonly [string, string][] = [
+    ['other letters', '{"File_ID":"f"}'],
+    ['no underscore', '{"fileId":"f"}'],
+    ['an escape', '{"file\\u005fid":"f"}'],
+    ['a long s and others', '{"ſkill_id":"f"}'],
+    ['a number', '{"file_id":7}'],
+    ['a list', '{"file_ids":["f"]}'],
+    ['twice, and the last is empty', '{"file_id":"f","file_id":null}'],
+    ['twice, one above the other', '{"file":{"file_id":"f"},"file":"x"}'],
+    ['twice, with an escape', '{"fil\\u0065_id":"f","file_id":""}'],
+    ['under deep lists', '{"a":[[[{"b":{"file_id":"f"}}]]]}'],
+    ['beside what looks like a call of a tool', '{"type":"tool_use","content":[{"file_id":"f"}]}'],
+  ]
+  test.each(spelt)('however it is spelt: %s', async (_name, text) => {
+    const key = await harness.key()
+    const before = sent()
+    const content = `[{"type":"text","text":"x"},${text}]`
+    const body = `{"model":"pond/echo","max_tokens":5,"messages":[{"role":"user","content":${content}}]}`
+    for (const path of ['/v1/chat/completions', '/v1/messages']) {
+      expect([400, 404]).toContain((await post(key, path, body)).status)
+    }
+    expect(sent()).toBe(before)
+  })
+
+  test('nor is it for a dry call, which tells the same', async () => {
+    const key = await harness.key()
+    const body = bodyOf('chat', part({ type: 'file', file: { file_id: 'file-1' } }))
+    const { json } = await post(key, '/v1/chat/completions', body, { 'x-weir-explain': 'dry' })
+    expect(JSON.stringify(json)).toContain('file_unknown')
+  })
+
+  test('nor for one in the background', async () => {
+    const key = await harness.key()
+    const before = sent()
+    const more = { ...item({ type: 'item_reference', id: 'msg_1' }), background: true }
+    expect((await post(key, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
+    expect(sent()).toBe(before)
+  })
+
+  test('nor for what was compacted, or kept by an earlier turn that went elsewhere', async () => {
+    const key = await harness.key()
+    const picture = item({ type: 'image_generation_call', id: 'ig_1', result: null, status: 'completed' })
+    const packed = await post(key, '/v1/responses/compact', { model: 'pond/echo', ...picture })
+    expect(packed.status).toBe(200)
+    const before = sent()
+    expect((await post(key, '/v1/responses', bodyOf('responses', { input: packed.json.output }))).status).toBe(404)
+    expect(sent()).toBe(before)
+  })
+})
+
+describe('what names nothing that is kept passes', () => {
+  const schema = { type: 'object', properties: { file_id: { type: 'string', default: 'x' } } }
+  const harmless: readonly Case[] = [
+    ['a field of a tool', 'chat', { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
+    ['arguments of a call', 'messages', { messages: [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: { file_id: 'x', thread: 'y' } }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'ok' }] },
+    ] }],
+    ['labels', 'responses', { metadata: { file_id: 'x', conversation: 'y' } }],
+    ['a public address', 'gemini', parts({ fileData: { mimeType: 'video/mp4', fileUri: 'https://youtu.be/x' } })],
+    ['a public address', 'chat', part({ type: 'image_url', image_url: { url: 'https://x.example/v1/files/1' } })],
+    ['a picture in the request', 'chat', part({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } })],
+    ['words of files', 'chat', user('{"file_id": "file-1"} and fileid://file-1')],
+    ['ids of calls', 'responses', { input: [
+      { role: 'user', content: 'x' },
+      { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
+      { type: 'function_call_output', id: 'fco_1', call_id: 'c', output: 'y' },
+    ] }],
+    ['a message with an id', 'responses', item({ type: 'message', id: 'msg_1', role: 'assistant', content: 'hello' })],
+    ['a new container', 'messages', { container: { skills: [{ type: 'anthropic', skill_id: 'pptx' }] } }],
+    ['nothing', 'messages', { container: null, thread: null }],
+  ]
+  test.each(harmless)('%s (%s)', async (_name, kind, more) => {
+    const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), bodyOf(kind, more))
+    expect([status, text]).toEqual([200, expect.any(String)])
+  })
+})
+
+describe('where the operator lets callers name whatever is kept', () => {
+  const setAll = async (value: string) => {
+    const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
+    const ponds = channels.filter(({ channel }) => channel.startsWith('pond#'))
+    for (const { channel } of ponds) await harness.gateway.operator['channels-set']!({ channel, 'foreign-ids': value })
+    return ponds.map(({ channel }) => channel)
+  }
+
+  test('it passes, as it was written', async () => {
+    await setAll('on')
+    const key = await harness.key()
+    for (const [, kind, more] of named) {
+      if (!['chat', 'messages', 'gemini', 'ark'].includes(kind)) continue
+      const before = sent()
+      await post(key, pathOf(kind, 'pond/echo'), bodyOf(kind, more))
+      expect([more, sent()]).toEqual([more, before + 1])
+      const [, value] = Object.entries(more)[0]!
+      expect(harness.upstream.requests.at(-1)!.body.toString()).toContain(JSON.stringify(value))
+    }
+    await setAll('off')
+    expect((await post(key, '/v1/messages', bodyOf('messages', { container: 'c' }))).status).toBe(404)
+  })
+
+  test('it goes to that channel alone', async () => {
+    const [, second] = await setAll('off')
+    await harness.gateway.operator['channels-set']!({ 'channel': second!, 'foreign-ids': 'on' })
+    const key = await harness.key()
+    for (let at = 0; at < 6; at++) {
+      expect((await post(key, '/v1/messages', bodyOf('messages', { container: 'c' }))).status).toBe(200)
+      expect(lastKey()).toBe('Bearer sk-2')
+    }
+    await setAll('off')
+  })
+})
+
+describe('what an answer has named is the account\'s', () => {
+  const message = (more: Json) => ({
+    ...{ id: 'msg_up_1', type: 'message', role: 'assistant', model: 'echo', content: [{ type: 'text', text: 'Hi' }] },
+    ...{ stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 }, ...more },
+  })
+  const output = [
+    { type: 'reasoning', id: 'rs_up_1', summary: [] },
+    { type: 'code_interpreter_call', id: 'ci_up_1', code: '1', container_id: 'cntr_up_1', outputs: [] },
+    { type: 'mcp_list_tools', id: 'mcpl_up_1', server_label: 's', tools: [
+      { name: 'x', input_schema: {}, annotations: { file_id: 'file-stolen', container_id: 'cntr_stolen' } },
+    ] },
+    { type: 'message', id: 'msg_up_2', role: 'assistant', status: 'completed', content: [
+      { type: 'output_text', text: 'Hi', annotations: [
+        { type: 'container_file_citation', container_id: 'cntr_up_1', file_id: 'cfile_up_1', filename: 'x' },
+      ] },
+    ] },
+  ]
+  const response = (more: Json = {}) => ({
+    ...{ id: 'resp_up_1', object: 'response', created_at: 1, status: 'completed', model: 'echo', output },
+    ...{ usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }, ...more },
+  })
+
+  async function pinned(key: string, kind: keyof typeof calls, more: Json): Promise<void> {
+    for (let at = 0; at < 4; at++) {
+      expect((await post(key, pathOf(kind, 'pond/echo'), bodyOf(kind, more))).status).toBe(200)
+      expect(lastKey()).toBe(made)
+    }
+  }
+  let made: string | undefined
+
+  test.each([false, true])('containers of messages (streamed: %p)', async stream => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    const id = `container_${stream}`
+    const result = { type: 'bash_code_execution_tool_result', tool_use_id: 's', content: {
+      ...{ type: 'bash_code_execution_result', stdout: '', stderr: '', return_code: 0 },
+      content: [{ type: 'bash_code_execution_output', file_id: `file_${stream}` }],
+    } }
+    const events = [
+      { type: 'message_start', message: message({ content: [], stop_reason: null }) },
+      { type: 'content_block_start', index: 0, content_block: result },
+      { type: 'content_block_stop', index: 0 },
+      { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+      { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'Hi' } },
+      { type: 'content_block_stop', index: 1 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', container: { id } }, usage: { output_tokens: 1 } },
+      { type: 'message_stop' },
+    ]
+    const whole = message({ container: { id }, content: [result, { type: 'text', text: 'Hi' }] })
+    harness.upstream.plan(stream ? sendsEvents(events) : says(whole))
+    const tools = [{ type: 'web_fetch_20250910', name: 'web_fetch' }]
+    const skills = [{ type: 'anthropic', skill_id: 'pptx' }]
+    const asked = bodyOf('messages', { container: { skills }, tools, stream })
+    expect((await post(alice, '/v1/messages', asked)).status).toBe(200)
+    made = lastKey()
+    await pinned(alice, 'messages', { container: id })
+    await pinned(alice, 'messages', part({ type: 'container_upload', file_id: `file_${stream}` }))
+    for (const more of [{ container: id }, part({ type: 'container_upload', file_id: `file_${stream}` })]) {
+      expect((await post(bob, '/v1/messages', bodyOf('messages', more))).status).toBe(404)
+    }
+  })
+
+  test.each([false, true])('items and containers of responses (streamed: %p)', async stream => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    const last = { type: 'response.completed', response: response() }
+    harness.upstream.plan(stream ? sendsEvents([last]) : says(response()))
+    expect((await post(alice, '/v1/responses', bodyOf('responses', { stream }))).status).toBe(200)
+    made = lastKey()
+    const mine: readonly Json[] = [
+      item({ type: 'item_reference', id: 'msg_up_2' }),
+      item({ type: 'reasoning', id: 'rs_up_1', summary: [] }),
+      { tools: [{ type: 'code_interpreter', container: 'cntr_up_1' }] },
+      item({ role: 'user', content: [{ type: 'input_file', file_id: 'cfile_up_1' }] }),
+    ]
+    for (const more of mine) {
+      const unpriced = 'tools' in more
+      if (!unpriced) await pinned(alice, 'responses', more)
+      expect((await post(bob, '/v1/responses', bodyOf('responses', more))).status).toBe(unpriced ? 503 : 404)
+    }
+    const stolen: readonly Json[] = [
+      item({ role: 'user', content: [{ type: 'input_file', file_id: 'file-stolen' }] }),
+      item({ ...output[1], encrypted_content: 'x', container_id: 'cntr_stolen' }),
+    ]
+    for (const more of stolen) expect((await post(alice, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
+  })
+
+  test('but no items of responses that the upstream does not keep', async () => {
+    const key = await harness.key()
+    harness.upstream.plan(says(response({ store: false })))
+    expect((await post(key, '/v1/responses', bodyOf('responses', { store: false }))).status).toBe(200)
+    const more = item({ type: 'item_reference', id: 'msg_up_2' })
+    expect((await post(key, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
+  })
+
+  test('sounds of chats', async () => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    const audio = { id: 'audio_up_1', data: 'AAAA', transcript: 'Hi', expires_at: 1 }
+    const choices = [{ index: 0, message: { role: 'assistant', content: null, audio }, finish_reason: 'stop' }]
+    const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    harness.upstream.plan(says({ id: 'c', object: 'chat.completion', created: 1, model: 'echo', choices, usage }))
+    const asked = bodyOf('chat', { modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'alloy' } })
+    expect((await post(alice, '/v1/chat/completions', asked)).status).toBe(200)
+    made = lastKey()
+    const next = { messages: [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', audio: { id: 'audio_up_1' } },
+      { role: 'user', content: 'y' },
+    ] }
+    await pinned(alice, 'chat', next)
+    expect((await post(bob, '/v1/chat/completions', bodyOf('chat', next))).status).toBe(404)
+  })
+
+  test('contexts of Ark', async () => {
+    const [alice, bob] = [await harness.key(), await harness.key()]
+    const usage = { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 }
+    harness.upstream.plan(says({ id: 'ctx-up-1', mode: 'session', model: 'echo', usage }))
+    expect((await post(alice, '/api/v3/context/create', { model: 'pond/echo', ...user('x') })).status).toBe(200)
+    made = lastKey()
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
+    const body = bodyOf('context', { context_id: 'ctx-up-1' })
+    for (let at = 0; at < 4; at++) {
+      harness.upstream.plan(says({ choices, usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } }))
+      expect((await post(alice, '/api/v3/context/chat/completions', body)).status).toBe(200)
+      expect(lastKey()).toBe(made)
+    }
+    const before = sent()
+    expect((await post(bob, '/api/v3/context/chat/completions', body)).status).toBe(404)
+    expect((await post(bob, '/api/v3/chat/completions', bodyOf('ark', { context_id: 'ctx-up-1' }))).status).toBe(404)
+    expect(sent()).toBe(before)
+  })
+})
