@@ -1,7 +1,10 @@
 // A secret prints as [secret], whoever prints it. It is read with reveal(), which is easy to search for.
 
+import { Scrubber } from './scrubber.ts'
+
 export class Secret {
   readonly #value: string
+  #scrubber: Scrubber | undefined
 
   constructor(value: string) {
     this.#value = value
@@ -27,8 +30,10 @@ export class Secret {
     return '[secret]'
   }
 
-  /** Takes every occurrence of the secret out of a text that is about to leave the process. */
+  /** Takes every occurrence of the secret, also encoded and in part, out of a text that is to leave the process. */
   scrub(text: string): string {
-    return this.#value === '' ? text : text.replaceAll(this.#value, '[secret]')
+    if (this.#value === '') return text
+    this.#scrubber ??= new Scrubber(this.#value)
+    return this.#scrubber.scrub(text)
   }
 }

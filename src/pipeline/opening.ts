@@ -75,7 +75,7 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
   opening.exchange.names?.begin(opening.channel.id)
-  const contentType = incoming.header('content-type') ?? ''
+  const contentType = typeOf(opening)
   const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
   const { passesBytes, mayNotStream } = opening.spoken
   if (passesBytes && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
@@ -91,6 +91,14 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
   return streamed ? await gatherStream(opening, translation) : await openPlain(opening, contentType)
+}
+
+/** No type is so long that a secret fits into it, unless somebody has put one there. */
+const TYPE_CHARS = 64
+
+function typeOf({ incoming, channel }: Opening): string {
+  const told = incoming.header('content-type') ?? ''
+  return told.length <= TYPE_CHARS ? told : cleanText(told, channel)
 }
 
 /** What is no sound and no picture, though it came where one was asked for. */
@@ -226,7 +234,7 @@ function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame,
 
 function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed {
   incoming.discard()
-  return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${detail}`))
+  return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${cleanText(detail, channel)}`))
 }
 
 async function refusedBy(opening: Opening): Promise<AttemptFailed> {
@@ -298,6 +306,11 @@ const SAID_CHARS_MAX = 2_000
 /** Of what is longer nobody reads the rest, once secrets are taken out. */
 const READ_CHARS_MAX = 8_192
 
+function cleanText(text: string, { key, road: { proxy } }: Channel): string {
+  const clean = key.scrub(text.slice(0, READ_CHARS_MAX))
+  return (proxy === undefined ? clean : Proxy.scrub(proxy, clean)).slice(0, SAID_CHARS_MAX)
+}
+
 type Details = NonNullable<UpstreamWords['details']>
 
 /** All of them or none: programs read them. */
@@ -312,9 +325,8 @@ function scrubbedDetails(details: Details, clean: (text: string) => string): { d
 }
 
 /** What an upstream said, without our secrets, which some repeat, and at a length that a caller can use. */
-export function scrubbed(words: UpstreamWords, { key, road: { proxy } }: Channel): UpstreamWords {
-  const unproxied = (text: string): string => (proxy === undefined ? text : Proxy.scrub(proxy, text))
-  const clean = (text: string): string => unproxied(key.scrub(text.slice(0, READ_CHARS_MAX))).slice(0, SAID_CHARS_MAX)
+export function scrubbed(words: UpstreamWords, channel: Channel): UpstreamWords {
+  const clean = (text: string): string => cleanText(text, channel)
   return {
     status: words.status,
     message: clean(words.message),

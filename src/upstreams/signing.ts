@@ -174,9 +174,12 @@ function openWay(text: string, key: Secret, parts: SigningParts): Opened | undef
   return way?.open(key, argument!, parts)
 }
 
+const OTHERS_KNOWN_MAX = 8
+
 /** Also takes out of a text what was made of the secret, and was sent in its place. */
 class SecretWithOthers extends Secret {
   readonly #others: () => readonly string[]
+  readonly #known = new Map<string, Secret>()
 
   constructor(secret: Secret, others: () => readonly string[]) {
     super(secret.reveal())
@@ -184,7 +187,17 @@ class SecretWithOthers extends Secret {
   }
 
   override scrub(text: string): string {
-    return this.#others().reduce((clean, other) => new Secret(other).scrub(clean), super.scrub(text))
+    return this.#others().reduce((clean, other) => this.#secretOf(other).scrub(clean), super.scrub(text))
+  }
+
+  /** Each is prepared once: a private key has many parts. */
+  #secretOf(text: string): Secret {
+    const known = this.#known.get(text)
+    if (known !== undefined) return known
+    if (this.#known.size >= OTHERS_KNOWN_MAX) this.#known.clear() // tokens that have had their time
+    const secret = new Secret(text)
+    this.#known.set(text, secret)
+    return secret
   }
 }
 

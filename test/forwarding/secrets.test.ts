@@ -86,6 +86,55 @@ describe("the upstream's key does not come back", () => {
     expect(caller.text).not.toContain(upstreamKey)
   })
 
+  const encoded: readonly [string, (secret: string) => string][] = [
+    ['in upper case', secret => secret.toUpperCase()],
+    ['in base64', secret => Buffer.from(secret).toString('base64')],
+    ['in base64 with a name before it', secret => Buffer.from(`me:${secret}`).toString('base64')],
+    ['in base64 of another alphabet', secret => Buffer.from(`?>${secret}`).toString('base64url')],
+    ['in hex', secret => Buffer.from(secret).toString('hex')],
+    ['in an address', secret => [...secret].map(one => `%${Buffer.from(one).toString('hex')}`).join('')],
+    ['in lines', secret => secret.replaceAll(/.{4}/g, '$&\n')],
+    ['in part', secret => `${secret.slice(0, 20)}…`],
+  ]
+
+  test.each(encoded)('%s, as an answer or as an event', async (_name, encode) => {
+    const told = encode(upstreamKey)
+    harness.upstream.plan(fail(400, { error: { message: `so it was ${told}, you said`, type: told, code: told } }))
+    const plain = await call({})
+    expect(errorOf(plain.body).message).toStartWith('so it was ')
+    const seen = Promise.withResolvers<void>()
+    harness.upstream.plan(scripted(function* leaking() {
+      yield streamHead
+      yield chunk(role() + piece('x'))
+      yield gate(seen.promise)
+      const text = event({ error: { message: told, type: told } })
+      yield chunk(text.slice(0, text.length / 2))
+      yield chunk(text.slice(text.length / 2))
+      yield end
+    }))
+    const streamed = openCall(harness, key, { stream: true })
+    await streamed.until(({ text }) => text.includes('"x"'), 'content is here')
+    seen.resolve()
+    await streamed.whole()
+    for (const { text } of [plain, streamed]) {
+      expect(text).toContain('[secret]')
+      expect(text).not.toContain(JSON.stringify(told).slice(1, -1))
+    }
+    expect(harness.logs.join('')).not.toContain(JSON.stringify(told).slice(1, -1))
+  })
+
+  test('from the type of an answer', async () => {
+    const type = `application/json; charset=utf-8; key=${upstreamKey}; ${'x'.repeat(40)}`
+    harness.upstream.plan(scripted(() => {
+      const whole = JSON.stringify({
+        ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+        choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+      })
+      return jsonAnswer(200, whole, { 'content-type': type })
+    }))
+    expect((await call({})).head).not.toContain(upstreamKey)
+  })
+
   test('when it was written with escapes, or many times', async () => {
     harness.upstream.plan(scripted(() => {
       const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`

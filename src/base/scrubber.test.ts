@@ -1,0 +1,112 @@
+// A secret in every form in which somebody might repeat it.
+
+import { expect, test } from 'bun:test'
+import { generateKeyPairSync } from 'node:crypto'
+import { FRAGMENT_CHARS, Scrubber } from './scrubber.ts'
+
+const secret = 'sk-canary/Upstream+0123456789_abcDEF=xyz'
+const scrubber = new Scrubber(secret)
+const base64 = (text: string): string => Buffer.from(text).toString('base64')
+const base64url = (text: string): string => Buffer.from(text).toString('base64url')
+const hex = (text: string): string => Buffer.from(text).toString('hex')
+const spaced = (text: string, by: string, every: number): string =>
+  text.replaceAll(new RegExp(`.{${every}}`, 'g'), `$&${by}`)
+const percent = (text: string): string => [...text].map(char => `%${hex(char)}`).join('')
+
+/** As many letters of it in sequence as nobody should see. */
+function shows(text: string): boolean {
+  const letters = (from: string): string => from.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase()
+  const [all, plain] = [letters(text), letters(secret)]
+  const encoded = [0, 1, 2].map(before => letters(base64('x'.repeat(before) + secret)).slice(4, -4))
+  const forms = [plain, ...encoded, hex(secret)]
+  return forms.some(form => {
+    for (let at = 0; at + FRAGMENT_CHARS <= form.length; at++) {
+      if (all.includes(form.slice(at, at + FRAGMENT_CHARS))) return true
+    }
+    return false
+  })
+}
+
+const forms: readonly [string, string][] = [
+  ['plain', secret],
+  ['upper case', secret.toUpperCase()],
+  ['lower case', secret.toLowerCase()],
+  ['after Bearer', `Authorization: Bearer ${secret}`],
+  ['base64', base64(secret)],
+  ['base64 behind one byte', base64(`:${secret}`)],
+  ['base64 behind two bytes', base64(`u:${secret}:p`)],
+  ['base64 of a Basic pair', `Basic ${base64(`some-user:${secret}`)}`],
+  ['base64 for addresses', base64url(secret)],
+  ['base64 for addresses behind one byte', base64url(`?${secret}?`)],
+  ['base64 for addresses behind two bytes', base64url(`??${secret}??`)],
+  ['base64 in lines', spaced(base64(secret), '\n', 8)],
+  ['base64 in an address', encodeURIComponent(base64(secret))],
+  ['percent-encoded', encodeURIComponent(secret)],
+  ['percent-encoded in lower case', encodeURIComponent(secret).toLowerCase()],
+  ['percent-encoded throughout', percent(secret)],
+  ['hex', hex(secret)],
+  ['hex in upper case', hex(secret).toUpperCase()],
+  ['hex in pairs', spaced(hex(secret), ' ', 2)],
+  ['hex with colons', spaced(hex(secret), ':', 2)],
+  ['hex with prefixes', [...secret].map(char => `0x${hex(char)}`).join(', ')],
+  ['hex escapes', [...secret].map(char => `\\x${hex(char)}`).join('')],
+  ['unicode escapes', [...secret].map(char => `\\u00${hex(char)}`).join('')],
+  ['in a page', [...secret].map(char => `&#${char.charCodeAt(0)};`).join('')],
+  ['in a page, in hex', [...secret].map(char => `&#x${hex(char)};`).join('')],
+  ['in JSON in JSON', JSON.stringify(JSON.stringify({ key: secret }))],
+  ['with spaces', spaced(secret, ' ', 1)],
+  ['in lines', spaced(secret, '\n', 5)],
+  ['in escaped lines', spaced(secret, '\\n', 5)],
+  ['with an ellipsis', spaced(secret, '…', 4)],
+  ['with zero-width spaces', spaced(secret, '\u200b', 3)],
+  ['with dashes and quotes', spaced(secret, '" - "', 3)],
+  ['its beginning', `you sent ${secret.slice(0, 24)}…`],
+  ['its end', `you sent …${secret.slice(-24)}`],
+  ['its middle', secret.slice(8, 28)],
+  ['its beginning and end', `${secret.slice(0, 16)}…${secret.slice(-16)}`],
+  ['the middle of it in base64', base64(secret.slice(5, 27))],
+  ['twice', `${secret}${secret}`],
+]
+
+test.each(forms)('%s does not show it', (_name, form) => {
+  const text = `Incorrect key: ${form} (see the documents)`
+  expect(shows(text) || !text.includes(secret)).toBe(true)
+  const clean = scrubber.scrub(text)
+  expect(clean).toContain('[secret]')
+  expect(shows(clean)).toBe(false)
+  expect(clean.startsWith('Incorrect key: ')).toBe(true)
+  expect(clean.endsWith(' (see the documents)')).toBe(true)
+})
+
+test.each([
+  'The model `gpt-5` does not exist or you do not have access to it.',
+  'Invalid base64: c2stY2FuYX is too short',
+  'request 0123456789 failed after 9876543210 ms with sk-… as its key',
+  'sk-canary is not a key',
+  '',
+])('other words stay: %s', text => {
+  expect(scrubber.scrub(text)).toBe(text)
+})
+
+test('fewer letters than that stay, and as many go', () => {
+  const plain = new Scrubber('abcdefghijklmnopqrstuvwxyz')
+  expect(plain.scrub('ABCDEFGHIJK…')).toBe('ABCDEFGHIJK…')
+  expect(plain.scrub('ABCDEFGHIJKL…')).toBe('[secret]…')
+})
+
+test('a short secret is looked for as a whole', () => {
+  expect(new Scrubber('sk-1').scrub('sk-1 SK-1 risk-123')).toBe('[secret] SK-1 ri[secret]23')
+  expect(new Scrubber('p@ss w/rd').scrub('p%40ss%20w%2Frd')).toBe('[secret]')
+})
+
+test('of an account in JSON only what is secret is taken out', () => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
+  const account = { type: 'service_account', private_key: pem, token_uri: 'https://oauth2.googleapis.com/token' }
+  const clean = new Scrubber(JSON.stringify(account))
+  const said = 'https://oauth2.googleapis.com/token knows no service_account with this BEGIN PRIVATE KEY'
+  expect(clean.scrub(said)).toBe(said)
+  const line = pem.split('\n')[5]!
+  expect(clean.scrub(`(${line})`)).toBe('([secret])')
+  expect(clean.scrub(JSON.stringify(pem))).not.toContain(line.slice(0, FRAGMENT_CHARS))
+})
