@@ -42,8 +42,8 @@ export interface Ask extends StateAsk {
   readonly search: string
   /** Where the caller is. */
   address(): string
-  /** The body within the bounds of one, or within fewer bytes, a JSON text unless told. */
-  readBody(type?: BodyType, bytesMax?: number): Promise<Buffer>
+  /** The body within the bounds that hold for whoever asks, a JSON text unless told. */
+  readBody(type?: BodyType): Promise<Buffer>
   /** Who has the management token, or the API key; only where the endpoint asks for one. */
   readonly holder?: Actor
 }

@@ -1,7 +1,6 @@
 // Every URL we answer, as one table, each row with its mandatory `auth`. What is not here does not exist: the family
 // of its prefix decides who may learn that, and in which dialect.
 
-import { bounds } from './base/bounds.ts'
 import type { LedgerState } from './billing/auditor.ts'
 import type { ReportKey } from './management/key-report.ts'
 import type { AnswerWeb } from './management/web-app.ts'
@@ -100,8 +99,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
   // Bounded before it is read: under /api/auth nobody has said yet who they are.
   const answer: Answer = async ({ holder, readBody, ...ask }) => {
-    const read = (): Promise<Buffer> => readBody('json', bounds.managementBodyBytesMax)
-    return await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: read })
+    return await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: () => readBody('json') })
   }
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
   return methods.flatMap((method): readonly Endpoint[] => [

@@ -15,9 +15,11 @@ import type { Answered, Ask, Endpoint, EndpointKind } from './endpoint.ts'
 import type { Family } from './endpoints.ts'
 import { dialectOf, familyOf } from './endpoints.ts'
 import type { TrustedProxies } from './http/address.ts'
-import { callerAddress } from './http/address.ts'
+import { callerAddress, networkOf } from './http/address.ts'
+import type { FairTurns } from './base/fair-turns.ts'
 import type { BodyBounds, BodyType } from './http/body.ts'
 import { readBody } from './http/body.ts'
+import type { BodyOwner, Inflow } from './http/inflow.ts'
 import type { Arrival } from './http/server.ts'
 import type { EndpointName } from './identity/key-rights.ts'
 import type { Gate } from './limits/gate.ts'
@@ -26,6 +28,7 @@ import { addQuotas, errorHeaders } from './pipeline/answer-headers.ts'
 import type { Authenticate, Recognise } from './pipeline/10-authenticate.ts'
 import type { LimitRate } from './pipeline/20-limit-rate.ts'
 import { looking } from './pipeline/20-limit-rate.ts'
+import type { Caller } from './pipeline/exchange.ts'
 import type { Ingress, RunCall } from './pipeline/pipeline.ts'
 import { Timings } from './pipeline/timings.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
@@ -42,6 +45,8 @@ export interface FrontDoorParts {
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
+  readonly inflow: Inflow
+  readonly decodings: FairTurns
   readonly deadlines: Deadlines
   readonly log: Log
   readonly gate: Gate
@@ -163,10 +168,10 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
     requestId: visit.requestId,
     queries: name => arrival.queries(name),
     lingers: () => arrival.done(),
-    readBody(type = 'json', bytesMax) {
+    readBody(type = 'json') {
       if (gate.isShut) return Promise.reject(gate.refuse('shut'))
       isRead = true
-      return arriving.readBody(type, bytesMax)
+      return arriving.read(type, { ...limitsOf(admitted), owner: ownerOf(ask) })
     },
     ...admitted,
   }
@@ -178,6 +183,26 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
 }
 
 type Admitted = Pick<Ask, 'holder' | 'caller'>
+
+/** Who is answerable for a body. */
+function ownerOf({ caller, holder, address }: Pick<Ask, 'caller' | 'holder' | 'address'>): BodyOwner {
+  if (caller !== undefined) return { class: 'caller', name: `account ${caller.accountId}` }
+  if (holder !== undefined) return { class: 'person', name: `person ${holder.personId}` }
+  return { class: 'stranger', name: networkOf(address()) }
+}
+
+/** What nobody has to answer for is short and soon there; what no program of a provider sends comes as it is. */
+function limitsOf({ caller, holder }: Admitted): Omit<Reading, 'owner'> {
+  if (caller !== undefined) return {}
+  if (holder !== undefined) return { bytesMax: bounds.managementBodyBytesMax, decodes: false }
+  return { bytesMax: bounds.strangerBodyBytesMax, msMax: bounds.strangerBodyMsMax, decodes: false }
+}
+
+interface Reading extends Partial<BodyBounds> {
+  readonly owner: BodyOwner
+  /** Whether it may be compressed; it may unless told. */
+  readonly decodes?: boolean
+}
 
 /** Whether a path is one of those that an endpoint with `/*` stands for. */
 export function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
@@ -277,11 +302,20 @@ class Arriving implements Ingress {
     this.#arrival.done()
   }
 
-  readBody(type: BodyType, bytesMax?: number): Promise<Buffer> {
-    this.#arrival.takeTime()
-    const { bodyBounds, deadlines } = this.#parts
-    const limits = bytesMax === undefined ? bodyBounds : { ...bodyBounds, bytesMax }
-    return readBody(this.#arrival, { limits, deadlines, type })
+  readBody(type: BodyType, caller: Caller): Promise<Buffer> {
+    return this.read(type, { owner: { class: 'caller', name: `account ${caller.accountId}` } })
+  }
+
+  async read(type: BodyType, { owner, decodes = true, ...limits }: Reading): Promise<Buffer> {
+    const { bodyBounds, deadlines, inflow, decodings } = this.#parts
+    const lease = inflow.enter(owner)
+    try {
+      this.#arrival.takeTime()
+      const reading = { limits: { ...bodyBounds, ...limits }, deadlines, type, lease }
+      return await readBody(this.#arrival, { ...reading, decodings: decodes ? decodings : undefined })
+    } finally {
+      lease.leave()
+    }
   }
 }
 

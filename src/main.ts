@@ -20,8 +20,10 @@ import { Drain } from './drain.ts'
 import { buildEndpoints } from './endpoints.ts'
 import { startFakeUpstream } from './fake-upstream/server.ts'
 import { buildFrontDoor } from './front-door.ts'
+import { openDecodings } from './http/body.ts'
 import type { Handle } from './http/control-socket.ts'
 import { listenControl } from './http/control-socket.ts'
+import { Inflow, inflowBounds } from './http/inflow.ts'
 import type { Client } from './http/outgoing.ts'
 import { openClient } from './http/outgoing.ts'
 import { listen } from './http/server.ts'
@@ -167,6 +169,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkSession: buildSessionCheck(store.management),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
+    inflow: new Inflow(inflowBounds(config.memoryBytesMax ?? memoryBytesMax())),
+    decodings: openDecodings(),
     ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
   const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }

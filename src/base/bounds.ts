@@ -6,12 +6,37 @@ export const bounds = {
   /** Request body, after decoding. */
   bodyBytesMax: 32 * 1024 * 1024,
   bodyMsMax: 60_000,
-  /** A body that is announced to be larger is not read for a caller that would be refused anyway. */
+  /** A body up to this size is read in one piece, and its JSON on the thread that serves calls. */
   smallBodyBytesMax: 64 * 1024,
+  /** A compressed body may become this large whatever its size, and this many times its size beyond that. */
+  decodedBytesMin: 1024 * 1024,
+  decodedRatioMax: 100,
+  /** Bodies that are decoded at once, of all accounts and of one, and how long one may wait for its turn. */
+  decodingsMax: 4,
+  decodingsOfAccountMax: 1,
+  bodyTurnMsMax: 20_000,
+  /** Bodies of callers that are on their way at once, of all accounts and of one; and the bytes of all. */
+  callerBodiesMax: 20_000,
+  callerBodiesOfAccountMax: 4_096,
+  callerBodiesBytesMax: 1024 * 1024 * 1024,
+  /** The same of people who are signed in, of one and of all. */
+  personBodiesMax: 1_024,
+  personBodiesBytesMax: 8 * 1024 * 1024,
+  personsBodiesBytesMax: 64 * 1024 * 1024,
+  /** Of those who have not said who they are: what one body may be, and how many are on their way at once. */
+  strangerBodyBytesMax: 16 * 1024,
+  strangerBodyMsMax: 10_000,
+  strangerBodiesMax: 512,
+  strangerBodiesOfNetworkMax: 32,
+  strangerJsonDepthMax: 8,
+  strangerJsonValuesMax: 256,
   /** Request head; Bun is started with room for more, so that the refusal is ours and in the caller's dialect. */
   headBytesMax: 32 * 1024,
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
+  /** Lists and objects among them, and different names of fields: what is costly to build. */
+  jsonContainersMax: 250_000,
+  jsonNamesMax: 50_000,
   modelNameCharsMax: 256,
   /** Names of models of which it is remembered how they are reached. */
   laneGroupsMax: 10_000,
@@ -269,6 +294,8 @@ export const bounds = {
   /** Orders of one account to delete records that are not carried out yet. */
   deletionsOpenMax: 50,
   managementBodyBytesMax: 1024 * 1024,
+  managementJsonDepthMax: 64,
+  managementJsonValuesMax: 100_000,
   /** Of a management token; ours have some 300. */
   tokenCharsMax: 2_000,
   tokenSecondsMax: 600,

@@ -18,7 +18,7 @@ const statuses: Readonly<Record<number, readonly ErrorCode[]>> = {
   405: ['method_not_allowed'],
   408: ['body_too_slow'],
   413: ['body_too_large'],
-  415: ['content_type_unsupported', 'encoding_unsupported'],
+  415: ['content_type_unsupported', 'encoding_unsupported', 'encoding_refused'],
   426: ['upgrade_refused'],
   429: ['qpm_exceeded'],
   431: ['head_too_large'],

@@ -91,6 +91,7 @@ const rows = {
   body_too_large: [413, 'too_large', false, 'The request body is too large.'],
   content_type_unsupported: [415, 'invalid_request', false, 'The request body has another type than this path takes.'],
   encoding_unsupported: [415, 'invalid_request', false, 'Content-Encoding may be gzip, deflate, br or zstd.'],
+  encoding_refused: [415, 'invalid_request', false, 'The body may not be compressed here. Leave Content-Encoding out.'],
   idempotency_mismatch: [422, 'invalid_request', false, 'This Idempotency-Key was used for another request.'],
   upgrade_refused: [426, 'invalid_request', false, 'This path does not speak WebSocket.'],
   tasks_too_many: [429, 'rate_limit', true, 'This account has too many tasks under way.'],

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import zlib from 'node:zlib'
 import { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
-import { readBody } from './body.ts'
+import { openDecodings, readBody } from './body.ts'
+import { Inflow, inflowBounds } from './inflow.ts'
 import type { Arrival } from './server.ts'
 
 const limits = { bytesMax: 1_000, msMax: 5_000 }
@@ -18,7 +19,9 @@ interface Sent {
 function read({ headers = json, body = '{}' }: Sent, bounds = limits): Promise<Buffer> {
   const request = new Request('http://weir/', { method: 'POST', headers: { 'content-type': '' }, body })
   const arrival = { request, headers } as Pick<Arrival, 'request' | 'headers'> as Arrival
-  return readBody(arrival, { limits: bounds, deadlines: new Deadlines(() => performance.now()), type: 'json' })
+  const deadlines = new Deadlines(() => performance.now())
+  const lease = new Inflow(inflowBounds(1e9)).enter({ class: 'caller', name: 'account 1' })
+  return readBody(arrival, { limits: bounds, deadlines, type: 'json', lease, decodings: openDecodings() })
 }
 
 async function codeOf(sent: Sent, bounds = limits): Promise<string> {

@@ -5,12 +5,15 @@ import zlib from 'node:zlib'
 import { bounds } from '../base/bounds.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
+import { FairTurns } from '../base/fair-turns.ts'
+import type { BodyLease } from './inflow.ts'
 import { viewOf } from './outgoing.ts'
 import type { Arrival } from './server.ts'
 
 type Decode = (bytes: Uint8Array, options: { maxOutputLength: number }, done: Done) => void
 type Done = (fault: Error | null, bytes: Uint8Array) => void
 
+/** These run on the runtime's own threads, beside the one that serves calls. */
 const decoders: Readonly<Record<string, Decode>> = {
   gzip: zlib.gunzip as Decode,
   deflate: zlib.inflate as Decode,
@@ -33,57 +36,109 @@ const types = {
 
 export type BodyType = keyof typeof types
 
+/** Whose turn it is to have a body decoded. */
+export const openDecodings = (): FairTurns => new FairTurns(bounds.decodingsMax, bounds.decodingsOfAccountMax)
+
 export interface BodyReading {
   readonly limits: BodyBounds
   readonly deadlines: Deadlines
   readonly type: BodyType
+  /** Holds what has arrived. Whoever opened it leaves it. */
+  readonly lease: BodyLease
+  /** Undefined where a body must come as it is. */
+  readonly decodings: FairTurns | undefined
 }
 
-export async function readBody(arrival: Arrival, { limits, deadlines, type }: BodyReading): Promise<Buffer> {
-  const { request, headers } = arrival
+export async function readBody(arrival: Arrival, reading: BodyReading): Promise<Buffer> {
+  const { headers } = arrival
+  const { limits, deadlines, type, lease, decodings } = reading
   const said = headers['content-type']
   if (said === undefined || !types[type].test(said)) {
     const hint = `It must be sent as ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
     throw new Refusal('content_type_unsupported', said === undefined ? 'none' : 'another', { hint })
   }
-  const encoding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase()
-  const decode = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
-  if (encoding !== 'identity' && decode === undefined) throw new Refusal('encoding_unsupported', 'content-encoding')
+  const decode = decoderOf(headers['content-encoding'], decodings !== undefined)
   const announced = headers['content-length']
-  if (announced !== undefined && Number(announced) > limits.bytesMax) throw new Refusal('body_too_large', announced)
+  if (announced !== undefined && Number(announced) > limits.bytesMax) throw tooLarge(announced, limits.bytesMax)
   const late = (): Refusal => new Refusal('body_too_slow', `${limits.msMax} ms`)
-  const bytes = await deadlines.within(limits.msMax, readAll(request, announced, limits.bytesMax), late)
-  return viewOf(decode === undefined ? bytes : await decodeBounded(decode, bytes, limits.bytesMax))
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
+  lease.onGivenUp(reject)
+  const deadline = deadlines.after(limits.msMax, () => reject(late()))
+  readAll(arrival, reading, promise).then(resolve, reject)
+  const bytes = await promise.finally(() => deadline.lift())
+  if (decode === undefined) return viewOf(bytes)
+  const turn = decodings!.take(lease.owner.name, {
+    throwIfUnwanted: () => arrival.request.signal.throwIfAborted(),
+    run: () => decodeBounded(decode, bytes, limits.bytesMax),
+  })
+  const decoded = await deadlines.within(bounds.bodyTurnMsMax, turn, () => new Refusal('overloaded', 'decoding'))
+  lease.hold(decoded.length)
+  return viewOf(decoded)
 }
 
-async function readAll(request: Request, announced: string | undefined, bytesMax: number): Promise<Uint8Array> {
-  // With a length announced and allowed, the server has already bounded what it will hand over.
-  if (announced !== undefined) return await request.bytes()
-  return request.body === null ? new Uint8Array() : await readCounting(request.body, bytesMax)
+function decoderOf(encoding: string | undefined, isAllowed: boolean): Decode | undefined {
+  const name = (encoding ?? 'identity').trim().toLowerCase()
+  if (name === 'identity') return undefined
+  const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined
+  if (decode !== undefined && isAllowed) return decode
+  if (isAllowed) throw new Refusal('encoding_unsupported', 'content-encoding')
+  throw new Refusal('encoding_refused', 'content-encoding')
 }
 
-async function readCounting(body: ReadableStream<Uint8Array>, bytesMax: number): Promise<Uint8Array> {
+const tooLarge = (detail: string, bytesMax: number): Refusal =>
+  new Refusal('body_too_large', detail, { hint: `It may have ${bytesMax} bytes here, decoded.` })
+
+/** `given` rejects when it is no longer wanted. */
+async function readAll({ request, headers }: Arrival, reading: BodyReading, given: Promise<unknown>) {
+  const { limits, lease } = reading
+  const announced = headers['content-length']
+  const length = announced === undefined ? Number.NaN : Number(announced)
+  if (length <= bounds.smallBodyBytesMax) {
+    // The server hands over no more than was announced.
+    lease.hold(length)
+    return await request.bytes()
+  }
+  if (request.body === null) return new Uint8Array()
+  return await readCounting(request.body.getReader(), { bytesMax: limits.bytesMax, lease, given })
+}
+
+interface Counting {
+  readonly bytesMax: number
+  readonly lease: BodyLease
+  readonly given: Promise<unknown>
+}
+
+type Reader = Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>
+
+async function readCounting(reader: Reader, { bytesMax, lease, given }: Counting): Promise<Uint8Array> {
   const chunks: Uint8Array[] = []
   let length = 0
-  const reader = body.getReader()
+  const cancel = (): void => void reader.cancel().catch(() => {})
+  given.catch(cancel)
   for (;;) {
     const { done, value } = await reader.read()
     if (done) return Buffer.concat(chunks, length)
     length += value.byteLength
-    if (length > bytesMax) {
-      void reader.cancel().catch(() => {})
-      throw new Refusal('body_too_large', `more than ${bytesMax} bytes`)
-    }
+    if (length > bytesMax) throw tooLarge(`more than ${bytesMax} bytes`, bytesMax)
+    lease.hold(value.byteLength)
     chunks.push(value)
   }
 }
 
+/**
+ * A text that compresses to less than a hundredth is no request that anybody wrote: prompts come to a tenth, and
+ * whoever sends a hundred bytes to have us unpack and read 32 MiB pays nothing for it.
+ */
+export const decodedBytesMax = (encodedBytes: number, bytesMax: number): number =>
+  Math.min(bytesMax, Math.max(bounds.decodedBytesMin, encodedBytes * bounds.decodedRatioMax))
+
 function decodeBounded(decode: Decode, bytes: Uint8Array, bytesMax: number): Promise<Uint8Array> {
+  const most = decodedBytesMax(bytes.length, bytesMax)
   return new Promise((resolve, reject) => {
-    decode(bytes, { maxOutputLength: bytesMax }, (fault, decoded) => {
+    decode(bytes, { maxOutputLength: most }, (fault, decoded) => {
       if (fault === null || fault === undefined) return resolve(decoded)
-      const tooLarge = (fault as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
-      reject(new Refusal(tooLarge ? 'body_too_large' : 'encoding_invalid', 'while decoding'))
+      const isTooLarge = (fault as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
+      reject(isTooLarge ? tooLarge('while decoding', most) : new Refusal('encoding_invalid', 'while decoding'))
     })
   })
 }

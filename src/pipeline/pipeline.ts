@@ -71,7 +71,7 @@ export interface Ingress extends Bearer {
   done(): void
   /** Closes the caller's connection soon, whatever is still to be written to it. */
   cut(): void
-  readBody(type: BodyType): Promise<Buffer>
+  readBody(type: BodyType, caller: Caller): Promise<Buffer>
 }
 
 export interface PipelineParts {
@@ -113,7 +113,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         timings.enter('RateLimit')
         throw unread
       }
-      const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes))
+      const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes, caller))
       const call = protocol.readCall(body, ingress)
       exchange.call = call
       exchange.framing = protocol.openFraming?.(call)

@@ -125,9 +125,10 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   if (query !== undefined) asked.push('field_invalid', 'field_duplicate')
   if (body !== undefined) {
     asked.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
-    asked.push('content_type_unsupported', 'encoding_unsupported', 'encoding_invalid')
+    asked.push('content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
   }
-  if (!isNobody) asked.push('token_invalid', 'concurrency_exceeded')
+  if (!isNobody) asked.push('token_invalid')
+  if (!isNobody || body !== undefined) asked.push('concurrency_exceeded')
   if (!isNobody && method !== 'GET') asked.push('tried_too_often')
   if (mayBeTooLow) asked.push('role_too_low')
   if (params !== undefined) asked.push('resource_unknown')

@@ -1,0 +1,196 @@
+// What a body may cost us before and after we know whose it is: the worst that fits under each bound, on a real
+// gateway. Nothing here measures time: what counts is what is refused, and that everybody else is served.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import net from 'node:net'
+import zlib from 'node:zlib'
+import { bounds } from '../../src/base/bounds.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
+import type { Person } from '../support/people.ts'
+import { goodPassword, setUpOwner } from '../support/people.ts'
+import type { RawAnswer } from '../support/raw.ts'
+import { rawRequest } from '../support/raw.ts'
+import type { Headers } from './asking.ts'
+import { ask, bearer, call, CHAT, expectChatError } from './asking.ts'
+
+const MIB = 1024 * 1024
+const SIGN_IN = '/api/auth/sign-in'
+
+let harness: Harness
+let owner: Person
+let nowMs = 0
+
+beforeAll(async () => {
+  const clock = { nowMs: () => performance.now() + nowMs, dateMs: () => Date.now() }
+  const env = { WEIR_MEMORY_MB: '256', WEIR_TRUSTED_PROXIES: '127.0.0.1' }
+  harness = await startHarness({ env, world: { clock, memoryBytes: () => 0 } })
+  owner = await setUpOwner(harness)
+})
+afterAll(() => harness.stop())
+
+const raw = (bytes: string | Uint8Array): Promise<RawAnswer> => rawRequest(harness.url, bytes, 20_000)
+const json = { 'content-type': 'application/json' }
+const code = (answer: RawAnswer, status: number): unknown => expectChatError(answer, status).error.code
+const from = (address: string): Headers => ({ 'x-forwarded-for': address })
+
+const encoders: Record<string, (bytes: Uint8Array) => Uint8Array> = {
+  gzip: bytes => zlib.gzipSync(bytes),
+  deflate: bytes => zlib.deflateSync(bytes),
+  br: bytes => zlib.brotliCompressSync(bytes),
+  zstd: bytes => zlib.zstdCompressSync(bytes),
+}
+
+/** A request whose body does not end; what it is answered, once it is. */
+class Unfinished {
+  readonly socket: net.Socket
+  received = ''
+
+  constructor(path: string, headers: Headers, sent: Uint8Array | string = '') {
+    const { hostname, port } = new URL(harness.url)
+    this.socket = net.connect(Number(port), hostname)
+    this.socket.on('error', () => {})
+    this.socket.on('data', data => (this.received += data.toString('latin1')))
+    this.socket.write(Buffer.concat([ask('POST', path, { ...json, ...headers }), Buffer.from(sent)]))
+  }
+
+  get status(): number {
+    return Number(/^HTTP\/1\.1 (\d+)/.exec(this.received)?.[1] ?? 0)
+  }
+}
+
+const signIn = (headers: Headers = {}): Promise<RawAnswer> =>
+  raw(ask('POST', SIGN_IN, headers, JSON.stringify({ email: owner.email, password: goodPassword })))
+
+/** Everybody else is served: a stranger who signs in, who is signed in, and who has a key. */
+async function expectServed(address = '192.0.2.200'): Promise<void> {
+  expect((await signIn(from(address))).status).toBe(200)
+  expect((await owner.ask('GET', 'web/me')).status).toBe(200)
+  expect((await call(harness, await harness.key())).status).toBe(200)
+}
+
+describe('of strangers', () => {
+  test.each(Object.keys(encoders))('%s is not unpacked', async name => {
+    const bomb = encoders[name]!(Buffer.alloc(500_000, '['))
+    for (const body of [bomb, encoders[name]!(Buffer.from('{}'))]) {
+      expect(code(await raw(ask('POST', SIGN_IN, { 'content-encoding': name }, body)), 415)).toBe('encoding_refused')
+    }
+  })
+
+  test('more than 16 KiB is refused by what it announces, and else when it comes', async () => {
+    const announced = ask('POST', SIGN_IN, { ...json, 'content-length': String(bounds.strangerBodyBytesMax + 1) })
+    expect(code(await raw(announced), 413)).toBe('request_too_large')
+    const chunked = ask('POST', SIGN_IN, { ...json, 'transfer-encoding': 'chunked' })
+    const size = bounds.strangerBodyBytesMax + 1
+    const unended = Buffer.concat([chunked, Buffer.from(`${size.toString(16)}\r\n`), Buffer.alloc(size, 0x20)])
+    expect(code(await raw(unended), 413)).toBe('request_too_large')
+  })
+
+  test.each([
+    ['[', 'json_too_deep'],
+    ['{"a":', 'json_too_deep'],
+    ['{"a":[', 'json_too_deep'],
+  ])('as deep as 16 KiB of %s can be', async (unit, expected) => {
+    const body = Buffer.alloc(bounds.strangerBodyBytesMax, unit)
+    expect(code(await raw(ask('POST', SIGN_IN, {}, body)), 400)).toBe(expected)
+    expect(code(await raw(ask('POST', '/api/auth/setup', {}, body)), 400)).toBe(expected)
+  })
+
+  test('as many values as 16 KiB can hold', async () => {
+    const body = `{"a":[${'0,'.repeat(8_000)}0]}`
+    expect(code(await raw(ask('POST', SIGN_IN, {}, body)), 400)).toBe('json_too_many')
+  })
+
+  test('700 that do not end, of one network: the oldest give way, and everybody is served, there as well', async () => {
+    const length = String(bounds.strangerBodyBytesMax)
+    const stalled: Unfinished[] = []
+    for (let at = 0; at < 700; at++) {
+      const headers = { 'content-length': length, ...from(`2001:db8:0:7::${at.toString(16)}`) }
+      stalled.push(new Unfinished(SIGN_IN, headers, '{'))
+    }
+    const refused = (): number => stalled.filter(({ status }) => status === 429).length
+    await until(() => refused() === 700 - bounds.strangerBodiesOfNetworkMax, 'all but the newest were given up', 20_000)
+    await expectServed('2001:db8:0:7::ffff')
+    expect(stalled.filter(({ status }) => status === 0).length).toBeGreaterThan(bounds.strangerBodiesOfNetworkMax - 3)
+    for (const { socket } of stalled) socket.destroy()
+  })
+
+  test('as many of as many networks', async () => {
+    const headers = { 'content-length': String(bounds.strangerBodyBytesMax) }
+    const stalled = Array.from({ length: 700 }, (_, at) =>
+      new Unfinished(SIGN_IN, { ...headers, ...from(`198.51.${at >> 8}.${at & 255}`) }, '{'))
+    const refused = (): number => stalled.filter(({ status }) => status === 503).length
+    await until(() => refused() === 700 - bounds.strangerBodiesMax, 'all but the newest were given up', 20_000)
+    await expectServed()
+    for (const { socket } of stalled) socket.destroy()
+  })
+
+  test('have ten seconds, while a caller has a minute', async () => {
+    const key = await harness.key()
+    const length = { 'content-length': '1000' }
+    const stranger = new Unfinished(SIGN_IN, { ...length, ...from('192.0.2.9') }, '{')
+    const caller = new Unfinished(CHAT, { ...bearer(key), ...length }, '{')
+    await until(() => harness.gateway.underWay === 1, 'the call is under way')
+    // Whatever was sent before this was answered is there: one thread reads all sockets in their order.
+    await expectServed()
+    nowMs += bounds.strangerBodyMsMax
+    await until(() => stranger.status !== 0, 'the stranger is answered')
+    expect([stranger.status, caller.status]).toEqual([408, 0])
+    nowMs += bounds.bodyMsMax
+    await until(() => caller.status !== 0, 'the caller is answered')
+    expect(caller.status).toBe(408)
+    for (const { socket } of [stranger, caller]) socket.destroy()
+  })
+})
+
+describe('of who is signed in', () => {
+  const ME = '/api/web/accounts'
+  const web = (body: Uint8Array | string, headers: Headers = {}): Promise<RawAnswer> =>
+    raw(ask('POST', ME, { ...bearer(owner.token), ...headers }, body))
+
+  test('nothing is read without a token', async () => {
+    const unsent = ask('POST', ME, { ...json, 'content-length': String(MIB) })
+    expect(code(await raw(unsent), 401)).toBe('token_invalid')
+  })
+
+  test.each(Object.keys(encoders))('%s is not unpacked', async name => {
+    const bomb = encoders[name]!(Buffer.alloc(500_000, '['))
+    expect(code(await web(bomb, { 'content-encoding': name }), 415)).toBe('encoding_refused')
+  })
+
+  test('more than 1 MiB is refused unread', async () => {
+    const unsent = ask('POST', ME, { ...bearer(owner.token), ...json, 'content-length': String(MIB + 1) })
+    expect(code(await raw(unsent), 413)).toBe('request_too_large')
+  })
+
+  test.each([
+    ['[', 'json_too_deep'],
+    ['{"a":', 'json_too_deep'],
+  ])('a mebibyte of %s', async (unit, expected) => {
+    expect(code(await web(Buffer.alloc(MIB, unit)), 400)).toBe(expected)
+  })
+
+  test('a mebibyte of values', async () => {
+    expect(code(await web(`{"a":[${'0,'.repeat(500_000)}0]}`), 400)).toBe('json_too_many')
+  })
+})
+
+describe('of callers', () => {
+  const size = 24 * MIB
+  const part = Buffer.alloc(size, 0x20)
+  const announced = { 'content-length': String(size + 1) }
+
+  test('what an account has on its way is bounded, and another account finds its room', async () => {
+    const [greedy, modest] = [await harness.key(), await harness.key()]
+    // With 256 MiB of memory there are 64 for bodies that are on their way.
+    const stalled = [0, 1, 2].map(() => new Unfinished(CHAT, { ...bearer(greedy), ...announced }, part))
+    const answered = (status: number): number => stalled.filter(one => one.status === status).length
+    await until(() => answered(429) === 1, 'one of three was given up', 20_000)
+    const text = JSON.stringify({ model: 'openai/gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] })
+    const large = Buffer.concat([Buffer.from(text), Buffer.alloc(20 * MIB, 0x20)])
+    expect((await raw(ask('POST', CHAT, bearer(modest), large))).status).toBe(200)
+    expect([answered(429), answered(503), answered(0)]).toEqual([1, 1, 1])
+    for (const { socket } of stalled) socket.destroy()
+    await harness.idle()
+  })
+})
