@@ -141,7 +141,7 @@ export function buildCalls(parts: CallParts) {
   })
   const tasks = new TaskService({
     ...{ tasks: vault.tasks, ledger, catalogue, log, nowMs, dateMs },
-    ...{ limitRate, askUpstream, route: stages.route, lanes, references },
+    ...{ limitRate, refuseUnread, askUpstream, route: stages.route, lanes, references },
     ...{ everyMs: world.tasksEveryMs, chance: world.chance },
     priceOf: version => priceOf(store, version),
   })

@@ -31,6 +31,7 @@ import { looking } from './pipeline/20-limit-rate.ts'
 import type { Caller } from './pipeline/exchange.ts'
 import type { Ingress, RunCall } from './pipeline/pipeline.ts'
 import { Timings } from './pipeline/timings.ts'
+import type { LargeJson } from './protocols/large-json.ts'
 import type { ErrorDialectName } from './protocols/list.ts'
 import { errorDialects } from './protocols/list.ts'
 import { buildTurnAway } from './turning-away.ts'
@@ -47,6 +48,7 @@ export interface FrontDoorParts {
   readonly bodyBounds: BodyBounds
   readonly inflow: Inflow
   readonly decodings: FairTurns
+  readonly largeJson: Pick<LargeJson, 'look'>
   readonly deadlines: Deadlines
   readonly log: Log
   readonly gate: Gate
@@ -307,12 +309,19 @@ class Arriving implements Ingress {
   }
 
   async read(type: BodyType, { owner, decodes = true, ...limits }: Reading): Promise<Buffer> {
-    const { bodyBounds, deadlines, inflow, decodings } = this.#parts
+    const { bodyBounds, deadlines, inflow, decodings, largeJson } = this.#parts
+    const { signal } = this.#arrival.request
     const lease = inflow.enter(owner)
     try {
       this.#arrival.takeTime()
       const reading = { limits: { ...bodyBounds, ...limits }, deadlines, type, lease }
-      return await readBody(this.#arrival, { ...reading, decodings: decodes ? decodings : undefined })
+      const body = await readBody(this.#arrival, { ...reading, decodings: decodes ? decodings : undefined })
+      if (type !== 'json' || body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
+      return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() })
+    } catch (fault) {
+      // That somebody hangs up is no fault of ours, and nothing for the log.
+      if (fault instanceof Refusal || !signal.aborted) throw fault
+      throw new Refusal('body_too_slow', 'its sender has left')
     } finally {
       lease.leave()
     }

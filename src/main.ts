@@ -45,6 +45,7 @@ import { defaultSilence } from './pipeline/answer-stream.ts'
 import { buildCheckpoint } from './pipeline/checkpoints.ts'
 import { KeyEnds } from './pipeline/key-ends.ts'
 import { UnderWay } from './pipeline/under-way.ts'
+import { LargeJson } from './protocols/large-json.ts'
 import { readCatalogue } from './read-catalogue.ts'
 import { Housekeeping } from './store/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
@@ -157,6 +158,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
+  const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
+  const largeJson = new LargeJson({ deadlines, onFault })
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
@@ -171,6 +174,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
     inflow: new Inflow(inflowBounds(config.memoryBytesMax ?? memoryBytesMax())),
     decodings: openDecodings(),
+    largeJson,
     ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
   const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }
@@ -190,6 +194,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     async close() {
       gate.close()
       counter.close()
+      largeJson.close()
       await closeAll(opened)
     },
   })

@@ -12,6 +12,7 @@ export interface ObjectScan {
   /** Each top-level field by name, and where its value lies. The last of duplicates; see `duplicates`. */
   readonly fields: ReadonlyMap<string, FieldSpan>
   readonly duplicates: ReadonlySet<string>
+  readonly counts: Readonly<ScanCounts>
 }
 
 export type ScanProblem = 'not_object' | 'too_deep' | 'too_many' | 'malformed'
@@ -20,6 +21,17 @@ export interface ScanBounds {
   readonly depthMax: number
   /** Values in lists and objects, however deep: a byte of JSON may become a hundred in memory. */
   readonly valuesMax: number
+  /** Lists and objects among them; as many as values unless told. */
+  readonly containersMax?: number
+  /** Different names of fields in what lies deeper than the top; not looked at unless told, for that takes time. */
+  readonly namesMax?: number
+}
+
+/** What a scan has counted. */
+export interface ScanCounts {
+  values: number
+  containers: number
+  names: number
 }
 
 /** At the top of a body. */
@@ -32,15 +44,27 @@ const [COMMA, COLON] = [0x2c, 0x3a]
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
+/** Short strings are gone through byte by byte, and texts full of escaped quotes for longer than that. */
+const NEAR_BYTES = 32
+const STRIDE_BYTES = 4_096
+
 /** The index after the closing quote of a string that opens at `open`, or -1. */
 function stringEnd(bytes: Buffer, open: number): number {
-  for (let from = open + 1; ; ) {
-    const quote = bytes.indexOf(QUOTE, from)
+  let at = open + 1
+  for (let stride = NEAR_BYTES; ; ) {
+    for (const until = at + stride; at < until; ) {
+      const byte = bytes[at]
+      if (byte === QUOTE) return at + 1
+      if (byte === undefined) return -1
+      at += byte === BACKSLASH ? 2 : 1
+    }
+    const quote = bytes.indexOf(QUOTE, at)
     if (quote < 0) return -1
     let slashes = 0
-    while (bytes[quote - 1 - slashes] === BACKSLASH) slashes++
+    while (quote - slashes > at && bytes[quote - 1 - slashes] === BACKSLASH) slashes++
     if (slashes % 2 === 0) return quote + 1
-    from = quote + 1
+    stride = quote - at < NEAR_BYTES ? STRIDE_BYTES : NEAR_BYTES
+    at = quote + 1
   }
 }
 
@@ -55,38 +79,67 @@ function fieldName(bytes: Buffer, start: number, end: number): string | undefine
 }
 
 /** The index after the value at `at`, or a problem. */
-function valueEnd(bytes: Buffer, at: number, bounds: ScanBounds): number | ScanProblem {
+function valueEnd(bytes: Buffer, at: number, scan: Scanning): number | ScanProblem {
   const first = bytes[at]
   if (first === QUOTE) {
     const end = stringEnd(bytes, at)
     return end < 0 ? 'malformed' : end
   }
-  if (first !== BRACE_OPEN && first !== BRACKET_OPEN) {
-    let end = at
-    while (end < bytes.length && bytes[end] !== COMMA && bytes[end] !== BRACE_CLOSE && !isSpace(bytes[end])) end++
-    return end === at ? 'malformed' : end
-  }
+  if (first === BRACE_OPEN || first === BRACKET_OPEN) return containerEnd(bytes, at, scan)
+  let end = at
+  while (end < bytes.length && bytes[end] !== COMMA && bytes[end] !== BRACE_CLOSE && !isSpace(bytes[end])) end++
+  return end === at ? 'malformed' : end
+}
+
+function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scanning): number | ScanProblem {
+  const { depthMax, valuesMax, containersMax = valuesMax, namesMax = 0 } = bounds
   let depth = 1 // the object around it
-  let values = 0
+  let { values, containers } = counts
+  let name: { readonly start: number; readonly end: number } | undefined
   for (let index = at; index < bytes.length; index++) {
     const byte = bytes[index]
     if (byte === QUOTE) {
+      const start = index
       index = stringEnd(bytes, index) - 1
       if (index < 0) return 'malformed'
+      if (names !== undefined) name = { start, end: index }
     } else if (byte === BRACE_OPEN || byte === BRACKET_OPEN) {
-      if (++depth > bounds.depthMax) return 'too_deep'
+      if (++depth > depthMax) return 'too_deep'
       values++
+      if (++containers > containersMax) return 'too_many'
     } else if (byte === BRACE_CLOSE || byte === BRACKET_CLOSE) {
-      if (--depth === 1) return index + 1
+      if (--depth === 1) {
+        counts.values = values
+        counts.containers = containers
+        return index + 1
+      }
     } else if (byte === COMMA) values++
-    if (values > bounds.valuesMax) return 'too_many'
+    else if (byte === COLON && names !== undefined && name !== undefined) {
+      if (names.add(bytes.toString('latin1', name.start, name.end)).size > namesMax) return 'too_many'
+      name = undefined
+    }
+    if (values > valuesMax) return 'too_many'
   }
   return 'malformed'
 }
 
+interface Scanning {
+  readonly bounds: ScanBounds
+  readonly counts: ScanCounts
+  readonly names: Set<string> | undefined
+}
+
+/** The bounds on values hold for all fields together. */
 export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | ScanProblem {
   const fields = new Map<string, FieldSpan>()
   const duplicates = new Set<string>()
+  const names = bounds.namesMax === undefined ? undefined : new Set<string>()
+  const counts: ScanCounts = { values: 0, containers: 0, names: 0 }
+  const scanning: Scanning = { bounds, counts, names }
+  const scanned = (): ObjectScan => {
+    counts.names = names?.size ?? 0
+    return { fields, duplicates, counts }
+  }
   let at = 0
   const skipSpace = (): number | undefined => {
     while (isSpace(bytes[at])) at++
@@ -95,12 +148,12 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
   const first = skipSpace()
   if (first === BRACKET_OPEN) {
     // Only so that a deep array is called deep and not merely the wrong shape.
-    const end = valueEnd(bytes, at, bounds)
+    const end = valueEnd(bytes, at, scanning)
     return end === 'too_deep' || end === 'too_many' ? end : 'not_object'
   }
   if (first !== BRACE_OPEN) return 'not_object'
   at++
-  if (skipSpace() === BRACE_CLOSE) return { fields, duplicates }
+  if (skipSpace() === BRACE_CLOSE) return scanned()
   for (;;) {
     if (skipSpace() !== QUOTE) return 'malformed'
     const nameEnd = stringEnd(bytes, at)
@@ -110,7 +163,7 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     if (skipSpace() !== COLON) return 'malformed'
     at++
     skipSpace()
-    const end = valueEnd(bytes, at, bounds)
+    const end = valueEnd(bytes, at, scanning)
     if (typeof end === 'string') return end
     if (fields.has(name)) duplicates.add(name)
     fields.set(name, { start: at, end })
@@ -118,7 +171,7 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     at = end
     const next = skipSpace()
     at++
-    if (next === BRACE_CLOSE) return { fields, duplicates }
+    if (next === BRACE_CLOSE) return scanned()
     if (next !== COMMA) return 'malformed'
   }
 }
@@ -129,25 +182,32 @@ const HALVES = [Buffer.from('\\ud'), Buffer.from('\\uD')] as const
 /** Whether the text holds an escaped half of a surrogate pair without its other half. */
 export function hasLoneSurrogate(bytes: Buffer): boolean {
   if (!HALVES.some(half => bytes.includes(half))) return false // nearly always, and no other escape is looked at
-  for (let at = bytes.indexOf(BACKSLASH); at >= 0; at = bytes.indexOf(BACKSLASH, at)) {
-    const unit = escapedUnit(bytes, at)
-    if (unit >= 0xd800 && unit <= 0xdbff) {
-      const next = escapedUnit(bytes, at + 6)
-      if (next < 0xdc00 || next > 0xdfff) return true
-      at += 12
-    } else if (unit >= 0xdc00 && unit <= 0xdfff) {
-      return true
-    } else {
-      at += 2 // an escaped backslash must not be taken for the start of the next escape
+  for (let at = bytes.indexOf(BACKSLASH); at >= 0 && at < bytes.length; ) {
+    if (bytes[at] !== BACKSLASH) {
+      // Escapes mostly stand together; where none follows, the next one is searched for.
+      at = bytes.indexOf(BACKSLASH, at)
+      continue
     }
+    const half = halfAt(bytes, at)
+    if (half === 'second' || (half === 'first' && halfAt(bytes, at + 6) !== 'second')) return true
+    // An escaped backslash must not be taken for the start of the next escape.
+    at += half === 'first' ? 12 : 2
   }
   return false
 }
 
-function escapedUnit(bytes: Buffer, at: number): number {
-  if (bytes[at] !== BACKSLASH || bytes[at + 1] !== 0x75) return -1
-  const unit = Number.parseInt(bytes.toString('latin1', at + 2, at + 6), 16)
-  return Number.isNaN(unit) ? -1 : unit
+/** Which half of a pair an escape stands for: `\ud8…` to `\udb…`, or `\udc…` to `\udf…`. */
+function halfAt(bytes: Buffer, at: number): 'first' | 'second' | undefined {
+  if (bytes[at] !== BACKSLASH || bytes[at + 1] !== 0x75 || (bytes[at + 2]! | 0x20) !== 0x64) return undefined
+  const digit = hexDigit(bytes[at + 3])
+  if (digit < 8 || hexDigit(bytes[at + 4]) < 0 || hexDigit(bytes[at + 5]) < 0) return undefined
+  return digit < 0xc ? 'first' : 'second'
+}
+
+function hexDigit(byte = 0): number {
+  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
+  const letter = byte | 0x20
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
 /** Shorter texts cannot be deep enough to cost anything. */

@@ -2,7 +2,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
-import { Refusal } from '../base/errors.ts'
+import { errorRows, Refusal } from '../base/errors.ts'
 import { estimateTokens } from '../billing/price.ts'
 import { noLease } from '../limits/leases.ts'
 import type { Quota, Refused } from '../limits/limits.ts'
@@ -78,6 +78,19 @@ export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnre
   return function refuseUnread(caller) {
     const refused = limits.exhausted(caller, nowMs())
     return refused && refusalOf(refused, caller.keyId)
+  }
+}
+
+/**
+ * A request that was refused before it met its limits is one of its key's calls all the same: it was read, and
+ * whoever sends nothing but such requests must come to an end, too. One that we had no room for is not.
+ */
+export function countRefused(limitRate: LimitRate, caller: Caller, fault: unknown): void {
+  if (fault instanceof Refusal && errorRows[fault.code].kind === 'overloaded') return
+  try {
+    limitRate(caller, looking).lease.release()
+  } catch {
+    // There is nothing left to count it against: the next is refused unread.
   }
 }
 

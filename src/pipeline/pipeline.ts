@@ -1,6 +1,5 @@
 // The parent of one call: runs the stages in order and catches once; both ways out settle.
 
-import { bounds } from '../base/bounds.ts'
 import type { Place } from '../base/ring.ts'
 import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/body.ts'
@@ -11,7 +10,7 @@ import type { Protocol } from '../protocols/protocol.ts'
 import { tagText } from '../protocols/tags.ts'
 import type { Authenticate, Bearer } from './10-authenticate.ts'
 import type { LimitRate, RefuseUnread } from './20-limit-rate.ts'
-import { aboutCall, limitReason } from './20-limit-rate.ts'
+import { aboutCall, countRefused, limitReason } from './20-limit-rate.ts'
 import type { RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
@@ -21,7 +20,7 @@ import type { Caller, Exchange, Route } from './exchange.ts'
 import type { LookBack } from './idempotency.ts'
 import { AnsweredBefore, readClaim } from './idempotency.ts'
 import { recorderFor } from './keeping.ts'
-import type { Lanes } from './lanes.ts'
+import type { Lanes, Named } from './lanes.ts'
 import type { Leaving } from './leaving.ts'
 import { freshMeter } from './meter.ts'
 import { readersOf } from './modalities.ts'
@@ -108,17 +107,25 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       ingress.onLeft(() => leaving.left(exchange))
 
       const { takes = 'json' } = protocol
-      const unread = takes !== 'nothing' && mayBeLarge(ingress) ? stages.refuseUnread(caller) : undefined
+      const unread = takes === 'nothing' ? undefined : stages.refuseUnread(caller)
       if (unread !== undefined) {
         timings.enter('RateLimit')
         throw unread
       }
-      const body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes, caller))
-      const call = protocol.readCall(body, ingress)
-      exchange.call = call
-      exchange.framing = protocol.openFraming?.(call)
-      takeNotes(exchange, ingress, { call, caller, body, isPressed: gate.level > 0 })
-      const named = stages.lanes.named(call.model)
+      let body: Buffer
+      let call: Call
+      let named: Named
+      try {
+        body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes, caller))
+        call = protocol.readCall(body, ingress)
+        exchange.call = call
+        exchange.framing = protocol.openFraming?.(call)
+        takeNotes(exchange, ingress, { call, caller, body, isPressed: gate.level > 0 })
+        named = stages.lanes.named(call.model)
+      } catch (fault) {
+        countRefused(stages.limitRate, caller, fault)
+        throw fault
+      }
 
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller, aboutCall(call, named))
@@ -195,12 +202,6 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
   }
   let place: Place<Exchange> | undefined = underWay.add(exchange)
   return exchange
-}
-
-/** Whether its body is worth not reading. */
-function mayBeLarge(ingress: Ingress): boolean {
-  const announced = ingress.header('content-length')
-  return announced === undefined || Number(announced) > bounds.smallBodyBytesMax
 }
 
 /** Before its body is read: what cannot be served should cost nothing. */

@@ -2,32 +2,107 @@
 // duplicates of the fields that the dialect reads.
 
 import { bounds } from '../base/bounds.ts'
+import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
-import type { FieldSpan } from '../base/json.ts'
+import type { FieldSpan, ObjectScan, ScanBounds, ScanCounts, ScanProblem } from '../base/json.ts'
 import { hasLoneSurrogate, isTooDeep, parseShallow, scanObject } from '../base/json.ts'
 
-export const scanBounds = { depthMax: bounds.jsonDepthMax, valuesMax: bounds.jsonValuesMax }
+export const scanBounds = {
+  depthMax: bounds.jsonDepthMax,
+  valuesMax: bounds.jsonValuesMax,
+  containersMax: bounds.jsonContainersMax,
+}
 
 export interface JsonObject {
   readonly json: Readonly<Record<string, unknown>>
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
+/** What is found in a body, whichever dialect reads it. Plain data, which can come from another thread. */
+export interface FoundObject extends JsonObject {
+  readonly duplicates: ReadonlySet<string>
+  readonly counts: Readonly<ScanCounts>
+  /** The scans of large objects at its top, by where they start. */
+  readonly inside: ReadonlyMap<number, ObjectScan>
+}
+
+export interface FoundProblem {
+  readonly code: ErrorCode
+  readonly detail: string
+}
+
+export type Found = FoundObject | FoundProblem
+
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const nothingInside: FoundObject['inside'] = new Map()
+
+/** Names are counted only where there is room for too many. */
+const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax }
+
+/** All that is looked at in a body before a dialect reads it. */
+export function findObject(body: Buffer): Found {
+  const isLarge = body.length > bounds.smallBodyBytesMax
+  const scan = scanObject(body, isLarge ? largeBounds : scanBounds)
+  if (scan === 'too_deep') return { code: 'json_too_deep', detail: `more than ${bounds.jsonDepthMax} levels` }
+  if (scan === 'too_many') return { code: 'json_too_many', detail: `of ${body.length} bytes` }
+  const json = parse(body)
+  if (json === undefined) return { code: 'json_invalid', detail: 'JSON.parse' }
+  if (!isObject(json)) return { code: 'body_not_object', detail: Array.isArray(json) ? 'array' : typeof json }
+  if (typeof scan === 'string') return { code: 'json_invalid', detail: scan }
+  if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
+  return { json, ...scan, inside: isLarge ? scansInside(body, scan.fields) : nothingInside }
+}
+
+function scansInside(body: Buffer, fields: ReadonlyMap<string, FieldSpan>): FoundObject['inside'] {
+  const inside = new Map<number, ObjectScan>()
+  for (const { start, end } of fields.values()) {
+    if (end - start <= bounds.smallBodyBytesMax || body[start] !== BRACE_OPEN) continue
+    const scan = scanObject(body.subarray(start, end), scanBounds)
+    if (typeof scan !== 'string') inside.set(start, scan)
+  }
+  return inside
+}
+
+const BRACE_OPEN = 0x7b
+
+/** What was found in large bodies, off the thread that serves calls, before anybody reads them. */
+const foundBefore = new WeakMap<Buffer, Found>()
+
+export const noteFound = (body: Buffer, found: Found): void => void foundBefore.set(body, found)
+
+const hintOf: Partial<Record<ErrorCode, string>> = {
+  json_too_deep: `It may have ${bounds.jsonDepthMax} levels.`,
+  json_too_many:
+    `It may hold ${bounds.jsonValuesMax} values, ${bounds.jsonContainersMax} of them lists or objects, ` +
+    `and ${bounds.jsonNamesMax} different names of fields.`,
+}
 
 export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
-  const scan = scanObject(body, scanBounds)
-  if (scan === 'too_deep') throw new Refusal('json_too_deep', `more than ${bounds.jsonDepthMax} levels`)
-  if (scan === 'too_many') throw new Refusal('json_too_many', `more than ${bounds.jsonValuesMax} values`)
-  const json = parse(body)
-  if (!isObject(json)) throw new Refusal('body_not_object', Array.isArray(json) ? 'array' : typeof json)
-  if (typeof scan === 'string') throw new Refusal('json_invalid', scan)
-  if (hasLoneSurrogate(body)) throw new Refusal('json_invalid', 'half a surrogate pair')
-  const twice = readFields.find(field => scan.duplicates.has(field)) ?? sameButForCase(scan.fields, readFields)
+  const found = foundBefore.get(body) ?? findObject(body)
+  if ('code' in found) {
+    const hint = hintOf[found.code]
+    throw new Refusal(found.code, found.detail, hint === undefined ? {} : { hint })
+  }
+  const twice = readFields.find(field => found.duplicates.has(field)) ?? sameButForCase(found.fields, readFields)
   if (twice !== undefined) {
     throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
   }
-  return { json, fields: scan.fields }
+  return { json: found.json, fields: found.fields }
+}
+
+/** The object that is the value of a field at the top of a body that was read. */
+export function scanField(body: Buffer, { start, end }: FieldSpan): ObjectScan | ScanProblem {
+  const found = foundBefore.get(body)
+  const before = found !== undefined && 'inside' in found ? found.inside.get(start) : undefined
+  return before ?? scanObject(body.subarray(start, end), scanBounds)
+}
+
+/** The same as a body of its own, which is not scanned or parsed again where it is large. */
+export function bodyInside(body: Buffer, span: FieldSpan, json: Readonly<Record<string, unknown>>): Buffer {
+  const inner = body.subarray(span.start, span.end)
+  const scan = scanField(body, span)
+  if (typeof scan !== 'string') noteFound(inner, { json, ...scan, inside: nothingInside })
+  return inner
 }
 
 /**
@@ -45,11 +120,12 @@ export function sameButForCase(
   return undefined
 }
 
+/** Undefined for what is no JSON, or no UTF-8. */
 function parse(body: Buffer): unknown {
   try {
     return JSON.parse(decoder.decode(body))
   } catch {
-    throw new Refusal('json_invalid', 'JSON.parse')
+    return undefined
   }
 }
 

@@ -12,7 +12,7 @@ import { goodPassword, setUpOwner } from '../support/people.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import type { Headers } from './asking.ts'
-import { ask, bearer, call, CHAT, expectChatError } from './asking.ts'
+import { ask, bearer, call, CHAT, expectChatError, expectStages, goodBody, MODEL, reached } from './asking.ts'
 
 const MIB = 1024 * 1024
 const SIGN_IN = '/api/auth/sign-in'
@@ -192,5 +192,110 @@ describe('of callers', () => {
     expect([answered(429), answered(503), answered(0)]).toEqual([1, 1, 1])
     for (const { socket } of stalled) socket.destroy()
     await harness.idle()
+  })
+
+  test.each(Object.keys(encoders))('%s may grow a hundredfold, or to one mebibyte', async name => {
+    const key = await harness.key()
+    const sent = (bytes: Uint8Array): Promise<RawAnswer> =>
+      raw(ask('POST', CHAT, { ...bearer(key), 'content-encoding': name }, encoders[name]!(bytes)))
+    const padded = (bytes: number): Buffer => Buffer.concat([Buffer.from(goodBody()), Buffer.alloc(bytes, 0x20)])
+    expect((await sent(padded(MIB - 1_000))).status).toBe(200)
+    const bomb = await sent(padded(24 * MIB))
+    expect(code(bomb, 413)).toBe('request_too_large')
+    expectStages(bomb, reached.authenticated)
+  })
+
+  const malformed: Readonly<Record<string, Uint8Array>> = {
+    'quotes': Buffer.alloc(1_000, '\\"'),
+    'brackets': Buffer.alloc(100_000, '['),
+    'a bomb': zlib.gzipSync(Buffer.alloc(24 * MIB, '[')),
+    'no model': Buffer.from('{}'),
+    'messages of a wrong type': Buffer.from(goodBody({ messages: 7 })),
+  }
+
+  test.each(Object.keys(malformed))('%s count as calls of their key, and then no body is read', async name => {
+    const key = await harness.key({ qpm: 3 })
+    const body = malformed[name]!
+    const headers = { ...bearer(key), ...(name === 'a bomb' && { 'content-encoding': 'gzip' }) }
+    for (let at = 0; at < 3; at++) {
+      const refused = await raw(ask('POST', CHAT, headers, body))
+      expect([400, 413]).toContain(refused.status)
+      expectStages(refused, reached.authenticated)
+    }
+    // It is answered though its body never comes.
+    const unread = await raw(ask('POST', CHAT, { ...json, ...headers, 'content-length': '40' }))
+    expect(code(unread, 429)).toBe('rate_limit_exceeded')
+    expectStages(unread, reached.limited)
+    await harness.idle()
+  })
+
+  test.each(['/v1/messages/count_tokens', '/api/v3/contents/generations/tasks', '/v1/responses/compact'])(
+    'so do those of %s',
+    async path => {
+      const key = await harness.key({ qpm: 3 })
+      for (let at = 0; at < 3; at++) expect((await raw(ask('POST', path, bearer(key), '{'))).status).toBe(400)
+      expect((await raw(ask('POST', path, { ...bearer(key), ...json, 'content-length': '40' }))).status).toBe(429)
+    },
+  )
+})
+
+describe('a large body of a caller', () => {
+  /** Of this size, or of what is given. */
+  const filled = (unit: string, size = 8 * MIB): string => unit.repeat(Math.floor(size / unit.length))
+  const inContent = (text: string): string => `{"model":"${MODEL}","messages":[{"role":"user","content":"${text}"}]}`
+  const numbered = (count: number, of: (name: string) => string): string =>
+    Array.from({ length: count }, (_, at) => of(at.toString(36))).join(',')
+  const withField = (value: string): string => `${goodBody().slice(0, -1)},"x":${value}}`
+
+  const [deep, many, fine] = ['json_too_deep', 'json_too_many', 'insufficient_balance']
+  const names = bounds.jsonNamesMax
+  const rows: readonly (readonly [name: string, body: string, code: string])[] = [
+    ['of quotes', inContent(filled('\\"')), fine],
+    ['of backslashes', inContent(filled('\\\\')), fine],
+    ['of digits', withField(filled('7')), fine],
+    ['of one name', withField(`{"${filled('n')}":1}`), fine],
+    ['of surrogates', inContent(filled('\\ud83d\\ude00')), fine],
+    ['of half a pair', inContent(`${filled('a')}\\ud83d`), 'json_invalid'],
+    ['of brackets', withField(filled('[')), deep],
+    ['of objects in objects', withField(filled('{"a":')), deep],
+    ['of a million empty messages', `{"model":"${MODEL}","messages":[${filled('{},', 3 * MIB)}{}]}`, many],
+    ['of a million numbers', withField(`[${filled('1,', 1_990_000)}1]`), fine],
+    ['of too many names', withField(`{${numbered(names + 1, name => `"${name}":0`)}}`), many],
+    ['of nearly too many names', withField(`[${numbered(names - 10, name => `{"${name}":0}`)}]`), fine],
+    ['of too many lists', withField(`[${filled('[],', 3 * bounds.jsonContainersMax)}[]]`), many],
+    ['of bare quotes', `{${filled('"')}`, 'json_invalid'],
+    ['of spaces', goodBody() + filled(' '), fine],
+    ['with a field twice', `${goodBody().slice(0, -1)},"n":1,"n":1,"pad":"${filled('p')}"}`, 'field_duplicate'],
+    ['that is no UTF-8', inContent(filled('\xff')), 'json_invalid'],
+  ]
+
+  test.each(rows)('%s is answered like a small one', async (_, body, expected) => {
+    const key = await harness.key({ credit: '0' })
+    const answer = await raw(ask('POST', CHAT, bearer(key), Buffer.from(body, 'latin1')))
+    expect(code(answer, expected === fine ? 402 : 400)).toBe(expected)
+  })
+
+  test('is looked at beside the thread that serves calls: others have their answers meanwhile', async () => {
+    const small = await harness.key()
+    const body = Buffer.from(inContent(filled('\\ud83d\\ude00', 30 * MIB)))
+    const headers = { ...bearer(await harness.key({ credit: '0' })), 'content-length': String(body.length) }
+    const large = new Unfinished(CHAT, headers, body.subarray(0, -1))
+    await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way', 20_000)
+    for (let at = 0; at < 5; at++) await call(harness, small)
+    large.socket.write(body.subarray(-1))
+    let served = 0
+    while (large.status === 0) {
+      expect((await call(harness, small)).status).toBe(200)
+      served++
+    }
+    expect(large.status).toBe(402)
+    expect(served).toBeGreaterThan(3)
+    large.socket.destroy()
+  })
+
+  test('goes on as it came', async () => {
+    const body = inContent(filled('\\u0041 \\" ', MIB))
+    expect((await raw(ask('POST', CHAT, bearer(await harness.key()), body))).status).toBe(200)
+    expect(harness.upstream.requests.at(-1)!.body.toString()).toBe(body.replace('openai/', ''))
   })
 })

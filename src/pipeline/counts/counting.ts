@@ -74,9 +74,10 @@ export function buildCounting(parts: CountingParts): CountCall {
   }
 
   return async function countCall(ask, dialect) {
-    const read = dialect.readCall(await ask.readBody(), ask)
     const { caller } = ask
+    // Before its body is read: one that is refused has cost as much as any other.
     const permit = limitRate(caller, looking)
+    const read = dialect.readCall(await ask.readBody(), ask)
     // What a key must not call it must not have counted, either: a count may show its words to a provider, too.
     const [mouth] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
       checkModel(caller, read.model, found.name)

@@ -72,6 +72,8 @@ function buildDryRun(parts: DryRunParts): RunCall {
         return caller
       },
       limitRate: parts.lookAtLimits,
+      // How often one may ask for this is bounded by itself; what the limits say is to be told with the rest.
+      refuseUnread: () => undefined,
       route(permit: Permit, asked: RouteAsked) {
         const onUnfit = (model: string, { code }: Refusal): void => void notes.unfit.set(model, code)
         notes.routed = pipeline.stages.route(permit, { ...asked, onUnfit })

@@ -21,7 +21,7 @@ import type { RecordDraft } from '../../store/operations.ts'
 import type { Catalogue, Channel } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
-import { aboutCall } from '../20-limit-rate.ts'
+import { aboutCall, countRefused } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
 import type { Lanes } from '../lanes.ts'
 import { narrowed } from '../30-route.ts'
@@ -94,9 +94,7 @@ export class Beginning {
 
   /** Gives the upstream's own answer. */
   async begin(request: TaskRequest): Promise<Buffer> {
-    const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
-    const named = this.#parts.lanes.named(call.model)
-    const claim = readClaim(request, request.body)
+    const { call, named, claim } = this.#read(request)
     const permit = this.#parts.limitRate(request.caller, aboutCall(call, named))
     try {
       return await this.#beginAllowed({ request, call, claim, permit })
@@ -105,6 +103,16 @@ export class Beginning {
       throw fault
     } finally {
       permit.lease.release()
+    }
+  }
+
+  #read(request: TaskRequest) {
+    try {
+      const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
+      return { call, named: this.#parts.lanes.named(call.model), claim: readClaim(request, request.body) }
+    } catch (fault) {
+      countRefused(this.#parts.limitRate, request.caller, fault)
+      throw fault
     }
   }
 

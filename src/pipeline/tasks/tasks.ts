@@ -12,7 +12,8 @@ import { invalid } from '../../protocols/checks.ts'
 import { isTaskId, taskStates, tasks as protocol } from '../../protocols/ark-side/tasks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task, Tasks } from '../../vault/tasks.ts'
-import type { LimitRate } from '../20-limit-rate.ts'
+import type { LimitRate, RefuseUnread } from '../20-limit-rate.ts'
+import { countRefused } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
 import type { Lanes } from '../lanes.ts'
 import type { Caller } from '../exchange.ts'
@@ -30,6 +31,7 @@ export interface TaskServiceParts {
   readonly tasks: Tasks
   readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
   readonly limitRate: LimitRate
+  readonly refuseUnread: RefuseUnread
   readonly route: RouteCall
   readonly lanes: Pick<Lanes, 'named'>
   readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
@@ -105,7 +107,12 @@ export class TaskService {
   async create(ask: TaskAsk): Promise<TaskReply> {
     if (this.#stop.reason !== undefined) throw new Refusal('draining', 'a task')
     const { callId, path } = ask
-    const body = await ask.readBody()
+    const unread = this.#parts.refuseUnread(callerOf(ask))
+    if (unread !== undefined) throw unread
+    const body = await ask.readBody().catch((fault: unknown) => {
+      countRefused(this.#parts.limitRate, callerOf(ask), fault)
+      throw fault
+    })
     const header = (name: string): string | undefined => ask.header(name)
     const begun = this.#beginning.begin({ callId, caller: callerOf(ask), path, body, header })
     this.#begun.set(callId, begun)

@@ -5,7 +5,7 @@ import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { optional } from '../checks.ts'
 import type { Conversation } from '../conversation.ts'
-import { isObject, parseAnswer, readJsonObject } from '../json-object.ts'
+import { bodyInside, isObject, parseAnswer, readJsonObject } from '../json-object.ts'
 import type { Asked, ConversationTarget } from '../protocol.ts'
 import { withoutPacked } from './packed.ts'
 import { readBody, requirePath } from './request.ts'
@@ -21,7 +21,7 @@ export function readCountCall(body: Buffer, asked: Asked): Call {
   const { json, fields } = readJsonObject(body, READ_FIELDS)
   const { generateContentRequest: span } = spansOf(fields, READ_FIELDS)
   const given = optional(camelFields(json), 'generateContentRequest', 'object')
-  const inner = given === undefined || span === undefined ? body : body.subarray(span.start, span.end)
+  const inner = given === undefined || span === undefined ? body : bodyInside(body, span, given)
   return { ...readBody(inner), model, stream: false }
 }
 

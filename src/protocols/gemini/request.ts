@@ -2,11 +2,10 @@
 // replace in the body for an upstream.
 
 import { Refusal } from '../../base/errors.ts'
-import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { fieldSplice, invalid, missing, optional } from '../checks.ts'
-import { isObject, readJsonObject, scanBounds } from '../json-object.ts'
+import { isObject, readJsonObject, scanField } from '../json-object.ts'
 import type { Asked } from '../protocol.ts'
 import { packedMark } from '../sealed.ts'
 import type { Splice } from '../splice.ts'
@@ -96,7 +95,7 @@ function checkContents(contents: unknown): void {
 
 /** What we read inside of it must not stand twice either. */
 function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void {
-  const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
+  const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
   for (const name of scan.duplicates) {
     if (readConfig.includes(camel(name))) throw twice(`generationConfig.${camel(name)}`)
@@ -120,7 +119,7 @@ function capSplices(call: Call, { generationConfig: given }: Spans, cap: number)
   if (call.outputTokensMax !== undefined && call.outputTokensMax <= cap) return []
   const text = `"maxOutputTokens":${cap}`
   if (given === undefined) return [fieldSplice(call, 'generationConfig', `{${text}}`)]
-  const scan = scanObject(call.body.subarray(given.start, given.end), scanBounds)
+  const scan = scanField(call.body, given)
   if (typeof scan === 'string') return [{ ...given, text: `{${text}}` }] // it is null
   const own = spansOf(scan.fields, readConfig).maxOutputTokens
   if (own !== undefined) return [{ start: given.start + own.start, end: given.start + own.end, text: String(cap) }]

@@ -2,12 +2,11 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/json.ts'
-import { scanObject } from '../../base/json.ts'
 import type { Call, CallTarget, OutputCapField } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { at, checkMessages, checkTools, fieldSplice, optional } from '../checks.ts'
 import { otherModels, postponingFields, refuseFields, refusePostponed, requireModel } from '../checks.ts'
-import { isObject, readJsonObject, sameButForCase, scanBounds } from '../json-object.ts'
+import { isObject, readJsonObject, sameButForCase, scanField } from '../json-object.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
 import { readEndUser, readTags } from '../tags.ts'
@@ -115,7 +114,7 @@ function capSplices(call: Call, tokens: number, field: OutputCapField): readonly
 export function usageSplice(call: Call): Splice {
   const given = call.fields.get('stream_options')
   if (given === undefined) return fieldSplice(call, 'stream_options', '{"include_usage":true}')
-  const options = scanObject(call.body.subarray(given.start, given.end), scanBounds)
+  const options = scanField(call.body, given)
   if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // it is null
   const own = options.fields.get('include_usage')
   if (own !== undefined) return { start: given.start + own.start, end: given.start + own.end, text: 'true' }
@@ -125,7 +124,7 @@ export function usageSplice(call: Call): Splice {
 
 /** The one option that we read must not stand twice either. */
 export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
-  const scan = span === undefined ? 'malformed' : scanObject(body.subarray(span.start, span.end), scanBounds)
+  const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
   if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return
   throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'may stand once'))
