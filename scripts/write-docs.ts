@@ -13,6 +13,7 @@ import { describedEndpoints } from '../src/management/openapi/described-endpoint
 import { writeFailures } from './write-failures.ts'
 import { writeFinishReasons } from './write-finish-reasons.ts'
 import { writeMatrix } from './write-matrix.ts'
+import { writeRequestBodies } from './write-request-bodies.ts'
 
 const docs = join(import.meta.dir, '..', 'docs')
 export const errorsPath = join(docs, 'errors.md')
@@ -22,6 +23,7 @@ export const openApiPath = join(docs, 'openapi.json')
 export const roleMatrixPath = join(docs, '..', 'test', 'management', 'matrix.json')
 export const finishReasonsPath = join(docs, 'finish-reasons.md')
 export const failuresPath = join(docs, 'failures.md')
+export const requestBodiesPath = join(docs, 'request-bodies.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
 function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
@@ -105,6 +107,7 @@ if (import.meta.main) {
   writeFileSync(matrixPath, writeMatrix())
   writeFileSync(finishReasonsPath, writeFinishReasons())
   writeFileSync(failuresPath, writeFailures())
+  writeFileSync(requestBodiesPath, writeRequestBodies())
   writeFileSync(openApiPath, await writeOpenApi())
   writeFileSync(roleMatrixPath, writeRoleMatrix())
 }

@@ -19,6 +19,7 @@ import { callerAddress, networkOf } from './http/address.ts'
 import type { FairTurns } from './base/fair-turns.ts'
 import type { BodyBounds, BodyType } from './http/body.ts'
 import { readBody } from './http/body.ts'
+import { bodyRules } from './http/body-rules.ts'
 import type { BodyOwner, Inflow } from './http/inflow.ts'
 import type { Arrival } from './http/server.ts'
 import type { EndpointName } from './identity/key-rights.ts'
@@ -173,7 +174,7 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
     readBody(type = 'json') {
       if (gate.isShut) return Promise.reject(gate.refuse('shut'))
       isRead = true
-      return arriving.read(type, { ...limitsOf(admitted), owner: ownerOf(ask) })
+      return arriving.read(type, ownerOf(ask))
     },
     ...admitted,
   }
@@ -191,19 +192,6 @@ function ownerOf({ caller, holder, address }: Pick<Ask, 'caller' | 'holder' | 'a
   if (caller !== undefined) return { class: 'caller', name: `account ${caller.accountId}` }
   if (holder !== undefined) return { class: 'person', name: `person ${holder.personId}` }
   return { class: 'stranger', name: networkOf(address()) }
-}
-
-/** What nobody has to answer for is short and soon there; what no program of a provider sends comes as it is. */
-function limitsOf({ caller, holder }: Admitted): Omit<Reading, 'owner'> {
-  if (caller !== undefined) return {}
-  if (holder !== undefined) return { bytesMax: bounds.managementBodyBytesMax, decodes: false }
-  return { bytesMax: bounds.strangerBodyBytesMax, msMax: bounds.strangerBodyMsMax, decodes: false }
-}
-
-interface Reading extends Partial<BodyBounds> {
-  readonly owner: BodyOwner
-  /** Whether it may be compressed; it may unless told. */
-  readonly decodes?: boolean
 }
 
 /** Whether a path is one of those that an endpoint with `/*` stands for. */
@@ -305,17 +293,18 @@ class Arriving implements Ingress {
   }
 
   readBody(type: BodyType, caller: Caller): Promise<Buffer> {
-    return this.read(type, { owner: { class: 'caller', name: `account ${caller.accountId}` } })
+    return this.read(type, { class: 'caller', name: `account ${caller.accountId}` })
   }
 
-  async read(type: BodyType, { owner, decodes = true, ...limits }: Reading): Promise<Buffer> {
+  async read(type: BodyType, owner: BodyOwner): Promise<Buffer> {
+    const rule = bodyRules[owner.class]
     const { bodyBounds, deadlines, inflow, decodings, largeJson } = this.#parts
     const { signal } = this.#arrival.request
     const lease = inflow.enter(owner)
     try {
       this.#arrival.takeTime()
-      const reading = { limits: { ...bodyBounds, ...limits }, deadlines, type, lease }
-      const body = await readBody(this.#arrival, { ...reading, decodings: decodes ? decodings : undefined })
+      const reading = { limits: lesser(rule, bodyBounds), deadlines, type, lease }
+      const body = await readBody(this.#arrival, { ...reading, decodings: rule.decodes ? decodings : undefined })
       if (type !== 'json' || body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() })
     } catch (fault) {
@@ -327,6 +316,11 @@ class Arriving implements Ingress {
     }
   }
 }
+
+const lesser = (one: BodyBounds, other: BodyBounds): BodyBounds => ({
+  bytesMax: Math.min(one.bytesMax, other.bytesMax),
+  msMax: Math.min(one.msMax, other.msMax),
+})
 
 function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
   // A verb of Google's that we do not have is no model that it could be read as.

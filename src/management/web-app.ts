@@ -2,10 +2,10 @@
 // shows nothing but what the row's answer has a place for. Loaded by the first who asks: calls do without it.
 
 import type * as z from 'zod'
-import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { ScanBounds } from '../base/json.ts'
 import { scanObject } from '../base/json.ts'
+import { bodyRules } from '../http/body-rules.ts'
 import type { Actor } from './actor.ts'
 import { isAtLeast, scopeOf, subjectOf } from './actor.ts'
 import type { ManagementParts } from './management-parts.ts'
@@ -134,9 +134,6 @@ function queryOf(search: string): Record<string, string> {
   return query
 }
 
-const ofStranger = { depthMax: bounds.strangerJsonDepthMax, valuesMax: bounds.strangerJsonValuesMax }
-const ofPerson = { depthMax: bounds.managementJsonDepthMax, valuesMax: bounds.managementJsonValuesMax }
-
 /** Before it is parsed: half a million brackets take a parser 76 ms, and this a few microseconds. */
 function checkShape(bytes: Buffer, within: ScanBounds): void {
   const scan = scanObject(bytes, within)
@@ -150,7 +147,7 @@ function checkShape(bytes: Buffer, within: ScanBounds): void {
 
 async function bodyOf(endpoint: WebEndpoint, ask: WebAsk, actor: Actor): Promise<unknown> {
   const bytes = await ask.readBody()
-  checkShape(bytes, ask.actor === undefined ? ofStranger : ofPerson)
+  checkShape(bytes, bodyRules[ask.actor === undefined ? 'stranger' : 'person'].json)
   let json: unknown
   try {
     json = JSON.parse(bytes.toString('utf8'))

@@ -6,12 +6,9 @@ import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { FieldSpan, ObjectScan, ScanBounds, ScanCounts, ScanProblem } from '../base/json.ts'
 import { hasLoneSurrogate, isTooDeep, parseShallow, scanObject } from '../base/json.ts'
+import { bodyRules } from '../http/body-rules.ts'
 
-export const scanBounds = {
-  depthMax: bounds.jsonDepthMax,
-  valuesMax: bounds.jsonValuesMax,
-  containersMax: bounds.jsonContainersMax,
-}
+export const scanBounds = bodyRules.caller.json
 
 export interface JsonObject {
   readonly json: Readonly<Record<string, unknown>>

@@ -1,0 +1,40 @@
+// What a request body may be, by who sends it. docs/request-bodies.md is written from this table, and what reads
+// bodies goes by it.
+
+import { bounds } from '../base/bounds.ts'
+import type { ScanBounds } from '../base/json.ts'
+import type { BodyClass } from './inflow.ts'
+
+export interface BodyRule {
+  readonly bytesMax: number
+  readonly msMax: number
+  /** Whether it may be compressed. */
+  readonly decodes: boolean
+  /** Of its JSON, looked at before it is parsed. */
+  readonly json: ScanBounds
+}
+
+export const bodyRules: Readonly<Record<BodyClass, BodyRule>> = {
+  stranger: {
+    bytesMax: bounds.strangerBodyBytesMax,
+    msMax: bounds.strangerBodyMsMax,
+    decodes: false,
+    json: { depthMax: bounds.strangerJsonDepthMax, valuesMax: bounds.strangerJsonValuesMax },
+  },
+  person: {
+    bytesMax: bounds.managementBodyBytesMax,
+    msMax: bounds.bodyMsMax,
+    decodes: false,
+    json: { depthMax: bounds.managementJsonDepthMax, valuesMax: bounds.managementJsonValuesMax },
+  },
+  caller: {
+    bytesMax: bounds.bodyBytesMax,
+    msMax: bounds.bodyMsMax,
+    decodes: true,
+    json: {
+      depthMax: bounds.jsonDepthMax,
+      valuesMax: bounds.jsonValuesMax,
+      containersMax: bounds.jsonContainersMax,
+    },
+  },
+}
