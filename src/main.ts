@@ -160,6 +160,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
   const largeJson = new LargeJson({ deadlines, onFault })
+  const inflow = new Inflow(inflowBounds(config.memoryBytesMax ?? memoryBytesMax()))
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
       ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
@@ -172,12 +173,10 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkSession: buildSessionCheck(store.management),
     ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
-    inflow: new Inflow(inflowBounds(config.memoryBytesMax ?? memoryBytesMax())),
-    decodings: openDecodings(),
-    largeJson,
+    ...{ inflow, largeJson, decodings: openDecodings() },
     ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
   })
-  const watched = { metrics, store, gate, underWay, settling, world, isReady, ...calls }
+  const watched = { metrics, store, gate, inflow, underWay, settling, world, isReady, ...calls }
   const watch = watchGateway(config, { ...watched, requestsOpen: () => server.pending })
   const metricsUrl = tellMetrics(config, watch, { log, opened })
   const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))

@@ -16,6 +16,7 @@ const { version } = packageJson
 export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'underWay' | 'world'> {
   readonly metrics: GatewayMetrics | undefined
   readonly settling: { readonly owing: number }
+  readonly inflow: { readonly givenUp: number }
   readonly waiting: MeasuredParts['waiting']
   channels(): ReturnType<StateParts['channels']> & ReturnType<MeasuredParts['channels']>
   isReady(): boolean
@@ -39,7 +40,8 @@ export function watchGateway({ auditMs }: Config, parts: WatchedGateway): Gatewa
     owing: () => parts.settling.owing,
     bodiesDropped: () => bodies.dropped,
   }
-  const measured = { ...read, books, waiting, requestsOpen, dateMs, schema: readMigrations().length }
+  const more = { bodiesReplaced: () => bodies.replaced, requestBodiesGivenUp: () => parts.inflow.givenUp }
+  const measured = { ...read, ...more, books, waiting, requestsOpen, dateMs, schema: readMigrations().length }
   return {
     listen: metrics && (() => metrics.listen(measured)),
     state: at => readState({ ...read, ...at, version, isReady, auditEveryMs: auditMs }),

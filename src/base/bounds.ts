@@ -177,8 +177,12 @@ export const bounds = {
   aloneMsMax: 30_000,
   /** Of a request or an answer that is kept for its key's owner. */
   keptBodyBytesMax: 1024 * 1024,
-  /** Bodies on their way to the disk; beyond that they are dropped. */
+  /** Bodies on their way to the disk, of all accounts and of one; beyond that they are dropped. */
   bodiesWaitingBytesMax: 16 * 1024 * 1024,
+  bodiesWaitingOfAccountBytesMax: 8 * 1024 * 1024,
+  /** Kept bodies as they are on the disk, of one account and of all; beyond that the oldest go. */
+  bodiesOfAccountBytesMax: 256 * 1024 * 1024,
+  bodiesBytesMax: 4 * 1024 * 1024 * 1024,
   /** Text that waits to be counted, of all calls together. More would not be counted in time. */
   tokenCountBytesMax: 8 * 1024 * 1024,
   tokenCountMsMax: 2_000,

@@ -27,6 +27,8 @@ function written(auditedMs: number | null): readonly string[] {
       { id: 'a#4', health: { state: 'open', underWay: 3, lost: 0 }, brokenMs: undefined },
     ],
     bodiesDropped: () => 12,
+    bodiesReplaced: () => 16,
+    requestBodiesGivenUp: () => 17,
     process: () => ({ residentBytes: 100, heapBytes: 50, cpuSeconds: 2.5, openFiles: undefined }),
     dateMs: () => 20_000,
   })
@@ -49,6 +51,8 @@ test('everything is told under its name', () => {
     'weir_calls_turned_away_total{reason="pace"} 5',
     'weir_event_loop_lag_seconds 0.012',
     'weir_bodies_dropped_total 12',
+    'weir_bodies_replaced_total 16',
+    'weir_request_bodies_given_up_total 17',
     'weir_channel_breaker_state{channel="a#1"} 0',
     'weir_channel_breaker_state{channel="a#2"} 2',
     'weir_channel_breaker_state{channel="a#3"} 1',

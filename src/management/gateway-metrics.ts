@@ -39,6 +39,8 @@ export interface MeasuredParts {
   channels(): readonly ChannelReading[]
   /** Bodies that were to be kept and were not. */
   bodiesDropped(): number
+  bodiesReplaced(): number
+  requestBodiesGivenUp(): number
   process(): ProcessReading
   dateMs(): number
 }
@@ -71,6 +73,10 @@ function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
   const late = 'How late the event loop was, in all but one of a hundred looks of the last seconds.'
   metrics.gauge('weir_event_loop_lag_seconds', late, () => gate.lateMs / 1_000)
   metrics.counted('weir_bodies_dropped_total', 'Bodies that were to be kept and were not.', parts.bodiesDropped)
+  const replaced = 'Kept bodies that went before their time, for newer ones.'
+  metrics.counted('weir_bodies_replaced_total', replaced, parts.bodiesReplaced)
+  const givenUp = 'Request bodies that were given up while they arrived, because there were too many.'
+  metrics.counted('weir_request_bodies_given_up_total', givenUp, parts.requestBodiesGivenUp)
 }
 
 /** 0 closed, as it should be; 1 half open, tried by one call; 2 open, left alone. */

@@ -13,8 +13,8 @@ import { Recorder } from './recorder.ts'
 export interface Keeping {
   /** What becomes of the call's idempotency key. */
   claimEnd(exchange: Exchange, ending: Ending): SettleExtras
-  /** Hands the call's bodies to their writer. */
-  handOver(exchange: Exchange): void
+  /** Hands the call's bodies to their writer, unless it was refused before it had its hold. */
+  handOver(exchange: Exchange, ending: Ending): void
 }
 
 export interface KeepingParts {
@@ -36,11 +36,14 @@ export function buildKeeping({ seal, bodies }: KeepingParts): Keeping {
       const { contentType, answer } = recorder
       return { idempotency: { sealed: sealAnswer(seal, callId, { status: 200, contentType, body: answer }) } }
     },
-    handOver({ callId, permit, recorder }) {
+    handOver({ callId, permit, recorder, hold }, { outcome }) {
       if (!permit?.caller.keepsBodies) return
+      // What costs nothing must not fill the disk.
+      if (hold === undefined && outcome !== 'replayed') return
       if (recorder?.request === undefined) return bodies.drop('hard pressed')
-      const { request } = recorder
-      bodies.keep(callId, { request, answer: { bytes: recorder.answer, truncated: recorder.overflowed } })
+      const { accountId } = permit.caller
+      const answer = { bytes: recorder.answer, truncated: recorder.overflowed }
+      bodies.keep({ callId, accountId }, { request: recorder.request, answer })
     },
   }
 }

@@ -99,7 +99,7 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
     let due: Due | undefined
     try {
       due = dueOf(exchange, ending, keeping)
-      if (due !== undefined) await write(exchange, due)
+      if (due !== undefined) await write(exchange, due, ending)
     } catch (fault) {
       log.error('settle failed', { request: exchange.requestId, fault: describeFault(fault) })
       if (exchange.mayHold) owe(exchange, due)
@@ -107,7 +107,7 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
     }
   }
 
-  async function write(exchange: Exchange, { row, price, extras }: Due): Promise<void> {
+  async function write(exchange: Exchange, { row, price, extras }: Due, ending: Ending): Promise<void> {
     const { timings, permit } = exchange
     const deductSinceMs = timings.nowMs()
     try {
@@ -117,7 +117,7 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
     }
     if (!permit?.caller.keepsBodies) return
     const bodiesSinceMs = timings.nowMs()
-    keeping.handOver(exchange)
+    keeping.handOver(exchange, ending)
     timings.add('bodies', bodiesSinceMs)
   }
 

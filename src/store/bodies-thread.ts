@@ -6,7 +6,7 @@ import { dirname } from 'node:path'
 import { Seal } from '../base/seal.ts'
 import { Secret } from '../base/secret.ts'
 import { SecretRing } from '../base/secret-ring.ts'
-import type { BodyPart, CallBodies } from './bodies.ts'
+import type { BodiesQuota, BodyPart, CallBodies } from './bodies.ts'
 import { openWriter } from './database.ts'
 import type { ResealCursor } from './resealed-rows.ts'
 import { fromTheStart, resealedWriter, resealSome } from './resealed-rows.ts'
@@ -15,13 +15,14 @@ import { bodyColumns } from './secret-marks.ts'
 /** The request's bytes, and the answer's behind them. */
 export interface Keep {
   readonly callId: number
+  readonly accountId: number
   readonly bytes: Uint8Array
   readonly requestBytes: number
   readonly truncated: readonly [request: boolean, answer: boolean]
 }
 
 export type ToBodies =
-  | { readonly open: { readonly path: string; readonly secrets: readonly string[] } }
+  | { readonly open: { readonly path: string; readonly quota: BodiesQuota; readonly secrets: readonly string[] } }
   /** From now on these, the newest first. */
   | { readonly secrets: readonly string[] }
   | { readonly reseal: true }
@@ -32,7 +33,8 @@ export type ToBodies =
   | { readonly close: true }
 
 export type FromBodies =
-  | { readonly written: number; readonly fault?: string }
+  /** `replaced`: how many calls' bodies went for these. */
+  | { readonly written: number; readonly accountId: number; readonly replaced?: number; readonly fault?: string }
   /** A text says why they cannot be opened. */
   | { readonly read: CallBodies | string | null }
   /** A text says why not. */
@@ -42,7 +44,7 @@ export type FromBodies =
 
 declare const self: Worker
 
-const SCHEMA = 1
+const SCHEMA = 2
 const FORGET_AT_ONCE = 100
 /** On a disk with less room than that, bodies are the first to give way: the ledger needs it more. */
 const ROOM_BYTES_MIN = 256 * 1024 * 1024
@@ -58,6 +60,18 @@ interface BodyRow {
   readonly answer_truncated: bigint
 }
 
+interface OwnedRow {
+  readonly call_id: bigint
+  readonly account_id: bigint
+  readonly bytes: bigint
+}
+
+function largest(bytesOf: ReadonlyMap<number, number>): number {
+  let [found, most] = [0, -1]
+  for (const [accountId, bytes] of bytesOf) if (bytes > most) [found, most] = [accountId, bytes]
+  return found
+}
+
 class BodyFile {
   readonly #db: Database
   readonly #folder: string
@@ -66,13 +80,22 @@ class BodyFile {
   readonly #writeResealed
   readonly #insert
   readonly #find
-  readonly #forget
+  readonly #own
+  readonly #before
+  readonly #one
+  readonly #oldest
   readonly #erase
+  readonly #disown
+  readonly #quota: BodiesQuota
+  /** What each account has on the disk. Those of before accounts were noted count as those of account 0. */
+  readonly #bytesOf = new Map<number, number>()
+  #bytes = 0
   #hasRoom = true
   #lookedMs = Number.NEGATIVE_INFINITY
 
-  constructor(path: string, ring: SecretRing) {
+  constructor(path: string, ring: SecretRing, quota: BodiesQuota) {
     this.#folder = dirname(path)
+    this.#quota = quota
     this.#ring = ring
     this.#seal = new Seal(ring)
     this.#db = openWriter(path)
@@ -90,23 +113,103 @@ class BodyFile {
          answer_truncated  INTEGER NOT NULL
        ) STRICT`,
     )
-    this.#db.run('PRAGMA user_version = 1')
+    if (at < SCHEMA) this.#noteOwners()
     this.#insert = this.#db.query('INSERT OR IGNORE INTO body VALUES (?1, ?2, ?3, ?4, ?5)')
+    this.#own = this.#db.query('INSERT INTO body_owner VALUES (?1, ?2, ?3)')
     this.#find = this.#db.query(
       'SELECT request, request_truncated, answer, answer_truncated FROM body WHERE call_id = ?1',
     )
-    this.#forget = this.#db.query(
-      'DELETE FROM body WHERE call_id IN (SELECT call_id FROM body WHERE call_id < ?1 ORDER BY call_id LIMIT ?2)',
+    this.#before = this.#db.query(
+      'SELECT call_id, account_id, bytes FROM body_owner WHERE call_id < ?1 ORDER BY call_id LIMIT ?2',
+    )
+    this.#one = this.#db.query('SELECT call_id, account_id, bytes FROM body_owner WHERE call_id = ?1')
+    this.#oldest = this.#db.query(
+      'SELECT call_id, account_id, bytes FROM body_owner WHERE account_id = ?1 ORDER BY call_id LIMIT 1',
     )
     this.#erase = this.#db.query('DELETE FROM body WHERE call_id = ?1')
+    this.#disown = this.#db.query('DELETE FROM body_owner WHERE call_id = ?1')
     this.#writeResealed = resealedWriter(this.#db, bodyColumns)
+    this.#sum()
   }
 
-  keep({ callId, bytes, requestBytes, truncated }: Keep): void {
+  #sum(): void {
+    this.#bytesOf.clear()
+    this.#bytes = 0
+    const sums = this.#db.query('SELECT account_id, sum(bytes) AS bytes FROM body_owner GROUP BY account_id').all()
+    for (const row of sums as Omit<OwnedRow, 'call_id'>[]) this.#add(Number(row.account_id), Number(row.bytes))
+  }
+
+  /** In one transaction; the sums stay those of the file also where it comes to nothing. */
+  #change(work: () => void): void {
+    try {
+      this.#db.transaction(work).immediate()
+    } catch (fault) {
+      this.#sum()
+      throw fault
+    }
+  }
+
+  /** From the first schema to the second. In a table of its own: to alter the rows would write all of them anew. */
+  #noteOwners(): void {
+    const statements = [
+      `CREATE TABLE body_owner (
+         call_id    INTEGER PRIMARY KEY,
+         account_id INTEGER NOT NULL,
+         bytes      INTEGER NOT NULL
+       ) STRICT`,
+      'CREATE INDEX body_owner_account ON body_owner (account_id, call_id)',
+      'INSERT INTO body_owner SELECT call_id, 0, length(request) + length(answer) FROM body',
+      `PRAGMA user_version = ${SCHEMA}`,
+    ]
+    this.#db.transaction(() => statements.forEach(statement => this.#db.run(statement))).immediate()
+  }
+
+  /** How many calls' bodies went for these. */
+  keep({ callId, accountId, bytes, requestBytes, truncated }: Keep): number {
     if (!this.#isRoomy()) throw new Error('the disk is nearly full')
     const request = this.#pack(callId, 'request', bytes.subarray(0, requestBytes))
     const answer = this.#pack(callId, 'answer', bytes.subarray(requestBytes))
-    this.#insert.run(callId, request, truncated[0] ? 1 : 0, answer, truncated[1] ? 1 : 0)
+    const size = request.length + answer.length
+    let replaced = 0
+    this.#change(() => {
+      const { changes } = this.#insert.run(callId, request, truncated[0] ? 1 : 0, answer, truncated[1] ? 1 : 0)
+      if (changes === 0) return
+      this.#own.run(callId, accountId, size)
+      this.#add(accountId, size)
+      replaced = this.#makeRoom(accountId)
+    })
+    return replaced
+  }
+
+  /** The oldest of the account go, and when all have too much, the oldest of whoever has the most. */
+  #makeRoom(accountId: number): number {
+    const { ofAccountBytesMax, bytesMax } = this.#quota
+    let gone = 0
+    while ((this.#bytesOf.get(accountId) ?? 0) > ofAccountBytesMax && this.#dropOldest(accountId)) gone++
+    while (this.#bytes > bytesMax && this.#dropOldest(largest(this.#bytesOf))) gone++
+    return gone
+  }
+
+  #dropOldest(accountId: number): boolean {
+    const rows = this.#oldest.all(accountId) as OwnedRow[]
+    this.#remove(rows)
+    return rows.length > 0
+  }
+
+  #add(accountId: number, bytes: number): void {
+    const sum = (this.#bytesOf.get(accountId) ?? 0) + bytes
+    if (sum > 0) this.#bytesOf.set(accountId, sum)
+    else this.#bytesOf.delete(accountId)
+    this.#bytes += bytes
+  }
+
+  /** Within a transaction. */
+  #remove(rows: readonly OwnedRow[]): void {
+    for (const { call_id, account_id, bytes } of rows) {
+      this.#erase.run(call_id)
+      this.#disown.run(call_id)
+      this.#add(Number(account_id), -Number(bytes))
+    }
   }
 
   read(callId: number): CallBodies | null {
@@ -121,11 +224,14 @@ class BodyFile {
 
   /** Whether there may be more. */
   forgetSome(before: number): boolean {
-    return this.#forget.run(before, FORGET_AT_ONCE).changes === FORGET_AT_ONCE
+    const rows = this.#before.all(before, FORGET_AT_ONCE) as OwnedRow[]
+    this.#change(() => this.#remove(rows))
+    return rows.length === FORGET_AT_ONCE
   }
 
   erase(callIds: readonly number[]): void {
-    this.#db.transaction(() => callIds.forEach(callId => this.#erase.run(callId))).immediate()
+    const rows = callIds.flatMap(callId => this.#one.all(callId) as OwnedRow[])
+    this.#change(() => this.#remove(rows))
   }
 
   /** From where there may be more. */
@@ -165,23 +271,22 @@ let ring: SecretRing | undefined
 
 const secretsOf = (texts: readonly string[]): readonly Secret[] => texts.map(text => new Secret(text))
 
-function open(path: string, secrets: readonly string[]): void {
+function open(path: string, secrets: readonly string[], quota: BodiesQuota): void {
   try {
     ring = new SecretRing(secretsOf(secrets))
-    file = new BodyFile(path, ring)
+    file = new BodyFile(path, ring, quota)
   } catch (fault) {
     trouble = textOf(fault)
   }
 }
 
 function keep(bodies: Keep): void {
-  const written = bodies.bytes.length
+  const about = { written: bodies.bytes.length, accountId: bodies.accountId }
   try {
     if (file === undefined) throw new Error(trouble)
-    file.keep(bodies)
-    answer({ written })
+    answer({ ...about, replaced: file.keep(bodies) })
   } catch (fault) {
-    answer({ written, fault: textOf(fault) })
+    answer({ ...about, fault: textOf(fault) })
   }
 }
 
@@ -226,7 +331,7 @@ function reseal(cursor: ResealCursor, began = ring?.all): void {
 }
 
 self.onmessage = ({ data: message }: MessageEvent<ToBodies>) => {
-  if ('open' in message) open(message.open.path, message.open.secrets)
+  if ('open' in message) open(message.open.path, message.open.secrets, message.open.quota)
   else if ('secrets' in message) ring?.replace(secretsOf(message.secrets))
   else if ('reseal' in message) reseal(fromTheStart)
   else if ('keep' in message) keep(message.keep)

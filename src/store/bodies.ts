@@ -15,9 +15,26 @@ export interface BodyPart {
   readonly truncated: boolean
 }
 
+/** Whose they are. */
+export interface BodiesOwner {
+  readonly callId: number
+  readonly accountId: number
+}
+
 export interface CallBodies {
   readonly request: BodyPart
   readonly answer: BodyPart
+}
+
+/** Of what is kept, in bytes on the disk: beyond that the oldest go. */
+export interface BodiesQuota {
+  readonly ofAccountBytesMax: number
+  readonly bytesMax: number
+}
+
+export const defaultQuota: BodiesQuota = {
+  ofAccountBytesMax: bounds.bodiesOfAccountBytesMax,
+  bytesMax: bounds.bodiesBytesMax,
 }
 
 export interface BodiesParts {
@@ -25,6 +42,7 @@ export interface BodiesParts {
   readonly encryption: SecretRing
   /** How long they are kept; zero: not at all. */
   readonly days: number
+  readonly quota?: BodiesQuota
   dateMs(): number
   /** Told of the first drop in a row, and of what went wrong. */
   onTrouble(detail: string): void
@@ -43,7 +61,9 @@ export class Bodies {
   #thread: Worker | undefined
   #lost = false
   #waitingBytes = 0
+  readonly #waitingOfAccount = new Map<number, number>()
   #dropped = 0
+  #replaced = 0
   #dropping = false
   /** In the order in which they asked. */
   #asked: Asked<CallBodies | undefined>[] = []
@@ -60,18 +80,28 @@ export class Bodies {
     return this.#dropped
   }
 
+  /** How many calls' bodies went before their time, because newer ones of their account needed the room. */
+  get replaced(): number {
+    return this.#replaced
+  }
+
   /** Takes copies; what is too long is cut. */
-  keep(callId: number, { request, answer }: CallBodies): void {
+  keep({ callId, accountId }: BodiesOwner, { request, answer }: CallBodies): void {
     const [asked, given] = [cut(request), cut(answer)]
     const size = asked.bytes.length + given.bytes.length
     if (this.#parts.days === 0) return
-    if (this.#lost || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) return this.drop('too many at once')
+    const ofAccount = (this.#waitingOfAccount.get(accountId) ?? 0) + size
+    const isTooMuch = ofAccount > bounds.bodiesWaitingOfAccountBytesMax
+    if (this.#lost || isTooMuch || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) {
+      return this.drop('too many at once')
+    }
     const bytes = new Uint8Array(size)
     bytes.set(asked.bytes)
     bytes.set(given.bytes, asked.bytes.length)
     this.#waitingBytes += size
+    this.#waitingOfAccount.set(accountId, ofAccount)
     const truncated = [asked.truncated, given.truncated] as const
-    this.#send({ keep: { callId, bytes, requestBytes: asked.bytes.length, truncated } }, [bytes.buffer])
+    this.#send({ keep: { callId, accountId, bytes, requestBytes: asked.bytes.length, truncated } }, [bytes.buffer])
   }
 
   /** Undefined where none are kept; rejects where they cannot be opened. */
@@ -144,7 +174,8 @@ export class Bodies {
     const thread = new Worker(new URL('./bodies-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromBodies>) => this.#receive(event.data)
     thread.onerror = event => this.#lose(event.message)
-    thread.postMessage({ open: { path: this.#parts.path, secrets: this.#secrets() } } satisfies ToBodies)
+    const { path, quota = defaultQuota } = this.#parts
+    thread.postMessage({ open: { path, quota, secrets: this.#secrets() } } satisfies ToBodies)
     return thread
   }
 
@@ -169,7 +200,12 @@ export class Bodies {
       else asked?.resolve(message.read ?? undefined)
       return
     }
-    this.#waitingBytes -= message.written
+    const { accountId, written } = message
+    this.#waitingBytes -= written
+    this.#replaced += message.replaced ?? 0
+    const left = (this.#waitingOfAccount.get(accountId) ?? 0) - written
+    if (left > 0) this.#waitingOfAccount.set(accountId, left)
+    else this.#waitingOfAccount.delete(accountId)
     if (message.fault !== undefined) this.drop(message.fault)
     else this.#dropping = false
   }

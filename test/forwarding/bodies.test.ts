@@ -12,7 +12,7 @@ import { chunk, gate, script, scripted } from '../../src/fake-upstream/script.ts
 import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, upstreamKey } from '../support/gateway.ts'
-import { errorOf, openCall, startHasty, withoutComments } from './caller.ts'
+import { openCall, startHasty, withoutComments } from './caller.ts'
 import { ask, bodyOf, freshName, idOf } from './repeated.ts'
 import { goodStream, piece, role, sends } from './wire.ts'
 
@@ -125,13 +125,20 @@ describe('kept are', () => {
     expect((await kept(caller.header('x-request-id')!)).answer).toStartWith(role() + piece('Hel'))
   })
 
-  test('a refusal and its request', async () => {
-    const body = bodyOf({ model: 'openai/none-such' })
-    const answer = await chat(harness, key, body)
-    const text = await answer.text()
-    expect(errorOf(text).code).toBe('model_not_found')
-    // Its record, and so its bodies, are not waited for.
-    expect(await retried(() => kept(idOf(answer)))).toEqual({ request: body, answer: text })
+  test('nothing of what was refused before anything was paid for', async () => {
+    const poor = await harness.key({ credit: '0' })
+    await harness.gateway.operator['keys-set']!({ key: poor, bodies: 'on' })
+    const refused = [
+      await chat(harness, key, bodyOf({ model: 'openai/none-such' })),
+      await chat(harness, poor, bodyOf()),
+      await chat(harness, key, bodyOf({ messages: 7 })),
+    ]
+    expect(refused.map(({ status }) => status)).toEqual([404, 402, 400])
+    await harness.idle()
+    // One that is kept comes behind them.
+    const answer = await chat(harness, key, bodyOf())
+    expect((await kept(idOf(answer))).request).toBe(bodyOf())
+    for (const one of refused) expect(await refusal(kept(idOf(one)))).toContain('No bodies are kept')
   })
 
   test('an answer that is given again', async () => {

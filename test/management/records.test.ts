@@ -122,7 +122,7 @@ test('one record is shown whole', async () => {
 describe('bodies', () => {
   test('are for managers and admins, and that they were seen is written down', async () => {
     const bytes = (text: string) => ({ bytes: Buffer.from(text), truncated: false })
-    app.store.bodies.keep(ids.plain, { request: bytes('asked'), answer: bytes('told') })
+    app.store.bodies.keep({ callId: ids.plain, accountId: 1 }, { request: bytes('asked'), answer: bytes('told') })
     const path = `GET records/${req('plain')[0]}/bodies`
     expect((await app.ask(viewer, path)).code).toBe('resource_unknown')
     expect((await app.ask(support, path)).code).toBe('role_too_low')
