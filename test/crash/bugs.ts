@@ -100,10 +100,26 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/60-cost.ts',
-        find: '    reported: meter.usage,\n    stale: meter.outputBytes > meter.reportedBytes,\n    estimate: () =>',
-        replace:
-          "    stale: false,\n    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n" +
-          "    estimate: () => ending.outcome === 'client_left' ? { input: 0, output: 0 } :",
+        find: '    reported: meter.usage,\n    stale: meter.outputBytes > meter.reportedBytes,\n',
+        replace: "    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n    stale: false,\n",
+      },
+      {
+        file: 'src/pipeline/60-cost.ts',
+        find: '    estimate: () =>',
+        replace: "    estimate: () => ending.outcome === 'client_left' ? { input: 0, output: 0 } :",
+      },
+    ],
+    by: 'kills',
+    expects: /^G5: a caller that leaves pays/,
+  },
+  {
+    name: 'who leaves is charged as if the upstream had failed',
+    says: 'What was delivered and not yet reported is free for whoever hangs up.',
+    edits: [
+      {
+        file: 'src/billing/who-pays.ts',
+        find: "['left_reading', 'client_left', 'answered', 'reported_or_bound',",
+        replace: "['left_reading', 'client_left', 'answered', 'reported_output',",
       },
     ],
     by: 'kills',
