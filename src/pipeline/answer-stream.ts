@@ -51,14 +51,14 @@ export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': '
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
   const write = (caller: CallerWriter): Promise<Written> => {
     keepAwake(parts, exchange, { opened, caller })
-    return relay(opened, caller, { exchange, settle: parts.settle })
+    return relay(opened, caller, { exchange, settle: parts.settle, log: parts.log })
   }
   return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
 /** The head goes out now; the answer, or why there is none, follows when it comes. */
 export function answerAfterSilence(parts: StreamParts, exchange: Exchange, opening: Promise<Opened>): Response {
-  const run = { exchange, settle: parts.settle }
+  const run = { exchange, settle: parts.settle, log: parts.log }
   opening.catch(() => {}) // told to the caller below, if it is still there
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.

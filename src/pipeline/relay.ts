@@ -3,6 +3,7 @@
 
 import type { UpstreamWords } from '../base/errors.ts'
 import { beyondBound, errorRows, Refusal, speakRefusal } from '../base/errors.ts'
+import type { Log } from '../base/log.ts'
 import type { Written } from '../http/event-stream.ts'
 import { BROKEN } from '../http/event-stream.ts'
 import type { Piece } from '../http/outgoing.ts'
@@ -12,7 +13,7 @@ import { eventBytesMax } from './answer-reader.ts'
 import type { OpenedPlain, OpenedStream } from './opening.ts'
 import { scrubbed, wordsFor } from './opening.ts'
 import type { CallerWriter } from './caller-writer.ts'
-import { endingOf, refusalOf, wholeEnding } from './ending.ts'
+import { endingOf, logFault, refusalOf, wholeEnding } from './ending.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
 import { owesUsage, tailMs } from './watch.ts'
@@ -21,10 +22,13 @@ import type { Settle } from './settling.ts'
 interface Run {
   readonly exchange: Exchange
   readonly settle: Settle
+  /** Told of mistakes of ours. */
+  readonly log?: Log
 }
 
 /** Writes the stream to its end, settled, whatever happens. Throws only `callerLeft`. */
-export async function relay(stream: OpenedStream, caller: CallerWriter, { exchange, settle }: Run): Promise<Written> {
+export async function relay(stream: OpenedStream, caller: CallerWriter, run: Run): Promise<Written> {
+  const { exchange, settle, log } = run
   const sinceMs = exchange.timings.nowMs()
   let last: Uint8Array
   let ending: Ending
@@ -39,6 +43,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, { exchan
     await readTail(stream, exchange)
     stream.watch.abort()
     const refusal = spokenRefusal(fault, stream, exchange)
+    if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
     ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
     last = Buffer.from(eventsOf(refusal, exchange))
   }
