@@ -223,6 +223,7 @@ describe('bad input', () => {
     ['a model with a boundary in it', heard, type, `${file}${bounded}--b--`, 400, 'field_invalid'],
     ['a model without a provider', heard, type, `${file}${field('model', 'whisper-1')}--b--`, 400, 'model_malformed'],
     ['no sound', heard, type, `${whisper}--b--`, 400, 'field_missing'],
+    ['a sound elsewhere', heard, type, `${file}${whisper}${field('url', 'https://a.test')}--b--`, 400, 'field_invalid'],
     ['a stream of 7', heard, type, `${file}${whisper}${field('stream', '7')}--b--`, 400, 'field_invalid'],
     ['too much', heard, type, `${file.replace('RIFF', 'x'.repeat(200_000))}${whisper}--b--`, 413, 'request_too_large'],
     ['many pictures', '/v1/images/edits', type, `${whisper}${field('n', '999')}--b--`, 400, 'field_invalid'],

@@ -1,18 +1,16 @@
 // POST /v1/audio/transcriptions: a form with a sound in it; the answer is JSON, text or events, as the form asks.
 
-import type { Units, UsageReport } from '../../base/usage.ts'
+import type { UsageReport } from '../../base/usage.ts'
 import type { AnswerReading, FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { missing } from '../checks.ts'
+import { invalid, missing } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import { writeError } from '../openai-chat/errors.ts'
 import type { Protocol } from '../protocol.ts'
 import { formFlag, frameReader, parseAnswer, readFormCall, saidError, writeFormModel } from '../side-call.ts'
 import { readBothUsage, readSeconds } from '../side-usage.ts'
+import { soundLength } from './sound-length.ts'
 
-/** Of sound in a second: as little as speech is ever pressed into, and as much as it usually has. */
-const SECOND_BYTES_MIN = 750
-const SECOND_BYTES = 16_000
 /** Of words in a second, where they are spoken fast. */
 const SECOND_TEXT_BYTES = 20
 /** Of one second of sound. */
@@ -28,17 +26,18 @@ export const transcription: Protocol = {
   passes: ['content-type'],
   headers: { accept: '*/*' },
   readCall(body, asked) {
-    const readFields = ['stream', 'response_format', 'prompt']
+    const readFields = ['stream', 'response_format', 'prompt', ...ELSEWHERE]
     const { call, files } = readFormCall('openai-transcription', body, { asked, readFields })
+    refuseElsewhere(call.json)
     if (files.length === 0) throw missing('file')
-    const soundBytes = files.reduce((sum, { start, end }) => sum + end - start, 0)
-    const seconds = Math.ceil(soundBytes / SECOND_BYTES)
+    const sounds = files.map(({ start, end }) => soundLength(body.subarray(start, end)))
+    const seconds = sounds.reduce((sum, sound) => sum + sound.seconds, 0)
     const { outputTokensMax: _none, ...rest } = call
     return {
       ...rest,
       stream: formFlag(call.json, 'stream'),
       textOnly: false,
-      units: { seconds: Math.ceil(soundBytes / SECOND_BYTES_MIN) },
+      units: { seconds: sounds.reduce((sum, { secondsMax }) => sum + secondsMax, 0) },
       unitsGuess: { seconds },
       secondTextBytes: SECOND_TEXT_BYTES,
       inputBytes: seconds * TOKENS_PER_SECOND * 4,
@@ -50,13 +49,22 @@ export const transcription: Protocol = {
   writeError,
 }
 
+/** A sound that lies elsewhere may be of any length. */
+const ELSEWHERE = ['url', 'file_url', 'file_id', 'audio_url'] as const
+
+function refuseElsewhere(json: Json): void {
+  const field = ELSEWHERE.find(name => (json[name] ?? '') !== '')
+  if (field !== undefined) throw invalid(field, 'is not served: send the sound itself, as "file"')
+}
+
 /** Texts and subtitles are answers as well; a page of some server between is not. */
 function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseAnswer(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
     if (start.startsWith('<!doctype') || start.startsWith('<html')) return undefined
-    return { outputBytes: body.byteLength, usage: readBothUsage(undefined, 'output', lastCue(body)) }
+    // Subtitles end with the last word, and not with the sound: neither they nor a text tell how long it was.
+    return { outputBytes: body.byteLength, usage: readBothUsage(undefined, 'output') }
   }
   const error = saidError(json)
   if (error !== undefined) return { outputBytes: 0, error }
@@ -66,18 +74,10 @@ function readAnswer(body: Buffer): AnswerReading | undefined {
   return { outputBytes: Math.max(1, Buffer.byteLength(text)), usage: usageOf(usage, duration) }
 }
 
-/** Subtitles end when the sound does, or a little before. */
-function lastCue(body: Buffer): Units {
-  const at = body.lastIndexOf('-->')
-  const [, hours = 0, minutes, seconds] =
-    /^-->[ \t]*(?:(\d{1,3}):)?(\d\d):(\d\d[.,]\d{3})/.exec(at < 0 ? '' : body.toString('latin1', at, at + 64)) ?? []
-  if (minutes === undefined || seconds === undefined) return {}
-  return { seconds: Number(hours) * 3_600 + Number(minutes) * 60 + Math.ceil(Number(seconds.replace(',', '.'))) }
-}
-
 function usageOf(usage: unknown, duration: unknown): UsageReport | undefined {
   const said = isObject(usage) && usage.type === 'duration' ? usage.seconds : undefined
-  const seconds = readSeconds(said ?? duration)
+  const heard = isObject(usage) ? usage.prompt_audio_seconds : undefined
+  const seconds = readSeconds(said ?? heard ?? duration)
   const units = seconds === undefined ? {} : { seconds }
   return readBothUsage(said === undefined ? usage : undefined, 'output', units)
 }

@@ -1,0 +1,263 @@
+// How long sounds last, whatever their heads claim. Each is made here, byte by byte, as an encoder would write it.
+
+import { describe, expect, test } from 'bun:test'
+import { soundLength } from './sound-length.ts'
+
+const u8 = (...values: readonly number[]): Buffer => Buffer.from(values)
+const ascii = (text: string): Buffer => Buffer.from(text, 'latin1')
+const be16 = (value: number): Buffer => u8(value >> 8, value & 255)
+const be32 = (value: number): Buffer => Buffer.concat([be16(Math.floor(value / 65_536)), be16(value & 65_535)])
+const le16 = (value: number): Buffer => be16(value).reverse()
+const le32 = (value: number): Buffer => be32(value).reverse()
+const join = (...parts: readonly Uint8Array[]): Buffer => Buffer.concat(parts)
+const many = (count: number, make: (at: number) => Uint8Array): Buffer =>
+  Buffer.concat(Array.from({ length: count }, (_none, at) => make(at)))
+const zeros = (count: number): Buffer => Buffer.alloc(count)
+/** Bytes that hold no 0xff and so no frame. */
+const noise = (count: number): Buffer => Buffer.from(Array.from({ length: count }, (_none, at) => (at * 37) % 251))
+
+interface Wave {
+  readonly code?: number
+  readonly rate?: number
+  readonly channels?: number
+  readonly bits?: number
+  readonly claimed?: number
+  readonly secondBytes?: number
+  readonly before?: Buffer
+}
+
+function wav(data: Buffer, wave: Wave = {}): Buffer {
+  const { code = 1, rate = 8_000, channels = 1, bits = 16, claimed = data.length, before = zeros(0) } = wave
+  const secondBytes = wave.secondBytes ?? (rate * channels * bits) / 8
+  const fmt = join(le16(code), le16(channels), le32(rate), le32(secondBytes), le16((channels * bits) / 8), le16(bits))
+  const sub = join(le16(22), le16(bits), le32(0), le16(1), zeros(14))
+  const head = code === 0xfffe ? join(fmt, sub) : fmt
+  const chunks = join(ascii('fmt '), le32(head.length), head, before, ascii('data'), le32(claimed), data)
+  return join(ascii('RIFF'), le32(chunks.length + 4), ascii('WAVE'), chunks)
+}
+
+/** MPEG 1 and 2, layer III. */
+function mp3(frames: number, { kbitAt = (_at: number): number => 9, version = 3 } = {}): Buffer {
+  const tables = { 3: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160], 2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96] }
+  return many(frames, at => {
+    const index = kbitAt(at)
+    const kbit = tables[version as 2 | 3][index]!
+    const size = version === 3 ? Math.floor((144_000 * kbit) / 44_100) : Math.floor((72_000 * kbit) / 22_050)
+    return join(u8(0xff, 0xe0 | (version << 3) | 3, index << 4, 0), noise(size - 4))
+  })
+}
+
+const adts = (frames: number, rateAt: number): Buffer =>
+  many(frames, () => {
+    const size = 100
+    const middle = [0x40 | (rateAt << 2), (1 << 6) | (size >> 11), (size >> 3) & 255, ((size & 7) << 5) | 31, 0xfc]
+    return join(u8(0xff, 0xf1, ...middle), noise(size - 7))
+  })
+
+function crc8(bytes: Buffer): number {
+  let crc = 0
+  for (const byte of bytes) for (let bit = 7; bit >= 0; bit--) {
+    crc = ((crc << 1) ^ (((crc >> 7) ^ (byte >> bit)) & 1 ? 7 : 0)) & 255
+  }
+  return crc
+}
+
+/** Frames of 4,096 samples, numbered as they come or as they are told to be. */
+function flac(frames: number, { rate = 16_000, claimed = 0, number = (at: number): number => at } = {}): Buffer {
+  const last = (rate & 15) << 4
+  const rates = u8(rate >> 12, (rate >> 4) & 255, last, 0)
+  const info = join(be16(4_096), be16(4_096), zeros(6), rates, be32(claimed), zeros(16))
+  return join(ascii('fLaC'), u8(0x80, 0, 0, 34), info, many(frames, at => {
+    const head = join(u8(0xff, 0xf8, 0xc0 | 5, 0x08), u8(number(at) & 127))
+    return join(head, u8(crc8(head)), noise(200))
+  }))
+}
+
+interface OggPage {
+  readonly granule?: number
+  readonly serial?: number
+}
+
+function page(packets: readonly Buffer[], { granule = 0, serial = 1 }: OggPage = {}): Buffer {
+  const lacing = packets.flatMap(({ length }) => [...Array<number>(Math.floor(length / 255)).fill(255), length % 255])
+  const head = join(ascii('OggS'), u8(0, 0), le32(granule), le32(0), le32(serial), le32(0), le32(0))
+  return join(head, u8(lacing.length), u8(...lacing), ...packets)
+}
+
+const opusHeads = (serial = 1): Buffer =>
+  join(page([join(ascii('OpusHead'), zeros(11))], { serial }), page([join(ascii('OpusTags'), zeros(8))], { serial }))
+
+/** SILK, 20 ms, one frame, about 6 kbit/s. */
+const opusPacket = join(u8(0x48), noise(14))
+
+const oggOpus = (pages: number, granule = (at: number): number => (at + 1) * 48_000): Buffer =>
+  join(opusHeads(), many(pages, at => page(Array<Buffer>(50).fill(opusPacket), { granule: granule(at) })))
+
+function oggVorbis(packets: number, { granule = 0, isLong = true } = {}): Buffer {
+  const id = join(ascii('\x01vorbis'), le32(0), u8(1), le32(44_100), zeros(12), u8(0xb8), u8(1))
+  const heads = join(page([id]), page([ascii('\x03vorbis'), ascii('\x05vorbis')]))
+  return join(heads, many(packets, () => page([join(u8(isLong ? 2 : 0), noise(40))], { granule })))
+}
+
+function element(id: readonly number[], content: Buffer): Buffer {
+  const size = be32(content.length)
+  size[0]! |= 0x10
+  return join(u8(...id), size, content)
+}
+
+const unknownSize = (id: readonly number[], content: Buffer): Buffer =>
+  join(u8(...id), u8(0x01, 255, 255, 255, 255, 255, 255, 255), content)
+
+interface Webm {
+  readonly codec?: string
+  readonly duration?: number
+  readonly clusters?: number
+  readonly timeOf?: (at: number) => number
+}
+
+/** As browsers record it: clusters of a second each, of no size that is known. */
+function webm({ codec = 'A_OPUS', duration, clusters = 60, timeOf = at => at * 1_000 }: Webm = {}): Buffer {
+  const float = Buffer.alloc(8)
+  float.writeDoubleBE(duration ?? 0)
+  const info = element([0x15, 0x49, 0xa9, 0x66], join(
+    element([0x2a, 0xd7, 0xb1], u8(0x0f, 0x42, 0x40)),
+    duration === undefined ? zeros(0) : element([0x44, 0x89], float),
+  ))
+  const rate = Buffer.alloc(8)
+  rate.writeDoubleBE(16_000)
+  const sound = element([0xe1], element([0xb5], rate))
+  const track = element([0xae], join(element([0xd7], u8(1)), element([0x86], ascii(codec)), sound))
+  const tracks = element([0x16, 0x54, 0xae, 0x6b], track)
+  const body = many(clusters, at => {
+    const blocks = many(50, block => element([0xa3], join(u8(0x81), be16(block * 20), u8(0x80), opusPacket)))
+    return unknownSize([0x1f, 0x43, 0xb6, 0x75], join(element([0xe7], be32(timeOf(at))), blocks))
+  })
+  const head = element([0x1a, 0x45, 0xdf, 0xa3], ascii('\x42\x82\x84webm'))
+  return join(head, unknownSize([0x18, 0x53, 0x80, 0x67], join(info, tracks, body)))
+}
+
+const box = (name: string, ...content: readonly Buffer[]): Buffer => {
+  const body = join(...content)
+  return join(be32(body.length + 8), ascii(name), body)
+}
+
+interface Mp4 {
+  readonly samples?: number
+  readonly claimed?: number
+  readonly entryRate?: number
+  readonly rateAt?: number
+  readonly codec?: string
+  readonly fragments?: number
+}
+
+function mp4({ samples = 0, claimed = 0, entryRate = 16_000, rateAt = 8, codec = 'mp4a', fragments = 0 }: Mp4): Buffer {
+  const head = join(be32(0), be32(0), be32(0), be32(1_000), be32(claimed * 1_000), zeros(4))
+  const config = u8(0x05, 2, 0x10 | (rateAt >> 1), ((rateAt & 1) << 7) | 8)
+  const about = join(u8(0x40, 0x15, 5, 5, 5), be32(0x05050505), be32(0))
+  const decoder = join(u8(0x04, 0x80, 0x80, 13 + config.length), about, config)
+  const esds = box('esds', be32(0), u8(0x03, 3 + decoder.length), be16(1), u8(0), decoder)
+  const entry = join(zeros(6), be16(1), zeros(8), be16(1), be16(16), zeros(4), be16(entryRate), be16(0), esds)
+  const table = box('stbl',
+    box('stsd', be32(0), be32(1), box(codec, entry)),
+    box('stts', be32(0), be32(1), be32(samples), be32(claimed === 0 ? 0 : 1)),
+    box('stsz', be32(0), be32(0), be32(samples)))
+  const sound = box('hdlr', be32(0), be32(0), ascii('soun'), zeros(12))
+  const track = box('trak', box('mdia', box('mdhd', head), sound, box('minf', table)))
+  const film = box('trak', box('mdia', box('mdhd', head), box('hdlr', be32(0), be32(0), ascii('vide'), zeros(12))))
+  const runs = many(fragments, () => box('moof', box('traf', box('trun', be32(0), be32(50)))))
+  return join(box('ftyp', ascii('M4A ')), box('mdat', zeros(5_000)), box('moov', box('mvhd', head), film, track), runs)
+}
+
+const seconds = (sound: Buffer): number => soundLength(sound).seconds
+
+describe('the length of a sound is that of', () => {
+  test.each<readonly [string, Buffer, number]>([
+    ['WAV', wav(zeros(160_000)), 10],
+    ['WAV in stereo and 24 bits', wav(zeros(480_000), { channels: 2, bits: 24 }), 10],
+    ['WAV of µ-law', wav(zeros(80_000), { code: 7, bits: 8 }), 10],
+    ['WAV that is extensible', wav(zeros(160_000), { code: 0xfffe }), 10],
+    ['WAV with a chunk before its data', wav(zeros(160_000), { before: join(ascii('LIST'), le32(5), zeros(6)) }), 10],
+    ['MP3 at 128 kbit/s', mp3(383), 11],
+    ['MP3 with tags', join(ascii('ID3'), u8(4, 0, 0, 0, 0, 1, 0), zeros(128), mp3(383), ascii('TAG'), zeros(125)), 11],
+    ['MP3 of a variable rate', mp3(383, { kbitAt: at => 1 + (at % 10) }), 11],
+    ['MP3 at 8 kbit/s', mp3(383, { kbitAt: () => 1, version: 2 }), 11],
+    ['AAC', adts(157, 8), 11],
+    ['FLAC', flac(40), 11],
+    ['Opus in Ogg', oggOpus(60), 60],
+    ['two of them in a chain', join(oggOpus(60), join(opusHeads(2), page([opusPacket], { serial: 2 }))), 61],
+    ['Vorbis in Ogg', oggVorbis(431, { granule: 440_000 }), 11],
+    ['WebM as a browser records it', webm(), 60],
+    ['Matroska with its duration', webm({ codec: 'A_VORBIS', duration: 65_000 }), 65],
+    ['Matroska without', webm({ codec: 'A_VORBIS' }), 60],
+    ['M4A', mp4({ samples: 157, claimed: 10 }), 11],
+    ['MP4 in fragments', mp4({ fragments: 4 }), 13],
+    ['ALAC in M4A', mp4({ codec: 'alac', samples: 40, claimed: 5 }), 11],
+    ['another codec in MP4', mp4({ codec: 'ac-3', samples: 10, claimed: 6 }), 6],
+    ['AMR', join(ascii('#!AMR\n'), many(500, () => join(u8(0x3c), noise(31)))), 10],
+    ['AMR-WB', join(ascii('#!AMR-WB\n'), many(500, () => join(u8(0x04), noise(17)))), 10],
+  ])('%s', (_name, sound, expected) => {
+    const found = soundLength(sound)
+    expect(found.seconds).toBeWithin(expected - 1, expected + 1)
+    expect(found.secondsMax).toBeGreaterThanOrEqual(found.seconds)
+  })
+})
+
+describe('what a head claims does not make a sound shorter:', () => {
+  test.each<readonly [string, Buffer, number]>([
+    ['a WAV whose data are longer than they claim', wav(zeros(160_000), { claimed: 100 }), 10],
+    ['a WAV whose data claim nothing', wav(zeros(160_000), { claimed: 0 }), 10],
+    ['a WAV with another rate of bytes', wav(zeros(160_000), { secondBytes: 10_000_000 }), 10],
+    ['a FLAC of fewer samples than it has', flac(40, { claimed: 1 }), 10],
+    ['a FLAC whose frames are all the first', flac(40, { number: () => 0 }), 10],
+    ['an Opus in Ogg whose granules stand still', oggOpus(60, () => 1), 60],
+    ['a Vorbis without granules', oggVorbis(431), 10],
+    ['a WebM of a second', webm({ duration: 1_000 }), 60],
+    ['a WebM whose time stands still', webm({ timeOf: () => 0 }), 60],
+    ['an M4A of a second', mp4({ samples: 1_570, claimed: 1 }), 100],
+    ['an M4A of another rate than its decoder is told', mp4({ samples: 1_570, claimed: 1, entryRate: 65_000 }), 100],
+    ['an MP4 in fragments that claims a second', mp4({ fragments: 40, claimed: 1 }), 128],
+  ])('%s', (_name, sound, expected) => expect(seconds(sound)).toBeWithin(expected, expected + 2))
+})
+
+describe('what cannot be read is as long as it could be at 6 kbit/s:', () => {
+  const bound = (sound: Buffer): number => Math.ceil(sound.length / 750)
+
+  test.each<readonly [string, Buffer]>([
+    ['noise', noise(75_000)],
+    ['nothing but 0xff', Buffer.alloc(75_000, 0xff)],
+    ['a WAV of a codec', wav(zeros(75_000), { code: 0x31 })],
+    ['a WAV without its format', join(ascii('RIFF'), le32(4), ascii('WAVE'), ascii('data'), le32(9), zeros(7_500))],
+    ['an MP3 with as much noise in it', join(mp3(50), noise(20_000), mp3(50))],
+    ['an MP3 of one frame, and noise', join(mp3(1), noise(75_000))],
+    ['an Ogg of no packets', opusHeads()],
+    ['an MP4 without a track', join(box('ftyp', ascii('M4A ')), box('mdat', zeros(75_000)))],
+    ['a WebM without a block', webm({ clusters: 0 })],
+    ['nothing', zeros(0)],
+  ])('%s', (_name, sound) => {
+    expect(soundLength(sound)).toEqual({ seconds: Math.max(1, bound(sound)), secondsMax: Math.max(1, bound(sound)) })
+  })
+
+  test('what is made of more pieces than any recording', () => {
+    for (const sound of [
+      join(ascii('RIFF'), le32(4), ascii('WAVE'), many(20_000, () => join(ascii('junk'), le32(0)))),
+      join(box('ftyp', ascii('M4A ')), many(200, () => box('mdhd', zeros(24)))),
+      many(200, serial => page([join(ascii('OpusHead'), zeros(11)), zeros(8), opusPacket], { serial })),
+    ]) expect(seconds(sound)).toBe(bound(sound))
+  })
+})
+
+test('any bytes at all, and any that are cut off, have a length', () => {
+  const others = [oggOpus(2), oggVorbis(9), webm({ clusters: 2 }), mp4({ samples: 9 })]
+  const sounds = [wav(zeros(900)), mp3(9), adts(9, 8), flac(3), ...others]
+  for (const sound of sounds) {
+    for (let at = 0; at < Math.min(sound.length, 700); at++) {
+      const changed = Buffer.from(sound)
+      changed[at] = (changed[at]! * 7 + 129) & 255
+      for (const some of [sound.subarray(0, at), changed]) {
+        const found = soundLength(some)
+        expect(Number.isSafeInteger(found.seconds) && found.seconds >= 1).toBe(true)
+        expect(Number.isSafeInteger(found.secondsMax) && found.secondsMax >= found.seconds).toBe(true)
+      }
+    }
+  }
+})
