@@ -1,7 +1,9 @@
-// weir check: what a start would stumble over, all of it at once, without starting. Nothing is made or changed.
+// weir check: what a start would stumble over, all of it at once, without starting. Nothing is made or changed;
+// base URLs that are set are asked for their models.
 
 import { askControl } from '../http/control-socket.ts'
 import { socketIn } from '../store/folder.ts'
+import { checkAddresses } from './check-addresses.ts'
 import { checkFolder, secretVariables } from './check-folder.ts'
 import { checkMachine } from './check-machine.ts'
 import { checkProviders } from './check-providers.ts'
@@ -24,6 +26,7 @@ export async function findTroubles(env: Environment): Promise<readonly Trouble[]
     ...settings.troubles,
     ...checkNames(env, known),
     ...providers.troubles,
+    ...(await checkAddresses(config, providers.catalogue)),
     ...checkFolder(config, providers.catalogue),
     ...checkMachine(config, env, isRunning),
   ]

@@ -20,6 +20,8 @@ export interface Seen {
   readonly metricsAnswer: boolean
   /** Of the folder and of the disk, as `weir check` finds them. */
   readonly folderTroubles: readonly Trouble[]
+  /** Of the base URLs in the environment, as `weir check` finds them. */
+  readonly addressTroubles: readonly Trouble[]
 }
 
 /** One thing that is wrong, where there may be several of the kind. */
@@ -158,6 +160,16 @@ export const doctorRows: readonly DoctorRow[] = [
     id: 'folder',
     weight: 'problem',
     look: ({ folderTroubles }) => folderTroubles.filter(({ weight }) => weight === 'problem'),
+  },
+  {
+    id: 'base_url',
+    weight: 'problem',
+    look: ({ addressTroubles }) => addressTroubles.filter(({ weight }) => weight === 'problem'),
+  },
+  {
+    id: 'base_url_unsure',
+    weight: 'note',
+    look: ({ addressTroubles }) => addressTroubles.filter(({ weight, remedy }) => weight === 'note' && remedy !== ''),
   },
   {
     id: 'accounts_frozen',

@@ -10,8 +10,10 @@ import { lastBackupMs } from '../store/backup.ts'
 import { hasData, socketIn } from '../store/folder.ts'
 import type { BookFacts } from '../store/look-at-books.ts'
 import { lookAtBooks } from '../store/look-at-books.ts'
+import { checkAddresses } from './check-addresses.ts'
 import { checkFolderMode } from './check-folder.ts'
 import { checkDisk } from './check-machine.ts'
+import { checkProviders } from './check-providers.ts'
 import type { Seen } from './doctor-rows.ts'
 import { diagnose } from './doctor-rows.ts'
 import { jsonText } from './printing.ts'
@@ -51,6 +53,7 @@ export async function examine(config: Config, dateMs: number): Promise<Seen> {
     lastBackupMs: lastBackupMs(folder),
     logBytes: existsSync(log) ? statSync(log).size : 0,
     metricsAnswer: typeof running?.metricsUrl === 'string' && (await statusAt(running.metricsUrl)) === 200,
+    addressTroubles: await checkAddresses(config, checkProviders(config, new Set()).catalogue),
     folderTroubles: isThere ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
   }
 }

@@ -243,7 +243,8 @@ async function refusedBy(opening: Opening): Promise<AttemptFailed> {
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
   const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const failed = refusedWith(opening, words, said !== undefined)
+  const cause = status === 404 && said === undefined ? `; ${misplaced(opening.channel)}` : ''
+  const failed = refusedWith(opening, words, { isSaid: said !== undefined, cause })
   failed.wasNothing = status >= 400
   return failed
 }
@@ -254,23 +255,39 @@ function refusedInside(opening: Opening, error: UpstreamWords): AttemptFailed {
   // An upstream that refuses our key does not begin to answer. The caller may have given it a key for some tool, and
   // that one must not close the channel to all others.
   const isAboutKey = judgeRefusal(words) === 'credential_bad'
-  const failed = refusedWith(opening, isAboutKey ? { ...words, status: 502 } : words, true)
+  const failed = refusedWith(opening, isAboutKey ? { ...words, status: 502 } : words)
   // One that names no reason may have come of work that was done.
   failed.wasNothing = !isAboutKey && (words.status !== error.status || words.status < 500)
   return failed
 }
 
-function refusedWith({ incoming, exchange, channel }: Opening, words: UpstreamWords, isSaid: boolean): AttemptFailed {
+interface Refused {
+  /** The upstream itself gave the words of the error. */
+  readonly isSaid?: boolean
+  /** What the operator should look at, for the log. */
+  readonly cause?: string
+}
+
+function refusedWith(
+  { incoming, exchange, channel }: Opening,
+  words: UpstreamWords,
+  { isSaid = true, cause = '' }: Refused = {},
+): AttemptFailed {
   const { status } = words
   const verdict = judgeRefusal(words, isSaid)
   const upstream = wordsFor(exchange, scrubbed(words, channel))
   const within = incoming.status === status ? '' : `${incoming.status} with an error, `
-  const detail = `${channel.id}: ${within}${status} ${upstream.message.slice(0, 200)} (${exchange.requestId})`
+  const said = `${within}${status} ${upstream.message.slice(0, 200)}`
+  const detail = `${channel.id}: ${said} (${exchange.requestId})${cause}`
   const retryAfterMs = readWait({ header: name => incoming.header(name), words }, dateOf(exchange))
   const failed = new AttemptFailed(verdict, refusalFor(verdict, detail, { upstream, retryAfterMs }))
   failed.overloaded = saysOverloaded(words)
   return failed
 }
+
+/** For the log: a server that knows the path says in its own words what it does not find. */
+const misplaced = ({ baseUrl }: Channel): string =>
+  `no interface of this provider answers below ${baseUrl}: check the base URL of the channel (weir doctor)`
 
 interface Said {
   readonly upstream: UpstreamWords

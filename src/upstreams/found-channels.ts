@@ -7,6 +7,7 @@ import type { Trust, WrittenAddress } from '../http/written-address.ts'
 import { BadAddress, isPrivate, readAddress, roadTo } from '../http/written-address.ts'
 import type { Channel } from './catalogue.ts'
 import { nameChannels } from './channels.ts'
+import { meantAddress } from './meant-address.ts'
 import type { Provider } from './provider.ts'
 import { ProviderFileError } from './provider.ts'
 import type { SigningParts } from './signing.ts'
@@ -73,9 +74,11 @@ export function addressOf(source: Source, { env, builtInUrl }: Pick<ChannelParts
   const writtenIn = `${file}: "baseUrl"`
   const read = (text: string, writtenAt: string, trust: Trust): FoundAddress =>
     ({ address: orSay(writtenAt, () => readAddress(text)), writtenAt, trust })
+  const meant = ({ address, ...found }: FoundAddress): FoundAddress =>
+    ({ ...found, address: meantAddress(address, provider) })
   if (!hasEnvironment) return read(provider.baseUrl, writtenIn, 'listed')
   const moved = env[provider.baseUrlEnv]?.trim()
-  if (moved) return read(moved, provider.baseUrlEnv, 'own')
+  if (moved) return meant(read(moved, provider.baseUrlEnv, 'own'))
   const text = provider.builtIn ? `${builtInUrl}/v1` : filledAddress(provider.baseUrl, env)
   return text === undefined ? undefined : read(text, writtenIn, provider.builtIn ? 'own' : 'file')
 }

@@ -65,6 +65,8 @@ export interface Provider {
    * what only the operator knows; without that variable, the address must be moved for a channel to exist.
    */
   readonly baseUrl: string
+  /** Paths that people write where the path of the base URL belongs, such as those of another interface. */
+  readonly basePathAliases: readonly string[]
   /** The environment variables under which the vendor's users keep the key and move the address. */
   readonly keyEnv: string
   readonly baseUrlEnv: string
@@ -102,6 +104,7 @@ type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
   ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
+  'basePathAliases',
   ...['can', 'traits', 'times', 'included', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
 ]
 const MODEL_FIELDS = [
@@ -159,6 +162,7 @@ function readProvider(json: Json, fail: Fail): Provider {
     name: shown(string('name')),
     ...(json.website !== undefined && { website: webAddress(string('website')) }),
     baseUrl,
+    basePathAliases: parseAliases(json.basePathAliases ?? [], fail),
     keyEnv: string('keyEnv'),
     baseUrlEnv: string('baseUrlEnv'),
     speaks,
@@ -188,6 +192,12 @@ function checkAddress(text: string, fail: Fail): void {
   } catch (fault) {
     fail(`"baseUrl" ${(fault as Error).message}`)
   }
+}
+
+function parseAliases(value: unknown, fail: Fail): readonly string[] {
+  const isPath = (path: unknown): boolean => typeof path === 'string' && /^(\/[\w.-]+)+$/.test(path)
+  if (Array.isArray(value) && value.every(isPath)) return value as readonly string[]
+  return fail('"basePathAliases" must be a list of paths such as "/api", without a trailing slash')
 }
 
 function parseCan(value: unknown, fail: Fail): Capabilities {

@@ -9,6 +9,7 @@ import type { StoredChannel } from '../store/rules.ts'
 import type { Channel } from './catalogue.ts'
 import type { ChannelParts, FoundAddress, Source } from './found-channels.ts'
 import { addressOf, unsigned } from './found-channels.ts'
+import { meantAddress } from './meant-address.ts'
 import { compileOverrides } from './overrides.ts'
 import { ProviderFileError } from './provider.ts'
 import { isSendable, openKey } from './signing.ts'
@@ -58,15 +59,15 @@ export function placeOf(
   parts: Pick<ChannelParts, 'env' | 'builtInUrl' | 'privateHosts'>,
 ): FoundAddress {
   return orSay(() => {
-    const found = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl)
+    const found = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
     if (found === undefined) throw new Unusable(`Nobody knows where ${source.provider.name} is. Give an address.`)
     roadTo(found.address, { trust: found.trust, privateHosts: parts.privateHosts })
     return found
   })
 }
 
-const ownAddress = (baseUrl: string): FoundAddress =>
-  ({ address: readAddress(baseUrl), writtenAt: 'its address', trust: 'listed' })
+const ownAddress = (baseUrl: string, { provider }: Source): FoundAddress =>
+  ({ address: meantAddress(readAddress(baseUrl), provider), writtenAt: 'its address', trust: 'listed' })
 
 function timesOf({ times }: StoredChannel): ChannelTimes {
   return parseChannelTimes(times, problem => {

@@ -337,6 +337,16 @@ describe('at the command line', () => {
   })
 })
 
+test('base_url and base_url_unsure are told as weir check finds them', async () => {
+  const seen = { ...(await examined('/nowhere')), hasData: true }
+  const found = { about: 'X_BASE_URL', says: 'It answers 404.', remedy: 'Set X_BASE_URL=y' }
+  const tell = (addressTroubles: Seen['addressTroubles']) => diagnose({ ...seen, addressTroubles })
+  const before = tell([]).length
+  expect(tell([{ weight: 'problem', ...found }])).toContainEqual({ weight: 'problem', ...found })
+  expect(tell([{ weight: 'note', ...found }])).toContainEqual({ weight: 'note', ...found })
+  expect(tell([{ weight: 'note', ...found, remedy: '' }])).toHaveLength(before)
+})
+
 test('every row has a test of its own name', async () => {
   const text = await Bun.file(import.meta.path).text()
   for (const { id } of doctorRows) expect(text).toMatch(new RegExp(`\\b${id}\\b`))
