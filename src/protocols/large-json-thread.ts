@@ -1,12 +1,29 @@
 // Looks at large bodies in a thread of its own: 32 MiB can take the better part of a second.
 
+import { hash } from 'node:crypto'
+import { readlinkSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { findObject } from './json-object.ts'
 import type { FromLargeJson, ToLargeJson } from './large-json.ts'
 
 declare const self: Worker
 
+const LESS_URGENT = 10
+
+/** Where there are fewer cores than threads, calls come first. A system on which that cannot be said is left alone. */
+function stepBack(): void {
+  try {
+    setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), LESS_URGENT)
+  } catch {
+    // It only takes longer for others.
+  }
+}
+
+stepBack()
+
 self.onmessage = ({ data }: MessageEvent<ToLargeJson>) => {
   const { id, bytes } = data
   const found = findObject(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
-  postMessage({ id, found, bytes } satisfies FromLargeJson, [bytes.buffer as ArrayBuffer])
+  const done: FromLargeJson = { id, found, bytes, hash: hash('sha256', bytes, 'hex') }
+  postMessage(done, [bytes.buffer as ArrayBuffer])
 }

@@ -19,7 +19,14 @@ export interface ToLargeJson {
 
 export interface FromLargeJson extends ToLargeJson {
   readonly found: Found
+  /** SHA-256, in hex. */
+  readonly hash: string
 }
+
+const hashes = new WeakMap<Uint8Array, string>()
+
+/** The SHA-256 of a large body, in hex, where it was taken beside the thread that serves calls. */
+export const hashTaken = (body: Uint8Array): string | undefined => hashes.get(body)
 
 export interface LargeJsonParts {
   readonly deadlines: Deadlines
@@ -66,9 +73,10 @@ export class LargeJson {
       restAfter: ({ found }) => restAfter(found, body.length),
     })
     const late = (): Refusal => new Refusal('overloaded', 'large bodies wait for their turn', { retryAfterMs: 2_000 })
-    const { bytes, found } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
+    const { bytes, found, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
     const back = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     noteFound(back, found)
+    hashes.set(back, hash)
     return back
   }
 
