@@ -173,7 +173,7 @@ function buildLimits({ store, world, log }: CallParts) {
   const { nowMs, dateMs } = world.clock
   const { writer, reader } = store
   const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
-  store.rules.follow(rules => limits.setRules(rules.limits))
+  store.rules.follow(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
   const onTrouble = (fault: unknown): void => log.warn('day limits are not noted', { fault: describeFault(fault) })
   const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
   const parts = { limits, nowMs }

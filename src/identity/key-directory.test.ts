@@ -10,6 +10,8 @@ const row = (id: number, revoked = false): KeyRow => ({
   accountId: id,
   tier: 'pro',
   qpm: 60,
+  limitsKeyId: 1,
+  hasOwnLimit: false,
   pricePerMille: 1000,
   revoked,
   clamps: false,

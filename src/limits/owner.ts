@@ -3,7 +3,7 @@
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
 import type { Kind, Rule, LimitBook } from './rule.ts'
-import type { Subject } from './subject.ts'
+import type { Subject, Who } from './subject.ts'
 
 /** Of a key its number. */
 export type OwnerName = number | string
@@ -125,13 +125,23 @@ export function isPlanFor({ model, asked }: Plan, subject: Pick<Subject, 'model'
 
 /** A key. Those of its models that have limits of their own are with it. */
 export class KeyOwner extends Owner {
-  accountId = 0
-  tier = ''
-  qpm = 0
+  #who: Pick<Who, 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'> | undefined
   /** Models that others share, and that it was the first to call. */
   models = 0
   #ofModels: readonly ModelOwner[] = noModels
   #plan: Plan | undefined
+
+  /** Nothing of it has changed that limits look at. */
+  isLike({ qpm, tier, accountId, hasOwnLimit = false }: Who): boolean {
+    const who = this.#who
+    return (
+      who?.qpm === qpm && who.tier === tier && who.accountId === accountId && (who.hasOwnLimit ?? false) === hasOwnLimit
+    )
+  }
+
+  become(who: Who): void {
+    this.#who = who
+  }
 
   /** Of the call before, which most calls are like. */
   get plan(): Plan | undefined {

@@ -51,17 +51,15 @@ export class Owners {
   }
 
   keyOf(who: Who, nowMs: number): KeyOwner {
-    const { keyId, accountId, tier, qpm } = who
+    const { keyId } = who
     const { book } = this
     let key = this.#owners.get(keyId) as KeyOwner | undefined
     if (key === undefined) {
       key = new KeyOwner(keyId, keyKind)
       this.#add(key)
-    } else if (key.book === book && key.qpm === qpm && key.tier === tier && key.accountId === accountId) return key
+    } else if (key.book === book && key.isLike(who)) return key
     key.plan = undefined
-    key.accountId = accountId
-    key.tier = tier
-    key.qpm = qpm
+    key.become(who)
     this.#follow(key, who, nowMs)
     return key
   }
@@ -74,7 +72,7 @@ export class Owners {
     for (const kind of kinds) {
       if (kind.perModel || this.book.rulesOf(kind, who).length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, { ...who, model: '', tokens: 0 }, { key, nowMs })!
-      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who.tier, [])
+      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who, [])
       owners.push(owner)
       fits.push(owner.rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
     }
@@ -103,7 +101,7 @@ export class Owners {
   }
 
   #makePlan(key: KeyOwner, subject: Subject, nowMs: number): Plan | TooMany {
-    const { tier, model } = subject
+    const { model } = subject
     const { names = [model ?? ''] } = subject
     const [asked] = subject.names ?? []
     // The key's own calls a minute are the first of its rules.
@@ -114,7 +112,7 @@ export class Owners {
     for (const kind of kinds) {
       const rules = kind === keyKind ? key.rules : this.book.rulesOf(kind, subject)
       asksModel ||= rules.some(rule => rule.looksAtModel)
-      const fitting = rules.flatMap((rule, at) => (rule.fits(tier, names) ? [at] : []))
+      const fitting = rules.flatMap((rule, at) => (rule.fits(subject, names) ? [at] : []))
       if (fitting.length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, subject, { key, nowMs })
       if (owner === undefined) return { tooMany: rules[fitting[0]!]! }

@@ -51,9 +51,10 @@ export class Rule implements Rate {
   }
 
   /** Whether it is for a call of this tier, and of a model of one of these names, by the one whose it is. */
-  fits(tier: string, names: readonly string[]): boolean {
+  fits({ tier, hasOwnLimit = false }: Pick<Who, 'tier' | 'hasOwnLimit'>, names: readonly string[]): boolean {
     const { row } = this
     if (row.tier !== null && row.tier !== tier) return false
+    if (row.isDefault === true && hasOwnLimit) return false
     return row.model === null || names.some(name => matchesGlob(row.model!, name))
   }
 

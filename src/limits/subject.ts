@@ -6,6 +6,8 @@ export interface Who {
   readonly tier: string
   /** The key's own calls a minute, or its tier's. */
   readonly qpm: number
+  /** An operator has said how many calls a minute it has: what a tier says of its accounts is not for it. */
+  readonly hasOwnLimit?: boolean
 }
 
 /** What is limited: a call. */

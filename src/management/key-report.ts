@@ -12,6 +12,9 @@ export interface ReportedKey extends KeyRights {
   readonly accountId: number
   readonly tier: string
   readonly qpm: number
+  /** By whose limits it is counted. */
+  readonly limitsKeyId: number
+  readonly hasOwnLimit: boolean
   readonly clamps: boolean
   readonly expiresMs: number | null
   /** Of the text that was used. */
@@ -31,7 +34,8 @@ export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportPar
   return function reportKey(key) {
     const atMs = dateMs()
     const row = accounts.ofKey(key.keyId, atMs)
-    return row && JSON.stringify(keyReport(key, row, { atMs, quotas: limits.ofKey(key, nowMs()) }))
+    const quotas = limits.ofKey({ ...key, keyId: key.limitsKeyId }, nowMs())
+    return row && JSON.stringify(keyReport(key, row, { atMs, quotas }))
   }
 }
 

@@ -54,6 +54,8 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
       accountId: row.accountId,
       tier: row.tier,
       qpm: row.qpm,
+      limitsKeyId: row.limitsKeyId,
+      hasOwnLimit: row.hasOwnLimit,
       perMille: BigInt(row.pricePerMille),
       clamps: row.clamps,
       strict: row.strict,

@@ -7,7 +7,7 @@ import { estimateTokens } from '../billing/price.ts'
 import { noLease } from '../limits/leases.ts'
 import type { Quota, Refused } from '../limits/limits.ts'
 import { Limits } from '../limits/limits.ts'
-import type { Subject } from '../limits/subject.ts'
+import type { Subject, Who } from '../limits/subject.ts'
 import type { Call } from '../protocols/call.ts'
 import type { Caller, Permit } from './exchange.ts'
 import type { Named } from './lanes.ts'
@@ -39,11 +39,17 @@ export function tokensOf({ inputBytes, outputTokensMax, choices }: Call): number
 /** By every name of what it calls: a limit of a model holds for its other names, too. */
 export const aboutCall = (call: Call, { model, names }: Named): About => ({ model, names, tokens: tokensOf(call) })
 
+/** Who is counted. */
+export const whoOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: CountedKey): Who => ({
+  ...{ keyId: limitsKeyId, accountId, tier, qpm, hasOwnLimit },
+})
+
+type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
+
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
   return function limitRate(caller, { model, names, tokens }) {
-    const { keyId, accountId, tier, qpm } = caller
-    const admission = limits.admit({ keyId, accountId, tier, qpm, model, names, tokens }, nowMs())
-    if (!admission.admitted) throw refusalOf(admission, keyId)
+    const admission = limits.admit({ ...whoOf(caller), model, names, tokens }, nowMs())
+    if (!admission.admitted) throw refusalOf(admission, caller.keyId)
     return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
   }
 }
@@ -51,11 +57,10 @@ export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
 /** The same for a call that is only explained: every limit is told, and nothing is counted. */
 export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate {
   return function lookAtLimits(caller, { model, names, tokens }) {
-    const { keyId, accountId, tier, qpm } = caller
-    const subject = { keyId, accountId, tier, qpm, model, names, tokens }
+    const subject = { ...whoOf(caller), model, names, tokens }
     const quotas = limits.look(subject, nowMs())
     const refused = limits.refusalOf(subject, nowMs())
-    if (refused !== undefined) throw refusalOf({ ...refused, quotas }, keyId)
+    if (refused !== undefined) throw refusalOf({ ...refused, quotas }, caller.keyId)
     return { caller, quotas, lease: noLease } as Permit
   }
 }
@@ -76,7 +81,7 @@ export type RefuseUnread = (caller: Caller) => Refusal | undefined
 
 export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnread {
   return function refuseUnread(caller) {
-    const refused = limits.exhausted(caller, nowMs())
+    const refused = limits.exhausted(whoOf(caller), nowMs())
     return refused && refusalOf(refused, caller.keyId)
   }
 }

@@ -51,6 +51,9 @@ export type Caller = Brand<
     readonly accountId: number
     readonly tier: string
     readonly qpm: number
+    /** By whose limits it is counted: a key that a member made shares those of one that an operator has limited. */
+    readonly limitsKeyId: number
+    readonly hasOwnLimit: boolean
     /** The tier's price multiplier. */
     readonly perMille: bigint
     /** A call that its funds do not cover is cut to what they cover. */

@@ -34,7 +34,8 @@ const ROUTE = 'SELECT name, policy, members, version FROM model_route WHERE name
 const CHANNEL = `SELECT id, disabled, weight, priority, rpm, tpm, concurrency, proxy IS NOT NULL AS proxy, tags,
   provider, name, base_url, origin, fingerprint, headers, parameters, times, version FROM channel WHERE id = ?1`
 const PROVIDER = 'SELECT id, length(definition) AS bytes, version FROM provider WHERE id = ?1'
-const TIER = 'SELECT name, qpm, price_per_mille, version FROM tier WHERE name = ?1'
+const TIER = `SELECT name, qpm, price_per_mille, account_qpm, account_concurrency, version FROM tier
+  WHERE name = ?1`
 
 type Named = { readonly channel: string }
 

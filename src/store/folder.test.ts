@@ -120,7 +120,8 @@ describe('a reader', () => {
       const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
       const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
       const rights = { allows: null, accountAllows: null, denies: null, requires: null, ...bounded }
-      const found = { id: 13, accountId: 14, tier: 'free', qpm: 20, pricePerMille: 1_000, ...flags, ...rights }
+      const counted = { qpm: 20, limitsKeyId: 13, hasOwnLimit: false }
+      const found = { id: 13, accountId: 14, tier: 'free', ...counted, pricePerMille: 1_000, ...flags, ...rights }
       expect(reader.findKey(bytes)).toEqual(found)
       const balance = { accountId: 14, name: 'mine', tier: 'free', held: 0n, revoked: false }
       expect(reader.balance(13)).toEqual({ ...balance, balance: 9_007_199_254_740_993n })

@@ -101,8 +101,8 @@ function buildCreate(books: Books): KeyRun['createKey'] {
   const insertAccount = db.query("INSERT INTO account (id, name, kind, created_ms) VALUES (?1, ?2, 'prepaid', ?3)")
   const insertKey = db.query(
     `INSERT INTO api_key (id, digest, suffix, name, account_id, tier, qpm, created_ms, allows, denies, requires,
-       explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses, pepper)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)`,
+       explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses, pepper, self_made)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)`,
   )
   const [readAccount, reaches, hasName] = [accountReader(db), buildReaches(db), nameFinder(books)]
   const give = buildGive(books)
@@ -131,7 +131,8 @@ function buildCreate(books: Books): KeyRun['createKey'] {
     const switches = [key.explains, key.clamps, key.keepsBodies, key.strict].map(on => Number(on ?? false))
     const bounded = [key.expiresMs ?? null, key.endpoints ?? null, key.addresses ?? null]
     const named = [key.id, digest, key.suffix, key.name, key.accountId, tier, key.qpm, nowMs()]
-    insertKey.run(...named, ...lists, ...switches, ...bounded, key.pepper)
+    const isSelfMade = Number(key.scope !== undefined && key.scope !== null)
+    insertKey.run(...named, ...lists, ...switches, ...bounded, key.pepper, isSelfMade)
     if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
     return { done: 'created' }
   }

@@ -20,6 +20,10 @@ export interface KeyRow {
   readonly tier: string
   /** The key's own limit, or its tier's. */
   readonly qpm: number
+  /** Whose limits it is counted by: its own, or those of a key of its account that an operator has limited. */
+  readonly limitsKeyId: number
+  /** An operator has given it, or the key whose limits it shares, calls a minute of its own. */
+  readonly hasOwnLimit: boolean
   readonly pricePerMille: number
   readonly revoked: boolean
   readonly disabled: boolean
@@ -89,11 +93,17 @@ const numberOf = (value: Raw[string] | undefined): number | null =>
 export class Reader {
   /** The one query that a call may wait for. */
   static readonly findKeySql = `
-    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, t.qpm) AS qpm, t.price_per_mille, k.revoked_ms,
+    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, l.qpm, t.qpm) AS qpm, coalesce(l.id, k.id) AS limits_id,
+      coalesce(k.qpm, l.qpm) IS NOT NULL AS own_limit, t.price_per_mille, k.revoked_ms,
       k.disabled_ms, k.expires_ms, iif(k.digest = ?1, NULL, k.old_until_ms) AS until_ms, k.endpoints, k.addresses,
       k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.requires, k.explains,
       k.allows, a.allows AS account_allows, nullif(concat_ws(',', k.denies, a.denies), '') AS denies
     FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id
+      LEFT JOIN api_key l ON k.self_made = 1 AND k.qpm IS NULL
+        AND NOT EXISTS (SELECT 1 FROM limit_rule WHERE key_id = k.id) AND l.id = max(
+          coalesce((SELECT max(id) FROM api_key WHERE account_id = k.account_id AND qpm IS NOT NULL), 0),
+          coalesce((SELECT max(x.id) FROM limit_rule r CROSS JOIN api_key x ON x.id = r.key_id
+            WHERE r.key_id IS NOT NULL AND x.account_id = k.account_id), 0))
     WHERE k.id =
       (SELECT id FROM api_key WHERE digest = ?1 UNION ALL SELECT id FROM api_key WHERE old_digest = ?1 LIMIT 1)`
 
@@ -143,6 +153,8 @@ export class Reader {
       accountId: Number(row.account_id),
       tier: row.tier as string,
       qpm: Number(row.qpm),
+      limitsKeyId: Number(row.limits_id),
+      hasOwnLimit: row.own_limit === 1n,
       pricePerMille: Number(row.price_per_mille),
       revoked: row.revoked_ms !== null,
       disabled: row.disabled_ms !== null,

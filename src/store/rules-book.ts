@@ -60,7 +60,8 @@ export class RuleBook {
     this.#channels = readAnew(rows.channels, this.#channels, row => this.#readChannel(row))
     this.#stored = readAnew(rows.stored, this.#stored, row => this.#readStored(row))
     const [channels, stored] = [[...this.#channels.values()], [...this.#stored.values()]]
-    this.#current = { limits: rows.limits, routes, channels, stored, providers: rows.providers }
+    const { limits, tierLimits, providers } = rows
+    this.#current = { limits, tierLimits, routes, channels, stored, providers }
     this.#tell()
   }
 

@@ -6,6 +6,8 @@ import type { ChannelRow, LimitRow, LimitScope, RouteRow, StoredChannel, StoredP
 /** As text and numbers alone: two readings are the same if their JSON is. */
 export interface WrittenRules {
   readonly limits: readonly LimitRow[]
+  /** What tiers say of accounts. */
+  readonly tierLimits: readonly LimitRow[]
   readonly routes: readonly (Omit<RouteRow, 'members' | 'policy'> & WrittenRoute)[]
   /** With the sealed proxy in base64. */
   readonly channels: readonly (Omit<ChannelRow, 'proxy' | 'proxyLost'> & { readonly proxy: string | null })[]
@@ -35,6 +37,7 @@ type Raw = Record<string, bigint | string | Uint8Array | null>
 export class RulesReader {
   readonly #db: Database
   readonly #limits
+  readonly #tiers
   readonly #routes
   readonly #channels
   readonly #providers
@@ -47,6 +50,7 @@ export class RulesReader {
     this.#limits = db.query<Raw, []>(
       'SELECT id, resource, span, amount, key_id, account_id, tier, model, per FROM limit_rule ORDER BY id',
     )
+    this.#tiers = db.query<Raw, []>('SELECT name, account_qpm, account_concurrency FROM tier ORDER BY name')
     this.#routes = db.query<Raw, []>('SELECT name, policy, members FROM model_route ORDER BY name')
     this.#channels = db.query<Raw, []>('SELECT * FROM channel ORDER BY id')
     this.#providers = db.query<Raw, []>('SELECT id, version FROM provider ORDER BY id')
@@ -61,6 +65,7 @@ export class RulesReader {
     const channels = this.#channels.all()
     return {
       limits: this.#limits.all().map(limitOf),
+      tierLimits: this.#tiers.all().flatMap(defaultsOf),
       routes: this.#routes.all().map(row => ({
         name: row.name as string,
         policy: row.policy as string,
@@ -98,6 +103,16 @@ const limitOf = (row: Raw): LimitRow => ({
   model: row.model as string | null,
   per: listOf(row.per) as readonly LimitScope[],
 })
+
+/** What a tier says of accounts. Below zero, so that they are no row's. */
+function defaultsOf(row: Raw, at: number): readonly LimitRow[] {
+  const whose = { keyId: null, accountId: null, tier: row.name as string, model: null, per: ['account'] as const }
+  const [requests, concurrency] = [Number(row.account_qpm), Number(row.account_concurrency)]
+  return [
+    { id: -2 * at - 1, resource: 'requests', span: 'minute', amount: requests, ...whose, isDefault: true },
+    { id: -2 * at - 2, resource: 'concurrency', span: null, amount: concurrency, ...whose, isDefault: true },
+  ]
+}
 
 const channelOf = (row: Raw): WrittenRules['channels'][number] => ({
   channel: row.id as string,

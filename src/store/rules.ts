@@ -24,6 +24,8 @@ export interface LimitRow {
   /** As callers name it, with any number of `*` in it. */
   readonly model: string | null
   readonly per: readonly LimitScope[]
+  /** What its tier says of accounts: not for keys that an operator has given a limit of their own. */
+  readonly isDefault?: true
 }
 
 export const policyNames = ['balanced', 'weighted', 'least_busy', 'fastest', 'cheapest'] as const
@@ -111,6 +113,8 @@ export interface StoredProvider {
 
 export interface Rules {
   readonly limits: readonly LimitRow[]
+  /** What tiers say of accounts. */
+  readonly tierLimits: readonly LimitRow[]
   readonly routes: readonly RouteRow[]
   /** What is said of channels, wherever their keys are. */
   readonly channels: readonly ChannelRow[]
@@ -118,7 +122,7 @@ export interface Rules {
   readonly providers: readonly StoredProvider[]
 }
 
-export const noRules: Rules = { limits: [], routes: [], channels: [], stored: [], providers: [] }
+export const noRules: Rules = { limits: [], tierLimits: [], routes: [], channels: [], stored: [], providers: [] }
 
 /** How the ids of channels that are laid down here go on behind the name of their provider. */
 const STORED_MARK = '#ch_'

@@ -11,6 +11,9 @@ export interface TierOperations {
       readonly isNew: boolean
       readonly qpm?: number | undefined
       readonly pricePerMille?: number | undefined
+      /** What all keys of one account may do together. A new tier has ten times its calls a minute unless told. */
+      readonly accountQpm?: number | undefined
+      readonly accountConcurrency?: number | undefined
     }
     result: { done: 'set' | 'exists' | 'unknown' }
   }
@@ -18,9 +21,14 @@ export interface TierOperations {
 }
 
 export function tierOperations({ db }: Books): Pick<Run, keyof TierOperations> {
-  const insert = db.query('INSERT INTO tier (name, qpm, price_per_mille) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING')
+  const insert = db.query(
+    `INSERT INTO tier (name, qpm, price_per_mille, account_qpm, account_concurrency)
+     VALUES (?1, ?2, ?3, coalesce(?4, min(10 * ?2, 1000000000)), coalesce(?5, 500)) ON CONFLICT DO NOTHING`,
+  )
   const update = db.query(
-    'UPDATE tier SET qpm = coalesce(?2, qpm), price_per_mille = coalesce(?3, price_per_mille) WHERE name = ?1',
+    `UPDATE tier SET qpm = coalesce(?2, qpm), price_per_mille = coalesce(?3, price_per_mille),
+       account_qpm = coalesce(?4, account_qpm), account_concurrency = coalesce(?5, account_concurrency)
+     WHERE name = ?1`,
   )
   const findUse = db.query(
     `SELECT 1 FROM api_key WHERE tier = ?1 UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1
@@ -28,8 +36,9 @@ export function tierOperations({ db }: Books): Pick<Run, keyof TierOperations> {
   )
   const remove = db.query('DELETE FROM tier WHERE name = ?1')
   return {
-    setTier({ name, isNew, qpm = null, pricePerMille = null }) {
-      const { changes } = (isNew ? insert : update).run(name, qpm, pricePerMille)
+    setTier({ name, isNew, qpm = null, pricePerMille = null, accountQpm = null, accountConcurrency = null }) {
+      const values = [name, qpm, pricePerMille, accountQpm, accountConcurrency]
+      const { changes } = (isNew ? insert : update).run(...values)
       return { done: changes > 0 ? 'set' : isNew ? 'exists' : 'unknown' }
     },
     removeTier({ name }) {

@@ -13,7 +13,9 @@ const pepper = ringOf('p'.repeat(32))
 const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
 const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }
-const row: KeyRow = { id: 1, accountId: 1, tier: 'pro', qpm: 60, pricePerMille: 1000, ...flags, ...rights, ...bounded }
+const counted = { qpm: 60, limitsKeyId: 1, hasOwnLimit: false }
+const owned = { id: 1, accountId: 1, tier: 'pro', pricePerMille: 1000 }
+const row: KeyRow = { ...owned, ...counted, ...flags, ...rights, ...bounded }
 
 function bench() {
   const rows = new Map<string, KeyRow>()

@@ -149,7 +149,8 @@ describe('budgets', () => {
     const { keyId } = harness.records().map(row => ({ keyId: row.key_id as number })).at(-1)!
     const dates = { expiresMs: null, untilMs: newYearsEve }
     const rights = { allows: ['a/*'], accountAllows: ['*'], denies: null, requires: ['eu'], accountId: 1, ...dates }
-    const told = JSON.parse(reportKey({ keyId, tier: 'pro', qpm: 1, clamps: false, ...rights })!) as Report
+    const counted = { tier: 'pro', qpm: 1, limitsKeyId: keyId, hasOwnLimit: false }
+    const told = JSON.parse(reportKey({ keyId, ...counted, clamps: false, ...rights })!) as Report
     reader.close()
     const models = { allowed: ['a/*'], allowed_to_account: ['*'], denied: null, required_tags: ['eu'] }
     expect(told).toMatchObject({ models, expires_at: '2099-12-31T23:59:00.000Z' })

@@ -40,6 +40,7 @@ async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
   const result = await parts.writer.run('setLimit', { ...wanted, author }, by)
   if (!('id' in result)) throw new OperatorError(limitRefusals[result.done])
   parts.rules.renew()
+  parts.onKeyChanged()
   const warning = nameWarning(wanted.model === null ? [] : [wanted.model], parts)
   return { ...showLimit({ ...wanted, id: result.id }), state: result.done, ...warning }
 }
@@ -62,6 +63,7 @@ async function removeLimit(parts: OperatorParts, input: Input): Promise<Answer> 
   const { done } = await parts.writer.run('removeLimit', { id }, by)
   if (done === 'unknown') throw new OperatorError('There is no such limit. See: weir limits list.')
   parts.rules.renew()
+  parts.onKeyChanged()
   return { id, state: 'removed' }
 }
 

@@ -103,7 +103,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 
 function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
-  const { writer, rules } = parts
+  const { writer, rules, onKeyChanged } = parts
   return [
     endpoint({
       method: 'POST',
@@ -123,6 +123,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
         })
         rules.renew()
+        onKeyChanged()
         return show('id' in result ? result.id : 0)
       },
     }),
@@ -139,6 +140,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         checked({ ...was, amount, keyId: null, accountId: null })
         done(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown })
         rules.renew()
+        onKeyChanged()
         return show(id)
       },
     }),
@@ -153,6 +155,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ params: { limit: id }, by }) {
         done(await writer.run('removeLimit', { id }, by), { unknown })
         rules.renew()
+        onKeyChanged()
         return {}
       },
     }),

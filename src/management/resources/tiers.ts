@@ -14,9 +14,14 @@ const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
 const pricePerMille = z.number().int().min(0).max(1_000_000).meta({ description: '1000 is the price as it is' })
 
+const accountQpm = qpm.meta({ description: 'Calls a minute of all keys of one account together' })
+const accountConcurrency = z.number().int().min(1).max(1_000_000).meta({
+  description: 'Calls at the same time of all keys of one account together',
+})
+
 const Tier = z
   .object({
-    ...{ name, qpm, pricePerMille },
+    ...{ name, qpm, pricePerMille, accountQpm, accountConcurrency },
     keys: z.number().nullable().meta({ description: 'How many keys have it; null for members, who do not see it.' }),
   })
   .meta({ id: 'Tier' })
@@ -24,7 +29,7 @@ const params = z.object({ tier: name })
 
 const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'Keys or limits are of this tier.' })
 
-export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): readonly WebEndpoint[] {
+export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
   /** How many keys the site has is for those who run it. */
   const shownTo = ({ role }: Actor) => ({ version: _, keys, ...tier }: TierView) => ({
     ...tier,
@@ -61,12 +66,16 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       path: '/api/web/tiers',
       who: { site: 'admin' },
       about: 'Make a tier.',
-      body: z.strictObject({ name, qpm, pricePerMille: pricePerMille.default(1000) }),
+      body: z.strictObject({
+        ...{ name, qpm, pricePerMille: pricePerMille.default(1000) },
+        ...{ accountQpm: accountQpm.optional(), accountConcurrency: accountConcurrency.optional() },
+      }),
       answer: Tier,
       status: 201,
       async run({ body, by, actor }) {
         const result = await writer.run('setTier', { ...body, isNew: true }, by)
         done(result, { exists: new Refusal('name_taken', body.name, { param: 'name' }) })
+        rules.renew()
         return show(body.name, actor)
       },
     }),
@@ -76,11 +85,12 @@ export function tierEndpoints({ desk, writer, onKeyChanged }: ManagementParts): 
       who: { site: 'admin' },
       about: 'Change a tier; its keys go by it from their next call on.',
       params,
-      body: z.strictObject({ qpm: qpm.optional(), pricePerMille: pricePerMille.optional() }),
+      body: z.strictObject({ qpm, pricePerMille, accountQpm, accountConcurrency }).partial(),
       answer: Tier,
       async run({ params: { tier }, body, by, actor }) {
         done(await writer.run('setTier', { name: tier, isNew: false, ...body }, by), { unknown })
         onKeyChanged()
+        rules.renew()
         return show(tier, actor)
       },
     }),

@@ -10,6 +10,8 @@ const columns = {
   name: ['t.name', text],
   qpm: ['t.qpm', number],
   pricePerMille: ['t.price_per_mille', number],
+  accountQpm: ['t.account_qpm', number],
+  accountConcurrency: ['t.account_concurrency', number],
   keys: ['(SELECT count(*) FROM api_key k WHERE k.tier = t.name AND k.revoked_ms IS NULL)', number],
   version: ['t.version', number],
 } as const
