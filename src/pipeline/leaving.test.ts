@@ -7,30 +7,42 @@ import { Stop } from '../base/stop.ts'
 import type { Exchange, StopReason } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 import { Leaving } from './leaving.ts'
+import { freshMeter } from './meter.ts'
 
 interface How {
   readonly claimed?: boolean
   readonly held: boolean
   readonly forwarded?: boolean
+  /** How its model thinks, where it costs anything. */
+  readonly thinks?: string | undefined
+  readonly priced?: boolean
+  /** It has reported with its last words. */
+  readonly told?: boolean
   /** What is known of the provider, and of the model. */
   readonly bills?: readonly [boolean, boolean?]
   readonly accountId?: number
 }
 
-function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 1 }: How) {
+function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 1, ...how }: How) {
   const permit = { caller: { accountId } }
   const alone = new Stop<StopReason>()
   const claim = { key: { name: 'n', fingerprint: 'f' } }
   const stop = new Stop<StopReason>()
-  const route = { provider: { can: { billsWhenLeft: bills[0] } }, model: { billsWhenLeft: bills[1] } }
+  const traits = how.thinks === undefined ? {} : { thinking: how.thinks }
+  const route = {
+    ...{ provider: { can: { billsWhenLeft: bills[0] }, traits: {} }, model: { billsWhenLeft: bills[1], traits } },
+    ...{ spoken: { codec: {} }, price: how.priced ? {} : undefined },
+  }
+  const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
   const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
-  const exchange = { stop, alone, meter: { forwarded }, route, ...state }
+  const meter = { ...freshMeter(), forwarded, ...(how.told && told) }
+  const exchange = { stop, alone, meter, route, ...state }
   return { alone, stop, exchange: exchange as unknown as Exchange }
 }
 
 const leaving = (): Leaving => new Leaving(new Deadlines(() => performance.now()))
 
-test('a call goes on only with an idempotency key or where it is billed anyway, and once it holds', () => {
+test('a call goes on only with an idempotency key, where it is billed anyway or may think unseen, and holds', () => {
   const ends = [
     [{ held: true }, callerLeft, undefined],
     [{ claimed: true, held: false }, callerLeft, undefined],
@@ -41,6 +53,13 @@ test('a call goes on only with an idempotency key or where it is billed anyway, 
     [{ held: true, forwarded: false, bills: [true] }, callerLeft, undefined],
     [{ held: true, bills: [true, false] }, callerLeft, undefined],
     [{ held: true, bills: [false, true] }, undefined, callerLeft],
+    [{ held: true, priced: true }, undefined, callerLeft],
+    [{ held: true, priced: true, told: true }, callerLeft, undefined],
+    [{ held: true, priced: true, forwarded: false }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'effort' }, undefined, callerLeft],
+    [{ held: true, priced: false, thinks: 'effort' }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'none' }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'effort', bills: [false, false] }, callerLeft, undefined],
   ] as const
   for (const [how, stopped, alone] of ends) {
     const call = callOf(how)
