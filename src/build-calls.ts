@@ -90,9 +90,11 @@ export function buildCalls(parts: CallParts) {
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
   const askUpstream = buildAskUpstream(upstreams.send, deadlines)
-  const files = new FileService({ files: vault.files, catalogue, askUpstream })
   const references = new ReferenceCheck({ references: vault.references, catalogue })
   const { lanes, picking, lines, channels, standing } = buildChoice(parts)
+  const files = new FileService({
+    ...{ files: vault.files, catalogue, lanes, limitRate, gate, accounts: store.reader.accounts, askUpstream, dateMs },
+  })
   const stages = {
     authenticate,
     limitRate,

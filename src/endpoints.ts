@@ -112,16 +112,16 @@ function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
 function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
   const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
   const ofTasks = { auth: 'key', kind: 'tasks' } as const
-  const ofFiles = { auth: 'key', kind: 'files', counted: true } as const
+  const ofFiles = { auth: 'key', kind: 'files' } as const
   return [
     { ...ofTasks, method: 'POST', path: task, answer: ask => tasks.create(ask) },
     { ...ofTasks, counted: true, method: 'GET', path: task, answer: ask => tasks.list(ask) },
     { ...ofTasks, counted: true, method: 'GET', path: `${task}/*`, answer: ask => tasks.get(ask) },
     { ...ofTasks, counted: true, method: 'DELETE', path: `${task}/*`, answer: ask => tasks.delete(ask) },
     { ...ofFiles, method: 'POST', path: file, answer: ask => files.upload(ask) },
-    { ...ofFiles, method: 'GET', path: file, answer: ask => files.list(ask) },
-    { ...ofFiles, method: 'GET', path: `${file}/*`, answer: ask => files.get(ask) },
-    { ...ofFiles, method: 'DELETE', path: `${file}/*`, answer: ask => files.delete(ask) },
+    { ...ofFiles, counted: true, method: 'GET', path: file, answer: ask => files.list(ask) },
+    { ...ofFiles, counted: true, method: 'GET', path: `${file}/*`, answer: ask => files.get(ask) },
+    { ...ofFiles, counted: true, method: 'DELETE', path: `${file}/*`, answer: ask => files.delete(ask) },
   ]
 }
 

@@ -237,6 +237,11 @@ export const bounds = {
   /** Things kept at an upstream that one request may name. */
   referencesOfCallMax: 2_000,
   keptFilesListedMax: 1_000,
+  /** Of all accounts' rows this is only the last bound: an account is refused further files long before. */
+  keptFilesBytesMax: 1024 * 1024 * 1024 * 1024,
+  /** Files of one account at upstreams; beyond that an upload is refused. */
+  filesOfAccountMax: 1_000,
+  filesOfAccountBytesMax: 5 * 1024 * 1024 * 1024,
   keptFileMsMax: 30 * 24 * 3_600_000,
   /** For a provider's own count; then it is counted here. */
   countAskedMsMax: 5_000,

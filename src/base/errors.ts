@@ -54,6 +54,7 @@ const rows = {
   modality_unsupported: [400, 'invalid_request', false, 'This model does not read everything that the request holds.'],
   thread_unsupported: [400, 'invalid_request', false, 'This model keeps no threads. Send the whole conversation.'],
   response_unfit: [400, 'invalid_request', false, 'This cannot be done with this response.'],
+  files_too_many: [400, 'invalid_request', false, 'This account has as many files as it may have. Delete some first.'],
   password_weak: [400, 'invalid_request', false, 'This password will not do.'],
   invitation_invalid: [400, 'invalid_request', false, 'This invitation is not valid, or not any more.'],
   code_unusable: [400, 'invalid_request', false, 'This code is not known, was redeemed or taken back, or has expired.'],

@@ -1,24 +1,41 @@
 // Files that callers put at an upstream, and whose they are. A file lies at one channel, under the credential of all
 // who call through it, so that only what we remember of it makes it one account's: its list is made of that, and a call
-// that names another's file is refused before anything goes upstream.
+// that names another's file is refused before anything goes upstream (references.ts).
+//
+// An upload is work for an upstream, so that it is admitted like a call: by the rights of its key, by the limits of its
+// account, by the gate and by the funds of its account, all before its body is read.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
+import { availableOf } from '../billing/dry-ledger.ts'
 import type { BodyType } from '../http/body.ts'
+import { checkModel, mayUseChannel } from '../identity/key-rights.ts'
+import type { Gate } from '../limits/gate.ts'
+import { GateLease } from '../limits/gate.ts'
+import { ark } from '../protocols/ark/protocol.ts'
 import { invalid } from '../protocols/checks.ts'
 import { parseAnswer, saidError } from '../protocols/side-call.ts'
+import type { AccountReader } from '../store/account-reader.ts'
 import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { Files } from '../vault/vault.ts'
+import type { LimitRate } from './20-limit-rate.ts'
+import { addQuotas } from './answer-headers.ts'
 import type { Caller } from './exchange.ts'
+import type { Lanes } from './lanes.ts'
 import { scrubbed } from './opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from './whole-answer.ts'
 import { Unanswered } from './whole-answer.ts'
 
 export interface FileServiceParts {
   readonly files: Files
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf' | 'ruleOf'>
+  readonly lanes: Pick<Lanes, 'mouthsOf'>
+  readonly limitRate: LimitRate
+  readonly gate: Pick<Gate, 'enter'>
+  readonly accounts: Pick<AccountReader, 'ofKey'>
   readonly askUpstream: AskUpstream
+  dateMs(): number
 }
 
 /** What a caller asks of files. */
@@ -33,6 +50,7 @@ export interface FileAsk {
 export interface FileReply {
   readonly status?: number
   readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 interface Place {
@@ -51,22 +69,83 @@ const ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
 
 export class FileService {
   readonly #parts: FileServiceParts
+  /** Of each account, those that are on their way up. */
+  readonly #rising = new Map<number, { files: number; bytes: number }>()
 
   constructor(parts: FileServiceParts) {
     this.#parts = parts
   }
 
   async upload(ask: FileAsk): Promise<FileReply> {
-    const { accountId } = callerOf(ask)
-    const place = this.#placeFor(ask.header(PROVIDER))
-    const body = await ask.readBody('multipart')
+    const caller = callerOf(ask)
+    const place = this.#placeFor(caller, ask.header(PROVIDER))
+    const { id } = place.provider
+    const name = `${id}/files`
+    const permit = this.#parts.limitRate(caller, { model: name, names: [name], tokens: 0 })
+    const entered = this.#parts.gate.enter(caller)
+    try {
+      if (!(entered instanceof GateLease)) throw entered
+      if (!place.provider.free) this.#checkFunds(caller)
+      const { body, ...reply } = await this.#rise(caller, ask, place)
+      const headers: Record<string, string> = {}
+      addQuotas(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
+      return { ...reply, body, headers }
+    } finally {
+      permit.lease.release()
+      if (entered instanceof GateLease) entered.release()
+    }
+  }
+
+  /** Puts it up, unless the account has as many as it may have with those that are on their way. */
+  async #rise({ accountId }: Caller, ask: FileAsk, place: Place): Promise<FileReply> {
+    const rising = this.#rising.get(accountId) ?? { files: 0, bytes: 0 }
+    this.#rising.set(accountId, rising)
+    let bytes = 0
+    rising.files++
+    try {
+      this.#checkQuota(accountId, rising)
+      const body = await ask.readBody('multipart')
+      bytes = body.byteLength
+      rising.bytes += bytes
+      this.#checkQuota(accountId, rising)
+      return await this.#put({ accountId, body, place }, ask)
+    } finally {
+      rising.files--
+      rising.bytes -= bytes
+      if (rising.files === 0) this.#rising.delete(accountId)
+    }
+  }
+
+  #checkQuota(accountId: number, rising: { readonly files: number; readonly bytes: number }): void {
+    const { files, bytes } = this.#parts.files.sum(accountId)
+    const { filesOfAccountMax, filesOfAccountBytesMax } = bounds
+    if (files + rising.files <= filesOfAccountMax && bytes + rising.bytes <= filesOfAccountBytesMax) return
+    const hint = `It may have ${filesOfAccountMax} files of ${filesOfAccountBytesMax / 1024 ** 3} GiB together.`
+    throw new Refusal('files_too_many', `account ${accountId}`, { hint })
+  }
+
+  /** An upload costs its caller nothing, but whoever could not make any call has no use for it. */
+  #checkFunds({ keyId }: Caller): void {
+    const { accounts, dateMs } = this.#parts
+    const account = accounts.ofKey(keyId, dateMs())
+    if (account === undefined) throw new Error(`no account of key ${keyId}`)
+    if (account.frozen) throw new Refusal('account_frozen', 'an upload')
+    const available = availableOf(account)
+    if (available === null || available > 0n) return
+    const isBudget = account.budgets.some(({ cap, spent, held }) => cap - spent - held <= 0n)
+    const hint = 'Files can be uploaded only while there is something left to spend.'
+    throw new Refusal(isBudget ? 'budget_too_low' : 'balance_too_low', 'an upload', { hint })
+  }
+
+  async #put({ accountId, body, place }: Upload, ask: FileAsk): Promise<FileReply> {
     const contentType = ask.header('content-type') ?? ''
     if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'its type is not usable')
     const answer = await this.#ask(place, { body, contentType })
     const { id } = parseAnswer(answer.body) ?? {}
     if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${place.channel.id}: no id`)
     // Of nobody, it would be there for nobody: then better not at all.
-    const owned = this.#parts.files.own({ accountId, id }, place.channel.id)
+    const at = { channel: place.channel.id, bytes: body.byteLength }
+    const owned = this.#parts.files.own({ accountId, id }, at)
     await owned.catch(() => this.#ask(place, { method: 'DELETE', below: `/${id}` }).catch(() => {}))
     await owned
     return told(answer)
@@ -96,25 +175,51 @@ export class FileService {
     const purpose = ask.query('purpose')
     const found: { readonly id: string; readonly text: string }[] = []
     let next = 0
-    while (next < rest.length && found.length < limit) {
-      const some = rest.slice(next, next + Math.min(AT_ONCE, limit - found.length))
+    // Each is a question to its upstream, also where it is none of those that are wanted.
+    while (next < rest.length && found.length < limit && next < PAGE_MAX) {
+      const some = rest.slice(next, next + Math.min(AT_ONCE, limit - found.length, PAGE_MAX - next))
       next += some.length
       const texts = await Promise.all(some.map(({ id, channel }) => this.#wordsOf(id, channel, purpose)))
       texts.forEach((text, index) => text !== undefined && found.push({ id: some[index]!.id, text }))
     }
-    const ends = { first_id: found[0]?.id ?? null, last_id: found.at(-1)?.id ?? null, has_more: next < rest.length }
+    const hasMore = next < rest.length
+    const lastId = hasMore ? rest[next - 1]!.id : found.at(-1)?.id
+    const ends = { first_id: found[0]?.id ?? null, last_id: lastId ?? null, has_more: hasMore }
     const [, ...tail] = JSON.stringify(ends)
     return { body: `{"object":"file","data":[${found.map(({ text }) => text).join(',')}],${tail.join('')}` }
   }
 
-  #placeFor(wanted: string | undefined): Place {
-    const { providers, channelsOf } = this.#parts.catalogue
+  /** At the first provider of which the key may call anything, by a channel with all tags that the key requires. */
+  #placeFor(caller: Caller, wanted: string | undefined): Place {
+    const { providers, channelsOf, ruleOf } = this.#parts.catalogue
+    let forbidden: Refusal | undefined
     for (const provider of providers.values()) {
-      const [channel] = channelsOf(provider.id)
       if (wanted !== undefined && wanted !== provider.id) continue
-      if (channel !== undefined && provider.speaks[DIALECT] !== undefined) return { provider, channel }
+      const channels = provider.speaks[DIALECT] === undefined ? [] : channelsOf(provider.id)
+      const channel = channels.find(({ id }) => mayUseChannel(caller, ruleOf(id).tags))
+      if (channel !== undefined && this.#mayCall(caller, provider)) return { provider, channel }
+      const hint = 'It may call no model of a provider that takes files.'
+      if (channels.length > 0) forbidden = new Refusal('model_forbidden', provider.id, { hint })
     }
+    if (forbidden !== undefined) throw forbidden
     throw new Refusal(wanted === undefined ? 'no_channel' : 'provider_unknown', 'no provider takes files')
+  }
+
+  /** Whether there is a model of it that the key may call, by its own name or by one that the key is allowed. */
+  #mayCall(caller: Caller, { id, models, openModels }: Provider): boolean {
+    const { allows, accountAllows, requires } = caller
+    const own = [...models.keys()].map(model => ({ asked: `${id}/${model}`, name: `${id}/${model}` }))
+    const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
+    const named = patterns.flatMap(pattern => {
+      // Of a provider whose models nobody has listed, any that fits.
+      const asked = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
+      const found = quietly(() => this.#parts.lanes.mouthsOf(asked, requires)) ?? []
+      return found.flatMap(({ provider, name }) => (provider.id === id ? [{ asked, name }] : []))
+    })
+    const isOpen = allows === null && accountAllows === null && openModels
+    const isAllowed = ({ asked, name }: { asked: string; name: string }): boolean =>
+      quietly(() => checkModel(caller, asked, name) ?? true) === true
+    return isOpen || own.some(isAllowed) || named.some(isAllowed)
   }
 
   #placeOf(channelId: string): Place | undefined {
@@ -151,6 +256,22 @@ export class FileService {
     })
     if (answer.status >= 200 && answer.status <= 299) return answer
     throw refusalBy(answer, place)
+  }
+}
+
+interface Upload {
+  readonly accountId: number
+  readonly body: Buffer
+  readonly place: Place
+}
+
+/** Undefined for what is refused. */
+function quietly<Value>(find: () => Value): Value | undefined {
+  try {
+    return find()
+  } catch (fault) {
+    if (fault instanceof Refusal) return undefined
+    throw fault
   }
 }
 

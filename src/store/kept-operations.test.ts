@@ -155,10 +155,12 @@ test('reasoning state and files: the newest counts, for their account, for their
   reasoning('of bob', bob)
   expect(textOf(reader.reasoning({ accountId: alice, id: 'call_1' }, nowMs))).toBe('new')
   expect(textOf(reader.reasoning({ accountId: bob, id: 'call_1' }, nowMs))).toBe('of bob')
-  const file = { accountId: alice, id: 'file-1', expiresMs: nowMs + 10 }
+  const file = { accountId: alice, id: 'file-1', expiresMs: nowMs + 10, bytes: 7 }
   books.run.keepFile({ ...file, channel: 'p#1' })
   books.run.keepFile({ ...file, channel: 'p#2' })
   expect(reader.file(file, nowMs)).toBe('p#2')
+  expect(reader.filesSum(alice, nowMs)).toEqual({ files: 1, bytes: 7 })
+  expect(reader.filesSum(bob, nowMs)).toEqual({ files: 0, bytes: 0 })
   expect(reader.file({ ...file, accountId: bob }, nowMs)).toBeUndefined()
   nowMs += 10
   expect(reader.reasoning({ accountId: alice, id: 'call_1' }, nowMs)).toBeUndefined()

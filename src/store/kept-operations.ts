@@ -52,7 +52,7 @@ function openRows(db: Database) {
   const { keptResponsesMax, keptResponsesBytesMax, keptReasoningsMax, keptReasoningsBytesMax, keptFilesMax } = bounds
   const responses = new KeptRows(db, 'kept_response', { rowsMax: keptResponsesMax, bytesMax: keptResponsesBytesMax })
   const reasoning = new KeptRows(db, 'kept_reasoning', { rowsMax: keptReasoningsMax, bytesMax: keptReasoningsBytesMax })
-  const files = new KeptRows(db, 'kept_file', { rowsMax: keptFilesMax, bytesMax: 0 })
+  const files = new KeptRows(db, 'kept_file', { rowsMax: keptFilesMax, bytesMax: bounds.keptFilesBytesMax })
   const references = new KeptRows(db, 'kept_reference', { rowsMax: bounds.keptReferencesMax, bytesMax: 0 })
   return { responses, reasoning, files, references, all: [responses, reasoning, files, references] }
 }
@@ -100,7 +100,9 @@ function reasoningAndFiles(db: Database, rows: Rows): Pick<KeptRun, 'keepReasoni
   const insertReasoning = db.query(
     'INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, ?5)',
   )
-  const insertFile = db.query('INSERT INTO kept_file (account_id, id, channel, expires_ms) VALUES (?1, ?2, ?3, ?4)')
+  const insertFile = db.query(
+    'INSERT INTO kept_file (account_id, id, channel, expires_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5)',
+  )
   return {
     keepReasoning(input) {
       const sealed = bytesOf(input.sealed)!
@@ -111,8 +113,8 @@ function reasoningAndFiles(db: Database, rows: Rows): Pick<KeptRun, 'keepReasoni
     },
     keepFile(input) {
       rows.files.drop(input)
-      insertFile.run(input.accountId, input.id, input.channel, input.expiresMs)
-      rows.files.came(input.accountId, 0)
+      insertFile.run(input.accountId, input.id, input.channel, input.expiresMs, input.bytes)
+      rows.files.came(input.accountId, input.bytes)
       return { done: 'kept' }
     },
     dropFile: input => dropped(rows.files.drop(input)),

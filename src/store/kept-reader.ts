@@ -19,6 +19,11 @@ export interface FileRow {
   readonly channel: string
 }
 
+export interface FilesSum {
+  readonly files: number
+  readonly bytes: number
+}
+
 export interface TaskRow extends TaskFacts {
   readonly upstreamId: string | null
   readonly status: TaskStatus
@@ -53,6 +58,7 @@ export class KeptReader {
   readonly #reasoning
   readonly #file
   readonly #files
+  readonly #filesSum
   readonly #references
   readonly #task
   readonly #listTasks
@@ -71,6 +77,9 @@ export class KeptReader {
     this.#file = query('SELECT channel FROM kept_file WHERE '.concat(owned))
     this.#files = query(
       'SELECT id, channel FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2 ORDER BY seq DESC LIMIT ?3',
+    )
+    this.#filesSum = query(
+      'SELECT count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM kept_file WHERE account_id = ?1 AND expires_ms > ?2',
     )
     this.#references = query(
       `SELECT id, channel FROM kept_reference WHERE account_id = ?1 AND expires_ms > ?2
@@ -103,6 +112,12 @@ export class KeptReader {
   /** Of one account, the newest first. */
   files(accountId: number, nowMs: number, limit: number): readonly FileRow[] {
     return this.#files.all(accountId, nowMs, limit) as unknown as FileRow[]
+  }
+
+  /** How many files an account has, and how large they are together. */
+  filesSum(accountId: number, nowMs: number): FilesSum {
+    const { n, bytes } = this.#filesSum.get(accountId, nowMs)!
+    return { files: Number(n), bytes: Number(bytes) }
   }
 
   /** Of these ids, each with its kind, those that the account has; with their channels. */

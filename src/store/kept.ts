@@ -71,7 +71,10 @@ export interface KeptOperations {
     input: KeptId & { readonly expiresMs: number; readonly sealed: SealedText }
     result: { done: 'kept' }
   }
-  keepFile: { input: KeptId & { readonly channel: string; readonly expiresMs: number }; result: { done: 'kept' } }
+  keepFile: {
+    input: KeptId & { readonly channel: string; readonly expiresMs: number; readonly bytes: number }
+    result: { done: 'kept' }
+  }
   /** Each `id` begins with its kind and a colon. The newest channel counts. */
   keepReferences: {
     input: {

@@ -270,10 +270,24 @@ describe('a task', () => {
 })
 
 test('a file is its account\'s, at its channel', async () => {
-  await vault.files.own(of('file-1'), 'p#2')
+  await vault.files.own(of('file-1'), { channel: 'p#2', bytes: 3 })
   expect([vault.files.owns(of('file-1')), vault.files.owns(of('file-1', bob))]).toEqual(['p#2', undefined])
+  expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([{ files: 1, bytes: 3 }, { files: 0, bytes: 0 }])
+  expect(vault.references.owned(alice, ['file:file-1', 'container:file-1'])).toEqual(new Map([['file:file-1', 'p#2']]))
   expect([await vault.files.disown(of('file-1', bob)), await vault.files.disown(of('file-1'))]).toEqual([false, true])
   expect(vault.files.owns(of('file-1'))).toBeUndefined()
+})
+
+test('an id of an answer is its account\'s, at its channel, for its time and after a restart', async () => {
+  await vault.references.own(alice, ['container:c1', 'item:i1'], 'p#2')
+  await vault.references.own(alice, ['container:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)], 'p#3')
+  const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)]
+  expect(vault.references.owned(alice, ids)).toEqual(new Map([['container:c1', 'p#3'], ['item:i1', 'p#2']]))
+  expect(vault.references.owned(bob, ids).size).toBe(0)
+  await restart()
+  expect(vault.references.owned(alice, ids).size).toBe(2)
+  nowMs += bounds.keptReferenceMsMax
+  expect(vault.references.owned(alice, ids).size).toBe(0)
 })
 
 describe('a count factor', () => {

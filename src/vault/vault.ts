@@ -3,7 +3,7 @@
 
 import { bounds } from '../base/bounds.ts'
 import type { KeptId } from '../store/kept.ts'
-import type { FileRow } from '../store/kept-reader.ts'
+import type { FileRow, FilesSum } from '../store/kept-reader.ts'
 import type { VaultParts } from './envelope.ts'
 import { isId } from './envelope.ts'
 import type { Factors } from './factors.ts'
@@ -17,7 +17,9 @@ import { openTasks } from './tasks.ts'
 
 /** Files that callers have put at an upstream. They mean nothing on another channel. */
 export interface Files {
-  own(owner: KeptId, channel: string): Promise<'kept' | 'too_large'>
+  own(owner: KeptId, at: { readonly channel: string; readonly bytes: number }): Promise<'kept' | 'too_large'>
+  /** How many an account has, and how large they are together. */
+  sum(accountId: number): FilesSum
   /** The channel that it lies at; undefined when it is not this account's. */
   owns(owner: KeptId): string | undefined
   /** The newest first. */
@@ -60,12 +62,13 @@ export function openVault(parts: ResponsesParts): Vault {
 
 function openFiles({ writer, reader, dateMs }: VaultParts): Files {
   return {
-    async own({ accountId, id }, channel) {
+    async own({ accountId, id }, { channel, bytes }) {
       if (!isId(id)) return 'too_large'
       const expiresMs = dateMs() + bounds.keptFileMsMax
-      return (await writer.run('keepFile', { accountId, id, channel, expiresMs })).done
+      return (await writer.run('keepFile', { accountId, id, channel, bytes, expiresMs })).done
     },
     owns: owner => (isId(owner.id) ? reader.kept.file(owner, dateMs()) : undefined),
+    sum: accountId => reader.kept.filesSum(accountId, dateMs()),
     list: accountId => reader.kept.files(accountId, dateMs(), bounds.keptFilesListedMax),
     async disown({ accountId, id }) {
       return isId(id) && (await writer.run('dropFile', { accountId, id })).done === 'dropped'

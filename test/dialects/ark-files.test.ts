@@ -1,9 +1,11 @@
 // Files at an upstream: whose they are, and who may name them.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { bounds } from '../../src/base/bounds.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { says } from '../side/upstream.ts'
@@ -117,4 +119,92 @@ test('what cannot be put up is refused', async () => {
   }
   expect((await upload('wk-nobody', 'x')).status).toBe(401)
   expect((await ask(key, '/files?limit=0')).status).toBe(400)
+})
+
+describe('an upload is admitted like a call', () => {
+  const owner = (command: string, input: object) => harness.gateway.operator[command]!(input as Record<string, unknown>)
+
+  async function refused(key: string, status: number, code: string): Promise<Told> {
+    const before = sent()
+    const told = await upload(key, 'x.txt')
+    expect([told.status, JSON.stringify(told.json)]).toEqual([status, expect.stringContaining(code)])
+    expect(sent()).toBe(before)
+    return told
+  }
+
+  test('not without funds', async () => {
+    const key = await harness.key({ credit: '0' })
+    await refused(key, 402, 'balance')
+    expect((await ask(key, '/files')).status).toBe(200) // what it has can still be looked at
+  })
+
+  test('not without what is left of a budget', async () => {
+    const key = await harness.key()
+    await owner('budgets-set', { scope: key, span: 'month', amount: '0' })
+    await refused(key, 402, 'budget')
+  })
+
+  test('not of an account that is frozen', async () => {
+    const key = await harness.key()
+    await owner('accounts-freeze', { account: (await owner('keys-show', { key })).account })
+    await refused(key, 403, 'frozen')
+  })
+
+  test.each([
+    ['for other endpoints', { endpoints: 'chat' }, 'calls of this kind'],
+    ['for models of others', { allow: 'openai/*' }, 'model'],
+    ['not for its models', { deny: 'pond/*' }, 'model'],
+    ['for channels that have a tag', { require: 'eu' }, 'model'],
+  ])('not by a key that is %s', async (_name, rights, why) => {
+    const key = await harness.key()
+    await owner('keys-set', { key, ...rights })
+    await refused(key, 403, why)
+  })
+
+  test('but by one that may call its model by another name', async () => {
+    await owner('routes-set', { name: 'wet', members: ['pond/echo'] })
+    const key = await harness.key()
+    await owner('keys-set', { key, allow: 'wet' })
+    expect((await upload(key, 'x.txt')).status).toBe(200)
+  })
+
+  test('within the limits of its account, whichever of its keys is used', async () => {
+    const key = await harness.key()
+    const { account } = await owner('keys-show', { key })
+    await owner('limits-set', { resource: 'requests', amount: '2/minute', account })
+    expect([(await upload(key, 'x')).status, (await upload(key, 'x')).status]).toEqual([200, 200])
+    await refused(key, 429, 'Too many calls')
+  })
+
+  test('as long as the account has room, also for those on their way', async () => {
+    const key = await harness.key()
+    await upload(key, 'x')
+    const db = new Database(join(harness.folder, 'weir.db'))
+    db.run('PRAGMA busy_timeout = 5000')
+    const { account_id: account } = db.query('SELECT account_id FROM kept_file ORDER BY seq DESC').get() as {
+      readonly account_id: number
+    }
+    const add = db.query(
+      'INSERT INTO kept_file (account_id, id, channel, expires_ms, bytes) VALUES (?1, ?2, ?3, ?4, 0)',
+    )
+    const fill = (from: number, until: number): void =>
+      db.transaction(() => {
+        for (let at = from; at < until; at++) add.run(account, `file-${at}`, 'pond#x', Date.now() + 1e6)
+      })()
+    fill(1, bounds.filesOfAccountMax - 2)
+    const before = sent()
+    const told = await Promise.all(Array.from({ length: 8 }, () => upload(key, 'x')))
+    expect(told.filter(({ status }) => status === 200)).toHaveLength(2)
+    expect(told.filter(({ status }) => status === 400)).toHaveLength(6)
+    expect(sent()).toBe(before + 2)
+    await refused(key, 400, 'as many files')
+    db.run('DELETE FROM kept_file WHERE account_id = ?1 AND id LIKE ?2', [account, 'file-1%'])
+    db.run('UPDATE kept_file SET bytes = ?2 WHERE account_id = ?1 AND id = ?3', [
+      account,
+      bounds.filesOfAccountBytesMax - 100,
+      'file-2',
+    ])
+    db.close()
+    await refused(key, 400, 'as many files')
+  })
 })
