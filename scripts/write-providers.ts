@@ -18,6 +18,7 @@ import { sideModels } from './providers/side-models.ts'
 import type { FileModel, Source } from './providers/sources.ts'
 import { sources } from './providers/sources.ts'
 import { withTimes } from './providers/times.ts'
+import { withToolFees } from './providers/tool-fees.ts'
 import { dialectsOf, traitsOf } from './providers/traits.ts'
 
 interface Candidate {
@@ -65,7 +66,7 @@ const complete = (model: FileModel, id: string): FileModel =>
 function withPrice({ price: found, ...model }: FileModel, provider: string): FileModel {
   const byHand = handPrices[provider]
   const price = byHand?.[model.id] ?? (byHand && !sources[provider] ? undefined : found)
-  return { ...model, ...(price && { price: withClasses(price, provider, model.id) }) }
+  return { ...model, ...(price && { price: withToolFees(withClasses(price, provider, model.id), provider, model.id) }) }
 }
 
 function withTraits({ traits: found, ...model }: FileModel, provider: string): FileModel {

@@ -36,7 +36,8 @@ export function withClasses(price: FilePrice, provider: string, id: string): Fil
   return cases.length === 0 ? price : { ...price, cases }
 }
 
-function halved({ cases = [], currency, source, perSearch, perRequest, ...rates }: FilePrice): readonly FileCase[] {
+function halved(price: FilePrice): readonly FileCase[] {
+  const { cases = [], currency, source, perSearch, perFileSearch, perRequest, ...rates } = price
   const lengths = cases.filter(({ inputAbove }) => inputAbove !== undefined)
   assert(lengths.length === cases.length, 'a price with classes has tiers of length only')
   return [

@@ -26,6 +26,8 @@ export interface FilePrice extends FileRates {
   readonly cases?: readonly FileCase[]
   /** Where a price that is written by hand was found, and when. */
   readonly source?: string
+  /** Tools that cost nothing beyond the rest. */
+  readonly included?: readonly string[]
 }
 
 /** USD for a million tokens, or for one request or search. */
@@ -47,9 +49,6 @@ export interface Tariff {
 
 // The day of the price data. A fixed day and never the clock, so that a run tomorrow writes the same files.
 export const PRICES_AS_OF = '2026-11-15'
-
-/** Searches in stored files are a tool of another endpoint; the rest of these prices holds without them. */
-const ELSEWHERE = 'storage_searches_kcount'
 
 /** Undefined: not a model that reads and writes text. 'unknown': it costs what we cannot meter, or nothing is said. */
 export function tariffOf(model: ModelInfo): Tariff | 'unknown' | undefined {
@@ -92,7 +91,7 @@ function isWithin(minute: number, [from, to]: readonly [number, number]): boolea
 }
 
 const hasUnmetered = (price: ModelPrice): boolean =>
-  Object.keys(price).some(key => dataRates[key] === undefined && key !== ELSEWHERE)
+  Object.keys(price).some(key => dataRates[key] === undefined)
 
 /** The price data has 0 for what is free to try, or not known; neither is a price. */
 const isFree = (price: ModelPrice): boolean => [price.input_mtok, price.output_mtok].some(of => rateAt(of, 0) === 0)

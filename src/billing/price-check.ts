@@ -96,5 +96,6 @@ export const dataRates: Readonly<Record<string, readonly [rate: RateName, per: n
   output_image_mtok: ['outputImage', 1],
   requests_kcount: ['perRequest', 1000],
   web_searches_kcount: ['perSearch', 1000],
+  storage_searches_kcount: ['perFileSearch', 1000],
   input_audio_hours: ['perSecond', 3600],
 }

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { calcPrice, ModelPrice } from '@pydantic/genai-prices'
 import type { Price } from '../base/price.ts'
-import { fees } from '../base/price.ts'
+import { unitFees, unitNames } from '../base/price.ts'
 import { buckets, units } from '../base/usage.ts'
 import type { CheckedModel, Disagreement, ListedRates, Listing } from '../billing/price-check.ts'
 import { checkPrices, dataRates, listedRate } from '../billing/price-check.ts'
@@ -114,8 +114,9 @@ function ourRates(price: Price, { atMs, tokens }: { atMs: number; tokens: number
   const usage = { ...one, input: tokens, output: 1 }
   const priced = { price, version: 0, perMille: 1000n, serviceClass: undefined, atMs }
   const rates = billOf(usage, priced).lines.map(({ what, rate }) => {
-    const fee = `per${what[0]!.toUpperCase()}${what.slice(1)}`
-    return (fees as readonly string[]).includes(fee) ? [fee, rate / 1_000_000n] : [what, rate as bigint]
+    const unit = units.find(each => unitNames[each] === what)
+    const fee = what === 'request' ? 'perRequest' : unit && unitFees[unit]
+    return fee === undefined ? [what, rate as bigint] : [fee, rate / 1_000_000n]
   })
   return Object.fromEntries(rates) as ListedRates
 }

@@ -69,7 +69,7 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   function wayBy(lane: Lane, asked: Asked, permit: Permit): Way {
     checkModel(permit.caller, asked.model, lane.option.name)
     const current = priceOf(lane, asked)
-    const withoutSearch = asked.searches && current !== undefined && !hasSearch(current.price)
+    const withoutSearch = asked.searches && current !== undefined && !knowsSearch(current.price, lane.provider.included)
     // What a caller wrote in the upstream's own dialect is not ours to change.
     if (withoutSearch && lane.spoken === asked.protocol) {
       const hint = 'It is not known what a search by it costs.'
@@ -127,6 +127,10 @@ const bare = { follows: undefined, withoutSearch: undefined }
 function isKnown({ name, unit }: Service, price: Price, included: readonly string[]): boolean {
   return included.includes(name) || price.included?.includes(name) || (unit !== undefined && hasUnit(price, unit))
 }
+
+/** A search has a price, or is in that of the call. */
+const knowsSearch = (price: Price, included: readonly string[]): boolean =>
+  hasSearch(price) || included.includes('web_search') || Boolean(price.included?.includes('web_search'))
 
 function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {
   const hint =

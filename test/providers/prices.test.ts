@@ -48,6 +48,7 @@ const isSide = (dialect: string): boolean =>
 test('gpt-5.4 costs twice as much from 272,000 input tokens on, cached ones included', () => {
   expect(writtenPrice('openai', 'gpt-5.4')).toEqual({
     ...{ input: '2.50', output: '15.00', cacheRead: '0.25', perSearch: '0.01' },
+    ...{ perFileSearch: '0.0025', perCodeSession: '0.03', included: ['web_search_preview'] },
     cases: [
       { inputAbove: 271_999, input: '5.00', output: '22.50', cacheRead: '0.50' },
       { class: 'priority', input: '5.00', output: '30.00', cacheRead: '0.50' },

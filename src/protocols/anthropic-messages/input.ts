@@ -65,9 +65,11 @@ export function weighInput(json: Json, bodyBytes: number): MessageInput {
   for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
   const own = weighTools(json.tools, 'tools')
   const added = weighTools(weight.added, 'tool_addition')
-  const machine = json.container || weight.loads ? [codeService(weight.loads)] : []
+  const isFree = own.freeCode || added.freeCode
+  const machine = (json.container || weight.loads) && !isFree ? [codeService(weight.loads)] : []
   const servers = json.mcp_servers ? [{ name: 'mcp_servers', param: 'mcp_servers' }] : []
-  const services = distinct([...machine, ...servers, ...own.services, ...added.services, ...paidFields(json, JUDGED)])
+  const tools = [...own.services, ...added.services].filter(({ unit }) => unit === undefined || !isFree)
+  const services = distinct([...machine, ...servers, ...tools, ...paidFields(json, JUDGED)])
   return {
     textOnly: weight.textOnly && !own.serverTools && !added.serverTools,
     inputBytes: weight.inputBytes,
@@ -128,18 +130,30 @@ interface WeighedTools {
   readonly serverTools: boolean
   readonly searchesMax: number
   readonly services: readonly Service[]
+  /** With one of these, running code costs nothing. */
+  readonly freeCode: boolean
+}
+
+/** The first versions of a search and of a page that run code themselves. */
+const FREE_CODE_SINCE = 20260209
+
+function freesCode(type: string): boolean {
+  const [, date] = /^web_(?:search|fetch)_(\d{8})$/.exec(type) ?? []
+  return Number(date) >= FREE_CODE_SINCE
 }
 
 /** Tools of the caller have no type, or `custom`. All others bring words of the provider, or run there. */
 function weighTools(tools: unknown, path: string): WeighedTools {
   let serverTools = false
   let searchesMax = 0
+  let freeCode = false
   const services: Service[] = []
   for (const [index, tool] of allTools(tools).entries()) {
     const type: unknown = tool.type ?? 'custom'
     if (type === 'custom') continue
     serverTools = true
     const name = typeof type === 'string' ? toolName(type) : 'tools'
+    freeCode ||= typeof type === 'string' && freesCode(type)
     if (isWebSearch(name)) searchesMax += usesMax(tool)
     else if (name === 'code_execution') services.push(codeService())
     else if (!CALLERS_TOOLS.has(name)) services.push({ name })
@@ -149,7 +163,7 @@ function weighTools(tools: unknown, path: string): WeighedTools {
       throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
     }
   }
-  return { serverTools, searchesMax, services }
+  return { serverTools, searchesMax, services, freeCode }
 }
 
 function usesMax({ max_uses: uses }: Json): number {

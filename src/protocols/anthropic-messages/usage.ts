@@ -44,7 +44,7 @@ function dropEmpty(usage: Buckets, name: keyof Usage): void {
 function readTotals(report: Json, earlier: Usage | undefined): Buckets {
   const thoughts = count(objectOf(report.output_tokens_details).thinking_tokens, earlier?.reasoning)
   const written = count(report.output_tokens, earlier && outputTokens(earlier))
-  const { searches } = earlier ?? {}
+  const { searches, codeSessions } = earlier ?? {}
   return {
     input: count(report.input_tokens, earlier?.input),
     cacheRead: count(report.cache_read_input_tokens, earlier?.cacheRead),
@@ -53,6 +53,7 @@ function readTotals(report: Json, earlier: Usage | undefined): Buckets {
     output: thoughts > written ? written : written - thoughts,
     reasoning: thoughts,
     searches: count(objectOf(report.server_tool_use).web_search_requests, searches),
+    codeSessions: count(objectOf(report.server_tool_use).code_execution_requests, codeSessions),
   }
 }
 

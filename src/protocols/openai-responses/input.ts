@@ -69,7 +69,8 @@ const storedServices = ({ prompt }: Json): readonly Service[] =>
 
 function toolService(tool: Json, usesMax: number): readonly Service[] {
   const name = nameOf(tool)
-  if (isWebSearch(name)) return []
+  // Some models have another price for the older of the two.
+  if (isWebSearch(name)) return name === 'web_search' ? [] : [{ name }]
   if (name === 'file_search') return [{ name, unit: 'fileSearches', usesMax }]
   if (name === 'image_generation') return [{ name, unit: 'images', usesMax }]
   if (name === 'code_interpreter') return [machineService(name, tool.container)]
