@@ -205,7 +205,10 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
       opened ||= kind === 'content' || kind === 'closing' || kind === 'terminal'
     }
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
-    if (piece.value === undefined) throw unusable(opening, 'an empty stream')
+    if (piece.value !== undefined) continue
+    exchange.meter.finished = spoken.emptyIsWhole === true && exchange.meter.usage !== undefined
+    if (!exchange.meter.finished) throw unusable(opening, 'an empty stream')
+    return { kind: 'stream', contentType, first, reader, watch, channel }
   }
   throw tooLarge(opening, eventBytesMax(exchange), 'What comes before its first content')
 }

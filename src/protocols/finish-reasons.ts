@@ -136,6 +136,10 @@ export function meaningOf(field: ReasonField, reason: unknown): Finish {
   return 'other'
 }
 
+/** Whether the table has it. */
+export const isListed = (field: ReasonField, reason: string): boolean =>
+  meanings.has(`${field} ${reason.toLowerCase()}`)
+
 /** Whether the reason says that the upstream itself failed in the middle of its answer. */
 export const isFailure = (field: ReasonField, reason: unknown): boolean =>
   typeof reason === 'string' && reason !== '' && meaningOf(field, reason) === 'failed'

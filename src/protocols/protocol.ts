@@ -17,6 +17,8 @@ export interface Protocol extends ErrorDialect {
   readonly lastEvent: string
   /** An event of its own that says nothing, for a caller that waits; a comment unless told. */
   readonly ping?: string
+  /** A stream of nothing but usage is a whole answer, of nothing. */
+  readonly emptyIsWhole?: boolean
   /** What its requests are; JSON unless told. */
   readonly takes?: 'json' | 'multipart' | 'nothing'
   /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */

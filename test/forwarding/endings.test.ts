@@ -17,7 +17,7 @@ import { after, done, finish, piece, role, usageOnly } from './wire.ts'
 
 let harness: Harness
 beforeAll(async () => {
-  harness = await startHasty()
+  harness = await startHasty({ world: { eventBytesMax: 1024 * 1024 } })
 })
 afterAll(() => harness.stop())
 

@@ -55,14 +55,18 @@ function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
     case 'tool_use': {
       const name = textOf(block.name)
       const input = isObject(block.input) ? JSON.stringify(block.input) : '{}'
-      if (name === '') throw new Refusal('upstream_unusable', 'a call without a name')
+      if (name === '') return [nativeBlock(block)]
       if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
       return [{ kind: 'call', id: textOf(block.id) || source.mintCallId(), ...calledAs(name, input, source) }]
     }
     default:
-      return [{ kind: 'native', dialect: 'anthropic-messages', what: textOf(block.type) || 'block', value: block }]
+      return [nativeBlock(block)]
   }
 }
+
+const nativeBlock = (block: Json): AnswerPart => ({
+  ...{ kind: 'native', dialect: 'anthropic-messages', what: textOf(block.type) || 'block', value: block },
+})
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 

@@ -2,7 +2,7 @@
 // their start or their stop, change what they are, or come all at once.
 
 import { bounds } from '../../base/bounds.ts'
-import { beyondBound, Refusal } from '../../base/errors.ts'
+import { beyondBound } from '../../base/errors.ts'
 import type { Usage } from '../../base/usage.ts'
 import type { AnswerEvent, EventReader, Opening } from '../answer.ts'
 import type { Json } from '../checks.ts'
@@ -151,8 +151,7 @@ export class MessageEventReader implements EventReader {
 
   #kindOf({ type, name }: Json): Kind {
     if (type === 'text' || type === 'thinking') return type
-    if (type !== 'tool_use') return 'native'
-    if (typeof name !== 'string' || name === '') throw new Refusal('upstream_failed', 'a call without a name')
+    if (type !== 'tool_use' || typeof name !== 'string' || name === '') return 'native'
     const { notes } = this.#source
     return name === notes.schemaTool ? 'schema' : notes.wrapped?.has(name) ? 'custom' : 'call'
   }
@@ -163,7 +162,7 @@ export class MessageEventReader implements EventReader {
     let block = this.#open.get(at)
     if (block === undefined || !fitting[type]!.includes(block.kind)) {
       const start = Object.hasOwn(startedBy, type) ? startedBy[type] : undefined
-      if (start === undefined) throw new Refusal('upstream_failed', `${type} of no block`)
+      if (start === undefined) return this.#source.notes.losses.add(type)
       this.#close(at)
       block = this.#begin(at, start)
     }

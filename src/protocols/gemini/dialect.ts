@@ -19,6 +19,7 @@ export const gemini = {
   lastEvent: '',
   // Of those who read this dialect's events by hand, many know no comments.
   ping: `data: ${JSON.stringify(nothing)}\n\n`,
+  emptyIsWhole: true,
   tellsSearches: true,
   sumsUpThoughts: true,
   thinks,

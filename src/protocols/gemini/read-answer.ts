@@ -5,7 +5,7 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, Opening, TokenProb } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
-import { endedBy } from '../finish-reasons.ts'
+import { endedBy, isListed } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
@@ -13,6 +13,7 @@ import { CitedText, citationsMax, namesSources, readCitations } from './citation
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
 import { noSignatures } from './packed.ts'
+import { PartialArgs } from './partial-args.ts'
 import { blockReason, readServiceClass, unwrapped } from './response.ts'
 import { partKinds, partTable } from './tables.ts'
 import { readUsage, withSearches } from './usage.ts'
@@ -35,12 +36,22 @@ interface Choice {
   after: (() => void)[]
   hasCalls: boolean
   hasWords: boolean
+  hasParts: boolean
+  /** A call that comes in pieces. */
+  pending: Pending | undefined
   reason: unknown
   /** For the next text. */
   logprobs: readonly TokenProb[] | undefined
 }
 
 type NamedCall = Json & { readonly name: string }
+
+interface Pending {
+  name: string
+  id: unknown
+  sealed: Sealed | undefined
+  readonly args: PartialArgs
+}
 
 const unusable = (detail: string): Refusal => new Refusal('upstream_failed', detail)
 
@@ -52,6 +63,14 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   const reader = new AnswerReader(source)
   return collectAnswer([...reader.read(json), ...reader.end()])
 }
+
+const isChoice = (number: unknown): number is number =>
+  Number.isSafeInteger(number) && (number as number) >= 0 && (number as number) < CHOICES_MAX
+
+/** Whether a piece with a name or an id of its own begins another call. */
+const isAnother = (pending: Pending, name: string, id: unknown): boolean =>
+  (name !== '' && pending.name !== '' && name !== pending.name) ||
+  (typeof id === 'string' && typeof pending.id === 'string' && id !== pending.id)
 
 class AnswerReader implements EventReader {
   readonly #source: AnswerSource
@@ -73,8 +92,8 @@ class AnswerReader implements EventReader {
     if (!isObject(chunk)) throw unusable('an answer that is no object')
     this.#events = []
     if (!this.#started) this.#start(chunk)
-    if (blockReason(chunk) !== undefined) this.#blocked = true
     this.#usage = chunk.usageMetadata ?? this.#usage
+    if (blockReason(chunk) !== undefined) this.#blocked = true
     const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
     candidates.forEach((candidate, position) => {
       if (isObject(candidate)) this.#readCandidate(candidate, position)
@@ -86,16 +105,22 @@ class AnswerReader implements EventReader {
   end(): readonly AnswerEvent[] {
     this.#events = []
     if (!this.#started) this.#start({})
-    if (this.#blocked && this.#choices.size === 0) this.#choice(0)
+    // Nothing but a word on the prompt, or not even that: it was blocked.
+    if (this.#choices.size === 0) this.#choice(0).reason = 'SAFETY'
     if (this.#blocked) for (const choice of this.#choices.values()) choice.reason ??= 'SAFETY'
-    for (const choice of this.#choices.values()) this.#endChoice(choice)
+    for (const choice of this.#choices.values()) {
+      this.#endCall(choice)
+      this.#endChoice(choice)
+    }
     const count = Math.max(-1, ...this.#choices.keys()) + 1
     for (let choice = 0; choice < count; choice++) {
-      const { number, reason, hasCalls, hasWords } = this.#choice(choice)
+      const { number, reason, hasCalls, hasWords, hasParts } = this.#choice(choice)
       if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
       const has = { calls: hasCalls, words: hasWords }
       const ended = endedBy('gemini', reason, has, this.#source.notes)
-      this.#events.push({ kind: 'finish', choice: number, ...ended })
+      // A reason that is new, and nothing beside it: whatever it is, it kept the model from answering.
+      const isBlocked = !hasParts && typeof reason === 'string' && !isListed('gemini', reason)
+      this.#events.push({ kind: 'finish', choice: number, ...(isBlocked ? { finish: 'filtered' } : ended) })
     }
     const usage = withSearches(readUsage(this.#usage), this.#searched)
     if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
@@ -118,16 +143,19 @@ class AnswerReader implements EventReader {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const isOne = Number.isSafeInteger(number) && number >= 0 && number < CHOICES_MAX
-    if (!isOne) throw unusable('a candidate with an impossible index')
-    const base = { open: undefined, hasCalls: false, hasWords: false, reason: undefined, logprobs: undefined }
+    const base = {
+      ...{ open: undefined, hasCalls: false, hasWords: false, hasParts: false, pending: undefined },
+      ...{ reason: undefined, logprobs: undefined },
+    }
     const choice: Choice = { ...base, number, cited: new CitedText(), seen: new Set(), metadata: [], after: [] }
     this.#choices.set(number, choice)
     return choice
   }
 
   #readCandidate(candidate: Json, position: number): void {
-    const choice = this.#choice((candidate.index ?? position) as number)
+    const number = [candidate.index, position].find(isChoice)
+    if (number === undefined) return
+    const choice = this.#choice(number)
     const { content, finishReason } = candidate
     choice.logprobs = readLogprobs(candidate.logprobsResult)
     const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
@@ -143,6 +171,7 @@ class AnswerReader implements EventReader {
       ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }
       : undefined
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
+    this.#endCall(choice)
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
     if (kind !== undefined) return this.#afterText(choice, () => this.#readOther(choice, part, kind))
     const isText = typeof text === 'string' && text !== ''
@@ -179,6 +208,7 @@ class AnswerReader implements EventReader {
 
   #openPart(choice: Choice, opening: Opening & { part: 'text' | 'reasoning' }): void {
     this.#close(choice)
+    choice.hasParts = true
     const index = this.#parts++
     choice.open = { index, part: opening.part }
     choice.cited = new CitedText()
@@ -203,17 +233,45 @@ class AnswerReader implements EventReader {
     if (choice.metadata.length > 0) this.#source.notes.losses.add('citations')
   }
 
+  /** Whole, or a piece of one; the last piece of one may be empty. */
   #readCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
-    if (typeof call.name !== 'string' || call.name === '') throw unusable('a call without a name')
-    if (call.willContinue === true || call.partialArgs !== undefined) throw unusable('a call in pieces')
+    const name = typeof call.name === 'string' ? call.name : ''
+    if (choice.pending !== undefined && isAnother(choice.pending, name, call.id)) this.#endCall(choice)
+    const isPiece = call.willContinue === true || call.partialArgs !== undefined
+    if (choice.pending === undefined && !isPiece) return this.#tellCall(choice, call, sealed)
+    choice.pending ??= { name, id: call.id, sealed, args: new PartialArgs() }
+    const { pending } = choice
+    pending.name ||= name
+    pending.id ??= call.id
+    pending.sealed ??= sealed
+    if (isObject(call.args)) pending.args.add(call.args)
+    for (const piece of Array.isArray(call.partialArgs) ? (call.partialArgs as readonly unknown[]) : []) {
+      if (!pending.args.take(piece)) this.#source.notes.losses.add('function_call.partial_args')
+    }
+    if (call.willContinue !== true) this.#endCall(choice)
+  }
+
+  #endCall(choice: Choice): void {
+    const { pending } = choice
+    if (pending === undefined) return
+    choice.pending = undefined
+    const { name, id, args, sealed } = pending
+    this.#tellCall(choice, { name, id, args: JSON.parse(args.text) as unknown }, sealed)
+  }
+
+  #tellCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
+    if (typeof call.name !== 'string' || call.name === '') {
+      if (Object.keys(call).length > 0) this.#source.notes.losses.add('function_call')
+      return
+    }
     const { schemaTool } = this.#source.notes
     const given = isObject(call.args) ? call.args : {}
     if (call.name === schemaTool) return this.#grow(choice, 'text', JSON.stringify(given))
     choice.hasCalls = true
-    this.#afterText(choice, () => this.#tellCall(choice, call as NamedCall, sealed))
+    this.#afterText(choice, () => this.#writeCall(choice, call as NamedCall, sealed))
   }
 
-  #tellCall(choice: Choice, call: NamedCall, sealed: Sealed | undefined): void {
+  #writeCall(choice: Choice, call: NamedCall, sealed: Sealed | undefined): void {
     const { renamed, wrapped } = this.#source.notes
     const given = isObject(call.args) ? call.args : {}
     const isCustom = wrapped?.has(call.name) === true && typeof given.input === 'string'
@@ -223,6 +281,7 @@ class AnswerReader implements EventReader {
     const id = isNamed ? (call.id as string) : this.#source.mintCallId()
     this.#ids.add(id)
     this.#close(choice)
+    choice.hasParts = true
     const index = this.#parts++
     const extras = { ...(isCustom && { custom: true }), ...(sealed !== undefined && { sealed }) }
     this.#events.push({ kind: 'open', index, choice: choice.number, part: 'call', id, name, ...extras })
@@ -233,18 +292,20 @@ class AnswerReader implements EventReader {
   /** Comes in one piece. */
   #readOther(choice: Choice, part: Json, kind: string): void {
     this.#close(choice)
+    choice.hasParts = true
     const [index, value] = [this.#parts++, part[kind]]
     const head = { kind: 'whole', index, choice: choice.number } as const
-    if ((kind === 'inlineData' || kind === 'fileData') && isObject(value)) {
-      this.#events.push({ ...head, part: this.#readMedia(kind, value) })
-    } else this.#events.push({ ...head, part: { kind: 'native', dialect: 'gemini', what: kind, value: part } })
+    const isMedia = (kind === 'inlineData' || kind === 'fileData') && isObject(value)
+    const media = isMedia ? this.#readMedia(kind, value) : undefined
+    const native = { kind: 'native', dialect: 'gemini', what: kind, value: part } as const
+    this.#events.push({ ...head, part: media ?? native })
   }
 
   #readMedia(kind: 'inlineData' | 'fileData', value: Json) {
     try {
       return (kind === 'inlineData' ? readInline : readFile)(value, kind)
     } catch {
-      throw unusable('a picture that is none')
+      return undefined // a picture that is none
     }
   }
 

@@ -17,9 +17,13 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   const answer = unwrapped(json)
   if (!isObject(answer)) return undefined
   if (answer.error) return { outputBytes: 0, error: readError(answer.error, 502) }
-  if (!Array.isArray(answer.candidates) && blockReason(answer) === undefined) return undefined
+  if (answer.candidates !== undefined && !Array.isArray(answer.candidates)) return undefined
+  if (![answer.candidates, answer.promptFeedback, answer.usageMetadata].some(isSaid)) return undefined
   return { json: answer, ...readChunk(answer) }
 }
+
+/** Any of them makes it an answer, be it of nothing: a prompt that was blocked has no candidates. */
+const isSaid = (value: unknown): boolean => Array.isArray(value) || (isObject(value) && Object.keys(value).length > 0)
 
 /** Google wraps errors into a list where a list was asked for, and sometimes where it was not. */
 export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && json.length === 1 ? json[0] : json)
@@ -37,7 +41,7 @@ export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
   return { outputBytes, ...shown, usage, serviceClass: readServiceClass(usageMetadata) }
 }
 
-/** A prompt that was blocked has no candidates, and is an answer nevertheless. */
+/** Why there are no candidates, if it is said. */
 export function blockReason({ promptFeedback }: Json): string | undefined {
   const reason = isObject(promptFeedback) ? promptFeedback.blockReason : undefined
   return typeof reason === 'string' && reason !== '' ? reason : undefined

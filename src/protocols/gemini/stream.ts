@@ -2,7 +2,7 @@
 // the end of the bytes is the end.
 
 import type { FrameReading } from '../call.ts'
-import { isBadEnd } from '../finish-reasons.ts'
+import { isBadEnd, isListed } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { blockReason, readChunk, readError, unwrapped } from './response.ts'
 
@@ -27,9 +27,13 @@ export function readFrame(data: string | undefined): FrameReading {
   const writes = read.outputBytes > 0 || candidates.some(hasMedia)
   const isUsage = candidates.length === 0 && isObject(chunk.usageMetadata)
   const kind = finishes > 0 ? 'closing' : writes ? 'content' : isUsage ? 'usage' : 'opening'
-  const badEnd = candidates.some(candidate => isObject(candidate) && isBadEnd('gemini', candidate.finishReason))
+  const badEnd = candidates.some(candidate => isObject(candidate) && isKnownBadEnd(candidate.finishReason))
   return { kind, finishes, json: chunk, ...read, ...(badEnd && { badEnd }) }
 }
+
+/** Without content, a reason that nobody knows means that the answer was blocked: it is an answer. */
+const isKnownBadEnd = (reason: unknown): boolean =>
+  typeof reason === 'string' && isListed('gemini', reason) && isBadEnd('gemini', reason)
 
 function isDone(candidate: unknown): boolean {
   const reason = isObject(candidate) ? candidate.finishReason : undefined

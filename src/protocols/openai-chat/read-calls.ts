@@ -1,7 +1,6 @@
 // The calls of tools in one choice of a chat answer, put together from their pieces. Upstreams leave out the index,
 // repeat or leave out the id, send the name late, and send the pieces of several calls by turns.
 
-import { Refusal } from '../../base/errors.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseText } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
@@ -14,6 +13,8 @@ interface CallState {
   id: string
   name: string
   custom: boolean
+  /** As the upstream names its kind. */
+  type: string
   /** What has come and is not told yet. */
   waiting: string
   wrote: boolean
@@ -44,18 +45,26 @@ export class CallReader {
   }
 
   get isEmpty(): boolean {
-    return this.#calls.length === 0
+    return this.#calls.every(call => call.name === '')
+  }
+
+  /** Some of them were of a kind that nobody knows, and are lost. */
+  get hasUnknown(): boolean {
+    return this.#calls.some(call => call.name === '')
   }
 
   /** A piece of a call, or all of it. */
   take(piece: unknown): void {
     if (!isObject(piece)) return
-    const inner = isObject(piece.custom) ? piece.custom : isObject(piece.function) ? piece.function : {}
+    const isCustom = isCustomPiece(piece)
+    const given = isCustom ? piece.custom : piece.function
+    const inner = isObject(given) ? given : {}
     const name = nonEmpty(inner.name)
-    const text = argumentsOf(isObject(piece.custom) ? inner.input : inner.arguments)
+    const text = argumentsOf(isCustom ? inner.input : inner.arguments)
     const call = this.#find(piece, name, text)
     if (call === undefined) return
-    call.custom ||= piece.type === 'custom' || isObject(piece.custom)
+    call.custom ||= isCustom
+    call.type ||= nonEmpty(piece.type)
     call.sealed ??= this.#sealed(piece.extra_content)
     call.waiting += text
     if (call.part === undefined && call.name !== '' && (call.id !== '' || call.waiting !== '')) this.#open(call)
@@ -64,7 +73,10 @@ export class CallReader {
 
   end(): void {
     for (const call of this.#calls) {
-      if (call.name === '') throw new Refusal('upstream_failed', 'a call without a name')
+      if (call.name === '') {
+        this.#source.notes.losses.add(call.type === '' ? 'tool_calls' : `tool_calls.${call.type}`)
+        continue
+      }
       const known = call.part === undefined ? undefined : call.sealed
       const part = call.part ?? this.#open(call)
       if (call.wrapped) call.waiting = unwrapped(call.waiting)
@@ -87,7 +99,7 @@ export class CallReader {
     }
     if (id === '' && name === '' && text === '') return undefined
     const flags = { custom: false, wrote: false, wrapped: false }
-    const call: CallState = { id, name, ...flags, waiting: '', sealed: undefined, part: undefined }
+    const call: CallState = { id, name, type: '', ...flags, waiting: '', sealed: undefined, part: undefined }
     this.#calls.push(call)
     if (index !== undefined) this.#byIndex.set(index, call)
     if (id !== '') this.#byId.set(id, call)
@@ -124,6 +136,12 @@ export class CallReader {
     const sealed = readThought(extra)
     return sealed && { ...sealed, origin: this.#source.origin }
   }
+}
+
+/** Some servers write both kinds into every call, the one that it is not with empty texts. */
+function isCustomPiece({ type, custom, function: own }: Json): boolean {
+  if (!isObject(custom)) return false
+  return !isObject(own) || (nonEmpty(own.name) === '' && (type === 'custom' || nonEmpty(custom.name) !== ''))
 }
 
 /** A piece with a name and an id of its own begins a call, also at an index that is taken. */

@@ -4,6 +4,7 @@
 // taken in the order in which it comes. Texts, thoughts and refusals follow each other; calls stay open until the end,
 // because upstreams send the pieces of several by turns.
 
+import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, TokenProb } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
@@ -132,6 +133,7 @@ class ChoiceReader {
   #finish = ''
   #isRefused = false
   #hasWords = false
+  #hasSaid = false
 
   constructor(choice: number, made: Made) {
     this.#choice = choice
@@ -176,6 +178,8 @@ class ChoiceReader {
       this.#list.push({ kind: 'close', index, sealed: this.#thoughtSeal() })
     }
     this.#calls.end()
+    const isNothing = this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasSaid
+    if (isNothing) throw new Refusal('upstream_failed', 'nothing but calls of an unknown kind')
     const sound = this.#sound.end()
     if (sound !== undefined) this.#list.whole(this.#choice, sound)
     this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#ended() })
@@ -206,6 +210,7 @@ class ChoiceReader {
     if (text === '' && (logprobs === undefined || this.#said?.kind !== kind)) return
     if (this.#said?.kind !== kind) {
       this.#close()
+      this.#hasSaid = true
       this.#said = { kind, index: this.#list.open(this.#choice, { part: kind }) }
       if (kind === 'refusal') this.#isRefused = true
       if (kind === 'text') this.#beginText()

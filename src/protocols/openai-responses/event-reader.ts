@@ -48,6 +48,8 @@ class Reader implements EventReader {
   #started = false
   #finished = false
   #nextIndex = 0
+  /** Of the item under way. */
+  #place = 0
 
   constructor(from: Source) {
     this.#from = from
@@ -131,8 +133,9 @@ class Reader implements EventReader {
 
   #item(event: Json): Item {
     const { output_index: at } = event
-    if (!Number.isSafeInteger(at)) throw broken('an event without the place of its item')
-    return this.#itemAt(at as number)
+    // Some servers leave out the place: it is that of the item under way.
+    if (Number.isSafeInteger(at)) this.#place = at as number
+    return this.#itemAt(this.#place)
   }
 
   #itemAt(at: number): Item {
@@ -254,7 +257,7 @@ class Reader implements EventReader {
       const content = Array.isArray(given.content) ? (given.content as readonly unknown[]) : []
       content.forEach((part, at) => (isObject(part) ? this.#spokenDone(item, part, at) : undefined))
     } else if (given.type === 'reasoning') this.#reasoningDone(item, given)
-    else if (isCall(given.type)) this.#callDone(item, given)
+    else if (isCall(given.type) && (item.parts.has('call') || wordsOf(given.name) !== '')) this.#callDone(item, given)
     else if (typeof given.type === 'string') {
       const part = readOther(given, given.type, this.#from)
       this.#kinds.add(part.kind)
@@ -269,7 +272,7 @@ class Reader implements EventReader {
     }
     const sealed = sealedOf(given, this.#from)
     if (sealed === undefined) return
-    const open = [...item.parts.values()].findLast(part => !part.closed)
+    const open = [summaryKey, rawKey].map(({ key }) => item.parts.get(key)).find(part => part?.closed === false)
     this.#close(open ?? (sealed.form === 'shown' ? undefined : this.#open(item, summaryKey)), sealed)
   }
 

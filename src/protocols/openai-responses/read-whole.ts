@@ -64,7 +64,7 @@ function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
       return reasoningParts(item, sealedOf(item, from))
     case 'function_call':
     case 'custom_tool_call':
-      return [readOutputCall(item, from)]
+      return [wordsOf(item.name) === '' ? readOther(item, item.type, from) : readOutputCall(item, from)]
     default:
       return [readOther(item, item.type, from)]
   }
@@ -133,9 +133,9 @@ export interface CallHead {
   readonly custom?: boolean
 }
 
+/** Of a call that has a name. */
 export function callHead(item: Json, { source }: Source): CallHead {
   const name = wordsOf(item.name)
-  if (name === '') throw broken('a call without a name')
   const isCustom = item.type === 'custom_tool_call' || source.notes.wrapped?.has(name) === true
   return {
     id: wordsOf(item.call_id) || source.mintCallId(),

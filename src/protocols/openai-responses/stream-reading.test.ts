@@ -186,8 +186,6 @@ describe('an answer', () => {
     { type: 'error', message: 'm' },
     { type: 'response.completed' },
     { type: 'response.completed', response: { status: 'failed' } },
-    { type: 'response.output_text.delta', delta: 'nowhere' },
-    { type: 'response.output_item.done', output_index: 0, item: { type: 'function_call' } },
   ])('P8: is refused when it failed or makes no sense: %j', event => {
     expect(() => codec.openReader(source()).read(event)).toThrow(Refusal)
   })

@@ -1,0 +1,300 @@
+// What is not known in an answer takes nothing else with it: whatever a later day, or another server, puts into an
+// answer beside what we know, all that we know of it reaches the caller, and what does not is said to be lost.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, script } from '../../src/fake-upstream/script.ts'
+import { frameData, SseSplitter } from '../../src/http/sse.ts'
+import { protocols } from '../../src/protocols/list.ts'
+import type { Harness } from '../support/gateway.ts'
+import type { Json } from './speaking.ts'
+import { eventsSeen, speech } from './speaking.ts'
+import { openTurning, turnStream, turnWhole } from './turning.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+const goldenOf = (dialect: Dialect, form: 'json' | 'sse'): Buffer =>
+  readFileSync(join(import.meta.dir, 'golden', 'upstream', `${dialect}.${form}`))
+
+const pairs = dialects.flatMap(from => dialects.filter(to => to !== from).map(to => [from, to] as const))
+
+/** What some server might write somewhere: nothing of it means anything. */
+const unknownThings: readonly Json[] = [
+  { type: 'hologram', hologram: { url: 'https://x.test' } },
+  { hologram: { url: 'https://x.test' } },
+  {},
+  // Calls without a name, and parts without what they should hold.
+  ...[{ type: 'tool_use', id: 'x' }, { type: 'function_call', arguments: '{}' }, { functionCall: { args: {} } }],
+  ...[{ type: 'function', id: 'x', function: {} }, { type: 'text' }],
+  { inlineData: { mimeType: 'image/png', data: '?' } },
+]
+
+/** Fields that an answer of a dialect must have to be one, and what is read to tell one event from another. */
+const KEPT = new Set([
+  ...['type', 'object', 'choices', 'content', 'output', 'candidates', 'message', 'delta', 'parts', 'response', 'item'],
+  ...['content_block', 'part', 'index', 'output_index', 'content_index', 'status', 'role', 'text', 'id', 'call_id'],
+  ...['function', 'functionCall', 'name', 'finish_reason', 'finishReason', 'stop_reason', 'tool_calls', 'args'],
+  'input',
+  ...['arguments', 'partial_json', 'thinking', 'signature', 'thoughtSignature', 'thought', 'summary', 'error'],
+  ...['encrypted_content', 'reasoning_content', 'extra_content', 'google', 'thought_signature', 'usage'],
+])
+
+interface Mutation {
+  readonly at: number
+  readonly kind: 'field' | 'element' | 'null' | 'emptied'
+  readonly thing: number
+}
+
+const mutations = fc.array(
+  fc.record<Mutation>({
+    at: fc.nat(10_000),
+    kind: fc.constantFrom('field', 'element', 'null', 'emptied'),
+    thing: fc.nat(unknownThings.length - 1),
+  }),
+  { minLength: 1, maxLength: 4 },
+)
+
+/** Every object and list in a value. */
+function placesIn(value: unknown, places: unknown[] = []): unknown[] {
+  if (typeof value !== 'object' || value === null) return places
+  places.push(value)
+  for (const child of Object.values(value)) placesIn(child, places)
+  return places
+}
+
+/** Lists of parts: an unknown one may stand behind those that are known. */
+const LISTS = new Set(['content', 'parts', 'output', 'annotations', 'images', 'tool_calls'])
+
+function listsIn(value: unknown, lists: unknown[][] = []): unknown[][] {
+  if (typeof value !== 'object' || value === null) return lists
+  for (const [name, child] of Object.entries(value)) {
+    if (Array.isArray(child) && LISTS.has(name)) lists.push(child as unknown[])
+    listsIn(child, lists)
+  }
+  return lists
+}
+
+function mutate(json: unknown, changes: readonly Mutation[]): unknown {
+  const value = structuredClone(json)
+  for (const { at, kind, thing } of changes) {
+    if (kind === 'element') {
+      const lists = listsIn(value)
+      if (lists.length > 0) lists[at % lists.length]!.push(structuredClone(unknownThings[thing]))
+      continue
+    }
+    const places = placesIn(value).filter(place => !Array.isArray(place)) as Record<string, unknown>[]
+    const place = places[at % places.length]
+    if (place === undefined) continue
+    if (kind === 'field') place[`x_unknown_${thing}`] = structuredClone(unknownThings[thing])
+    else {
+      const names = Object.keys(place).filter(name => !KEPT.has(name))
+      const name = names[at % Math.max(1, names.length)]
+      if (name === undefined) continue
+      const old = place[name]
+      if (kind === 'null') place[name] = null
+      else if (Array.isArray(old)) place[name] = []
+      else if (typeof old === 'string') place[name] = ''
+    }
+  }
+  return value
+}
+
+function framesOf(dialect: Dialect): readonly string[] {
+  const splitter = new SseSplitter(1 << 24)
+  return splitter.push(goldenOf(dialect, 'sse')).flatMap(frame => frameData(frame) ?? [])
+}
+
+/** What a caller is told in words. */
+const textOf = (to: Dialect, json: string): string => speech[to].whole(JSON.parse(json) as Json)
+
+describe.each(pairs)('an answer of %s for %s', (from, to) => {
+  const whole = JSON.parse(goldenOf(from, 'json').toString()) as unknown
+  const wanted = textOf(to, turnWhole(openTurning(from, to), whole))
+  const stream = turnStream(from, openTurning(from, to), [goldenOf(from, 'sse')])
+  const wantedStream = speech[to].ended(eventsSeen(to, stream))
+
+  test('with what nobody knows is whole', () => {
+    fc.assert(
+      fc.property(mutations, changes => {
+        const json = mutate(whole, changes)
+        expect(protocols[from].readAnswer(Buffer.from(JSON.stringify(json)))).toBeDefined()
+        expect(textOf(to, turnWhole(openTurning(from, to), json))).toBe(wanted)
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('streamed, with what nobody knows, is whole', () => {
+    const frames = framesOf(from)
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(1_000), mutations), { minLength: 1, maxLength: 4 }), places => {
+        const changed = [...frames]
+        for (const [at, changes] of places) {
+          const index = at % changed.length
+          if (changed[index] === '[DONE]') continue
+          changed[index] = JSON.stringify(mutate(JSON.parse(changed[index]!), changes))
+        }
+        const bytes = Buffer.from(changed.map(data => `data: ${data}\n\n`).join(''))
+        const told = turnStream(from, openTurning(from, to), [bytes])
+        expect(speech[to].ended(eventsSeen(to, told))).toBe(wantedStream)
+      }),
+      { numRuns: 100 },
+    )
+  })
+})
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  harness = await startDialects({ env: { WEIR_DRAIN_SECONDS: '0' } })
+  key = await harness.key({ qpm: 100_000, credit: '1000' })
+})
+afterAll(() => harness.stop())
+
+interface Seen {
+  readonly status: number
+  readonly text: string
+  readonly loss: string
+}
+
+async function ask(caller: Dialect, upstream: Dialect, stream: boolean): Promise<Seen> {
+  const asked = { model: modelOf(upstream), stream }
+  const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
+  const { path, body } = speech[caller]
+  const answer = await fetch(harness.url + path(asked), { method: 'POST', headers, body: JSON.stringify(body(asked)) })
+  const text = await answer.text()
+  await harness.idle()
+  return { status: answer.status, text, loss: answer.headers.get('x-weir-loss') ?? '' }
+}
+
+const sseOf = (events: readonly (object | string)[]): string =>
+  events.map(event => `data: ${typeof event === 'string' ? event : JSON.stringify(event)}\n\n`).join('')
+
+const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalTokenCount: 12 }
+
+/** Answers that came from real upstreams, and that were once lost. */
+const blocked: Readonly<Record<string, object>> = {
+  'a guard that says nothing': { candidates: [{ finishReason: 'MODEL_ARMOR', index: 0 }], usageMetadata },
+  'a prompt that a guard blocked': {
+    promptFeedback: { blockReason: 'MODEL_ARMOR', blockReasonMessage: 'Blocked.' }, usageMetadata,
+  },
+  'a prompt that was judged, and no candidates': {
+    promptFeedback: { safetyRatings: [{ category: 'X', probability: 'HIGH' }] }, usageMetadata,
+  },
+  'no candidates': { candidates: [], usageMetadata },
+  'nothing but usage': { usageMetadata, modelVersion: 'm' },
+}
+
+describe.each(Object.entries(blocked))('Gemini: %s', (_, json) => {
+  test.each(dialects.map(one => [one]))('is an answer for %s', async caller => {
+    harness.upstream.plan(script(...jsonAnswer(200, JSON.stringify(json))))
+    const plain = await ask(caller, 'gemini', false)
+    expect([plain.status, plain.text]).toEqual([200, expect.any(String)])
+    harness.upstream.plan(script(streamHead, chunk(sseOf([json])), end))
+    const streamed = await ask(caller, 'gemini', true)
+    expect([streamed.status, streamed.text]).toEqual([200, expect.any(String)])
+    expect(streamed.text).not.toContain('"error":{')
+    expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed' })
+    if (caller === 'openai-chat') {
+      expect(plain.text).toContain('"finish_reason":"content_filter"')
+      expect(streamed.text).toContain('"finish_reason":"content_filter"')
+    }
+  })
+})
+
+describe('Gemini: a call in pieces', () => {
+  const piece = (functionCall: object, more: object = {}): object => ({
+    candidates: [{ content: { role: 'model', parts: [{ functionCall }] }, index: 0, ...more }],
+  })
+  const events = [
+    piece({ id: 'c1', name: 'light', willContinue: true }),
+    piece({ partialArgs: [{ jsonPath: '$.brightness', numberValue: 50 }], willContinue: true }),
+    piece({ partialArgs: [{ jsonPath: '$.tone', stringValue: 'wa', willContinue: true }], willContinue: true }),
+    piece({ partialArgs: [{ jsonPath: '$.tone', stringValue: 'rm' }], willContinue: true }),
+    piece({
+      partialArgs: [
+        { jsonPath: "$.rooms[0]['the name']", stringValue: 'hall' },
+        { jsonPath: '$.rooms[1].on', boolValue: true },
+        { jsonPath: '$.__proto__.x', nullValue: 'NULL_VALUE' },
+      ],
+      willContinue: true,
+    }),
+    piece({}),
+    piece({ name: 'other', args: { a: 1 } }, { finishReason: 'STOP' }),
+  ]
+  const given = JSON.parse(
+    '{"brightness":50,"tone":"warm","rooms":[{"the name":"hall"},{"on":true}],"__proto__":{"x":null}}',
+  ) as unknown
+
+  test('is put together', async () => {
+    harness.upstream.plan(script(streamHead, chunk(sseOf(events)), end))
+    const { status, text } = await ask('openai-chat', 'gemini', true)
+    expect(status).toBe(200)
+    const calls = new Map<number, { name: string; text: string }>()
+    for (const data of eventsSeen('openai-chat', text)) {
+      if (data === '[DONE]') continue
+      const { choices } = JSON.parse(data) as { choices: { delta: { tool_calls?: Json[] } }[] }
+      for (const call of choices[0]?.delta.tool_calls ?? []) {
+        const { name, arguments: args } = call.function as { name?: string; arguments?: string }
+        const known = calls.get(call.index as number)
+        calls.set(call.index as number, { name: known?.name ?? name!, text: (known?.text ?? '') + (args ?? '') })
+      }
+    }
+    expect([...calls.values()].map(call => call.name)).toEqual(['light', 'other'])
+    expect(JSON.parse(calls.get(0)!.text)).toEqual(given)
+    expect(JSON.parse(calls.get(1)!.text)).toEqual({ a: 1 })
+    expect(text).toContain('"finish_reason":"tool_calls"')
+  })
+
+  test.each(dialects.filter(one => one !== 'gemini').map(one => [one]))('is an answer for %s', async caller => {
+    harness.upstream.plan(script(streamHead, chunk(sseOf(events)), end))
+    const { status, text } = await ask(caller, 'gemini', true)
+    expect(status).toBe(200)
+    speech[caller].ended(eventsSeen(caller, text))
+    expect(text).toContain('warm')
+    expect(text).toContain('hall')
+  })
+})
+
+describe('chat: calls', () => {
+  const message = (calls: readonly object[], content: string | null = 'Well.') => ({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm',
+    choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content, tool_calls: calls } }],
+    usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
+  })
+  const called = { name: 'f', arguments: '{"a":1}' }
+  const callers = dialects.filter(one => one !== 'openai-chat').map(one => [one] as const)
+
+  test.each(callers)('with an empty custom one beside the function, for %s', async caller => {
+    const call = { id: 'c1', type: 'function', function: called, custom: { name: '' } }
+    for (const stream of [false, true]) {
+      const json = message([call], null)
+      const { message: delta, ...rest } = json.choices[0]!
+      const events = [{ ...json, choices: [{ ...rest, delta }] }, '[DONE]']
+      const answer = stream ? [streamHead, chunk(sseOf(events)), end] : jsonAnswer(200, JSON.stringify(json))
+      harness.upstream.plan(script(...answer))
+      const { status, text } = await ask(caller, 'openai-chat', stream)
+      expect(status).toBe(200)
+      expect(text).toContain('"f"')
+      expect(text).not.toContain('"custom')
+    }
+  })
+
+  test.each(callers)('of an unknown kind beside a text and a known call, for %s', async caller => {
+    const unknown = { id: 'c0', type: 'teleport', teleport: { to: 'Paris' } }
+    const both = message([unknown, { id: 'c1', function: called }])
+    harness.upstream.plan(script(...jsonAnswer(200, JSON.stringify(both))))
+    const { status, text, loss } = await ask(caller, 'openai-chat', false)
+    expect(status).toBe(200)
+    expect(text).toContain('Well.')
+    expect(text).toContain('"f"')
+    expect(loss).toContain('tool_calls.teleport')
+    harness.upstream.plan(script(...jsonAnswer(200, JSON.stringify(message([unknown])))))
+    const alone = await ask(caller, 'openai-chat', false)
+    expect([alone.status, alone.text.includes('Well.')]).toEqual([200, true])
+    expect(alone.loss).toContain('tool_calls.teleport')
+  })
+})
