@@ -2,7 +2,7 @@
 
 import type { Config } from '../config.ts'
 import { ConfigError, readConfig } from '../config.ts'
-import { nearest } from './spelling.ts'
+import { nearest } from '../base/nearest-name.ts'
 import type { Trouble } from './trouble.ts'
 import { problem } from './trouble.ts'
 

@@ -1,5 +1,6 @@
 // weir help: all commands in a line each, or how some of them are written.
 
+import { nearest } from '../base/nearest-name.ts'
 import { UsageProblem } from './asking.ts'
 import type { Row } from './row.ts'
 import { groups, rows } from './rows.ts'
@@ -60,8 +61,21 @@ function wrapped(text: string, at: RegExp): readonly string[] {
 /** What to say of words that are no command. */
 export function notACommand(argv: readonly string[]): UsageProblem {
   const [word = '', ...others] = argv
-  const isBegin = Object.keys(rows).some(name => wordOf(name) === word)
+  const names = Object.keys(rows)
+  const isBegin = names.some(name => wordOf(name) === word)
   if (isBegin && others.length === 0) return new UsageProblem(`Say which: weir help ${word}`)
+  const second = others[0] !== undefined && /^[a-z-]{1,20}$/.test(others[0]) ? others[0] : undefined
+  const pair = second === undefined ? undefined : nearest(`${word} ${second}`, names.filter(name => name.includes(' ')))
+  const near = /^[a-z-]{1,20}$/.test(word) ? (pair ?? nearest(word, names)) : undefined
+  if (near !== undefined) {
+    const written = pair === undefined ? word : `${word} ${second}`
+    const help = `See: weir help ${wordOf(near)}`
+    return new UsageProblem(`There is no command "${written}". Did you mean: weir ${near}? ${help}`)
+  }
+  if (isBegin && second !== undefined) {
+    const own = names.filter(name => wordOf(name) === word).map(name => name.slice(word.length + 1))
+    return new UsageProblem(`There is no command "${word} ${second}". After "${word}" comes: ${own.join(', ')}.`)
+  }
   // What does not look like a command may be a key in the wrong place.
   const named = /^[a-z-]{1,20}$/.test(word) ? `command "${word}"` : 'such command'
   const like = others.length > 0 ? ', or not like this' : ''

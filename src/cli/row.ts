@@ -1,6 +1,7 @@
 // A command is a row: how it is written, what it is for, and what it asks the gateway. Most need no code of their own.
 
 import { parseArgs } from 'node:util'
+import { nearest } from '../base/nearest-name.ts'
 import type { Fields } from './asking.ts'
 import { ask, UsageProblem } from './asking.ts'
 import { fieldLines, harmlessLines, jsonText } from './printing.ts'
@@ -77,9 +78,22 @@ export function onlyJson(args: readonly string[], usage: string): Wanted {
 /** Stands before a negative amount, which would else be taken for an option. */
 const GUARD = '\u0000'
 
+/** A value is written with `=` or behind its option, so that one that begins with two dashes is a mistake, too. */
+function unknownOption(name: string, known: readonly string[], usage: string): UsageProblem {
+  const near = nearest(name, known)
+  const told = /^[\w-]{1,40}$/.test(name) ? `--${name}` : 'that is written so'
+  const hint = near === undefined ? `Usage: weir ${usage}` : `Did you mean --${near}? Usage: weir ${usage}`
+  return new UsageProblem(`There is no option ${told}. ${hint}`)
+}
+
 function readArgs(row: AskingRow, args: readonly string[]): Fields {
   const { usage, places = [], options = [], flags = [], progress } = row
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
+  const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]
+  const end = guarded.indexOf('--')
+  const written = (end < 0 ? guarded : guarded.slice(0, end)).flatMap(arg => /^--([^=]+)/.exec(arg)?.[1] ?? [])
+  const strange = written.find(name => !known.includes(name))
+  if (strange !== undefined) throw unknownOption(strange, known, usage)
   const { values, positionals } = parseArgs({
     args: guarded,
     allowPositionals: true,
@@ -95,9 +109,9 @@ function readArgs(row: AskingRow, args: readonly string[]): Fields {
   const isFit = positionals.length >= needed && (list || positionals.length <= places.length)
   if (!isFit) throw new UsageProblem(`Usage: weir ${usage}`)
   const bare = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
-  const written: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, bare(value)]))
+  const input: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, bare(value)]))
   const alone = list ? places.slice(0, -1) : places
-  positionals.slice(0, alone.length).forEach((value, at) => (written[alone[at]!.replace('?', '')] = bare(value)))
-  if (list) written[places.at(-1)!.slice(0, -1)] = positionals.slice(alone.length).map(bare)
-  return written
+  positionals.slice(0, alone.length).forEach((value, at) => (input[alone[at]!.replace('?', '')] = bare(value)))
+  if (list) input[places.at(-1)!.slice(0, -1)] = positionals.slice(alone.length).map(bare)
+  return input
 }

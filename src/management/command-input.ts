@@ -122,3 +122,9 @@ export function callIdOf(given: unknown): number {
   if (id === undefined) throw new OperatorError('Name the call by its id (req_…), as x-request-id tells it.')
   return id
 }
+
+/** What to say of a tier that does not exist. */
+export async function unknownTier({ desk }: Pick<OperatorParts, 'desk'>, tier: string): Promise<OperatorError> {
+  const { rows } = await desk.ask('tiers', { scope: null, filters: {}, sort: 'name', descending: false, limit: 50 })
+  return new OperatorError(`There is no tier "${tier}". Tiers: ${rows.map(({ name }) => name).join(', ')}.`)
+}

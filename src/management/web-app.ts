@@ -5,6 +5,7 @@ import type * as z from 'zod'
 import { Refusal } from '../base/errors.ts'
 import type { ScanBounds } from '../base/json.ts'
 import { scanObject } from '../base/json.ts'
+import { nearest } from '../base/nearest-name.ts'
 import { bodyRules } from '../http/body-rules.ts'
 import type { Actor } from './actor.ts'
 import { isAtLeast, scopeOf, subjectOf } from './actor.ts'
@@ -68,8 +69,8 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
     const actor = ask.actor ?? nobody
     if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
     const scope = scopeOf(endpoint.who, actor, endpoint.method === 'GET')
-    const params = read(endpoint.params, named(way.segments, segments), 'resource_unknown')
-    const query = read(endpoint.query, queryOf(ask.search), 'field_invalid')
+    const params = read(endpoint.params, named(way.segments, segments), 'path')
+    const query = read(endpoint.query, queryOf(ask.search), 'query')
     const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
     const expects = versionOf(ask.header('if-match'))
     const answer = await endpoint.run({
@@ -128,7 +129,8 @@ function queryOf(search: string): Record<string, string> {
   const query: Record<string, string> = Object.create(null) as Record<string, string>
   for (const [name, value] of new URLSearchParams(search)) {
     const param = name.slice(0, 50)
-    if (name in query) throw new Refusal('field_duplicate', param, { param, hint: `It is "${param}".` })
+    const hint = `The query parameter "${param}" is given more than once.`
+    if (name in query) throw new Refusal('field_duplicate', param, { param, hint })
     query[name] = value
   }
   return query
@@ -156,7 +158,7 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebAsk, actor: Actor): Promise
   }
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
   if (!isObject) throw new Refusal('body_not_object', 'management')
-  const body = read(endpoint.body as z.ZodType, json, 'field_invalid')
+  const body = read(endpoint.body as z.ZodType, json, 'body')
   for (const [field, least] of Object.entries(endpoint.reserved ?? {})) {
     if (!Object.hasOwn(json as object, field) || isAtLeast(actor.role, least)) continue
     throw new Refusal('role_too_low', field, { param: field, hint: `Only ${least}s may set "${field}".` })
@@ -164,25 +166,70 @@ async function bodyOf(endpoint: WebEndpoint, ask: WebAsk, actor: Actor): Promise
   return body
 }
 
-function read(schema: z.ZodType | undefined, value: unknown, code: 'resource_unknown' | 'field_invalid'): unknown {
+/** Where something stands that is asked for, and what it is called there. */
+const places = { path: 'path segment', query: 'query parameter', body: 'field' } as const
+type Place = keyof typeof places
+
+function read(schema: z.ZodType | undefined, value: unknown, place: Place): unknown {
   if (schema === undefined) {
-    if (Object.keys(value as object).length === 0 || code === 'resource_unknown') return {}
-    throw unknownField(Object.keys(value as object)[0]!)
+    const [first] = Object.keys(value as object)
+    if (first === undefined || place === 'path') return {}
+    throw unknownField(first, [], place)
   }
   const { success, data, error } = schema.safeParse(value)
   if (success) return data
-  if (code === 'resource_unknown') throw new Refusal(code, 'an id that we never wrote')
   const [issue] = error.issues
-  if (issue?.code === 'unrecognized_keys') throw unknownField([...issue.path, issue.keys[0]!].join('.'))
+  if (place === 'path') throw unknownSegment(issue)
+  if (issue?.code === 'unrecognized_keys') {
+    throw unknownField([...issue.path, issue.keys[0]!].join('.'), fieldsAt(schema, issue.path), place)
+  }
   const param = issue?.path.join('.') ?? ''
-  const said = issue?.message.endsWith('received undefined') ? 'it is missing' : issue?.message
-  const hint = `${param === '' ? 'The body' : `"${param}"`}: ${said ?? 'not valid'}.`
+  const isMissing = issue !== undefined && param !== '' && valueAt(value, issue.path) === undefined
+  const hint = isMissing ? missingText(issue, param, place) : invalidText(issue, param, place)
   throw new Refusal('field_invalid', hint, { hint, ...(param !== '' && { param }) })
 }
 
-function unknownField(name: string): Refusal {
+type Issue = z.core.$ZodIssue
+
+const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>((at, name) => (at as Readonly<Record<PropertyKey, unknown>> | null | undefined)?.[name], value)
+
+const missingText = (issue: Issue, param: string, place: Place): string => {
+  if (issue.code === 'invalid_value') {
+    return `The required ${places[place]} "${param}" is missing. It must be one of: ${issue.values.join(', ')}.`
+  }
+  const wanted = 'expected' in issue ? ` It must be of type ${String(issue.expected)}.` : ''
+  return `The required ${places[place]} "${param}" is missing.${wanted}`
+}
+
+const invalidText = (issue: Issue | undefined, param: string, place: Place): string => {
+  const what = param === '' ? `The ${place === 'body' ? 'body' : 'query'}` : `The ${places[place]} "${param}"`
+  return `${what} is not valid: ${issue?.message ?? 'it cannot be read'}.`
+}
+
+/** An id that we never wrote is an id of nothing; of a word that must be one of a few, they are listed. */
+function unknownSegment(issue: Issue | undefined): Refusal {
+  if (issue?.code !== 'invalid_value') return new Refusal('resource_unknown', 'an id that we never wrote')
+  const hint = `The path segment "${issue.path.join('.')}" must be one of: ${issue.values.join(', ')}.`
+  return new Refusal('resource_unknown', hint, { hint })
+}
+
+/** The names of the fields that are known there. */
+function fieldsAt(schema: z.ZodType, path: readonly PropertyKey[]): readonly string[] {
+  const shape = path.length === 0 ? (schema as { readonly shape?: Readonly<Record<string, unknown>> }).shape : undefined
+  return Object.keys(shape ?? {})
+}
+
+const FIELDS_TOLD = 30
+
+function unknownField(name: string, known: readonly string[], place: Place): Refusal {
   const param = name.slice(0, 100)
-  return new Refusal('field_unknown', param, { param, hint: `It is "${param}".` })
+  const near = nearest(param, known)
+  const also = known.length > 0 && known.length <= FIELDS_TOLD ? ` Allowed: ${known.join(', ')}.` : ''
+  const meant = near === undefined ? also : ` Did you mean "${near}"?`
+  const none = known.length === 0 && place === 'query' ? ' This path takes no query parameters.' : ''
+  const hint = `The ${places[place]} "${param}" is not known.${meant}${none}`
+  return new Refusal('field_unknown', param, { param, hint })
 }
 
 /** Of `If-Match: "7"`; any (`*`) and none are the same. */

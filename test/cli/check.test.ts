@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { checkDisk, checkFiles, checkLauncher } from '../../src/cli/check-machine.ts'
 import { findTroubles } from '../../src/cli/check.ts'
-import { distance, nearest } from '../../src/cli/spelling.ts'
+import { distance, nearest } from '../../src/base/nearest-name.ts'
 import type { Trouble } from '../../src/cli/trouble.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
 

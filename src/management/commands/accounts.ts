@@ -10,7 +10,7 @@ import type { BudgetSpan } from '../../store/operations.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { accountOf, rowsOf, scopeOf, switchOf, textOf, usdOf } from '../command-input.ts'
+import { accountOf, rowsOf, scopeOf, switchOf, textOf, unknownTier, usdOf } from '../command-input.ts'
 import { listText } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { nameWarning } from '../rule-check.ts'
@@ -49,7 +49,7 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
     ...funding,
     bodies: onOff(account.keeps_bodies),
     ...(account.kind !== 'operator' && {
-      ...{ tier: account.tier ?? '-', allow: account.allows ?? '-', deny: account.denies ?? '-' },
+      ...{ tier: account.tier ?? null, allow: account.allows ?? null, deny: account.denies ?? null },
     }),
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
     keys: parts.books.keysOf(id).map(key => showKey(key, parts.dateMs())),
@@ -90,7 +90,7 @@ async function createAccount(parts: ManagementParts, input: Input): Promise<Answ
   const id = parts.mintId()
   const type = input.personal === true ? 'personal' : 'team'
   const { done } = await parts.writer.run('createAccount', { ...wanted, id, name, type }, by)
-  if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${wanted.tier}".`)
+  if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
   return showAccount(parts, parts.books.account(id)!)
 }
 
@@ -113,7 +113,7 @@ async function change(parts: OperatorParts, input: Input, wanted: Change): Promi
   if (done === 'balance_too_low') {
     throw new OperatorError('What the account owes and holds is more than that: top it up, or leave it more credit.')
   }
-  if (done === 'tier_unknown') throw new OperatorError(`There is no tier "${wanted.tier}".`)
+  if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
   if (done !== 'set') throw new OperatorError('There is no such account.')
   parts.onKeyChanged() // what is remembered of a key has something of its account in it
   return showAccount(parts, parts.books.account(Number(id))!)

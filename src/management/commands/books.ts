@@ -28,7 +28,7 @@ export function showAudit({ findings, ...seen }: AuditReport): Answer {
     seconds: Number((seen.tookMs / 1_000).toFixed(2)),
     findings: findings.map(({ check, accountId, text }) => ({
       check,
-      account: accountId === null ? '-' : textId('acc', accountId),
+      account: accountId === null ? null : textId('acc', accountId),
       finding: text,
     })),
   }

@@ -74,20 +74,20 @@ function showChannel(parts: OperatorParts, { id, baseUrl }: Channel): Answer {
 function showGone(parts: OperatorParts, row: ChannelRow, stored: StoredChannel | undefined): Answer {
   const problem = parts.catalogue().problems.get(row.channel)
   const state = problem === undefined ? 'not there' : 'unusable'
-  const shown = showRow(parts, row, { host: stored?.origin ?? '-', state, health: '-' })
+  const shown = showRow(parts, row, { host: stored?.origin ?? null, state, health: null })
   return problem === undefined ? shown : { ...shown, problem }
 }
 
 function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: Answer): Answer {
   const stored = rules.current.stored.find(({ id }) => id === row.channel)
   return {
-    ...{ channel: row.channel, name: stored?.name ?? '-', host, ...state },
+    ...{ channel: row.channel, name: stored?.name ?? null, host, ...state },
     ...{ weight: row.weight, priority: row.priority },
     rpm: row.requestsPerMinute,
     tpm: row.tokensPerMinute,
     concurrency: row.concurrency,
-    proxy: row.proxy === null && !row.proxyLost ? '-' : 'set',
-    tags: row.tags.length === 0 ? '-' : row.tags.join(),
+    proxy: row.proxy === null && !row.proxyLost ? null : 'set',
+    tags: row.tags.length === 0 ? null : row.tags.join(),
     'foreign ids': row.foreignIds ? 'on' : 'off',
   }
 }

@@ -10,7 +10,8 @@ import type { KeyChange } from '../../store/key-operations.ts'
 import { moneyText } from '../../store/operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by, OperatorError } from '../command.ts'
-import { accountOf, durationOf, keyIdOf, momentOf, rowsOf, switchOf, textOf, usdOf } from '../command-input.ts'
+import { accountOf, durationOf, keyIdOf, momentOf, rowsOf, switchOf } from '../command-input.ts'
+import { textOf, unknownTier, usdOf } from '../command-input.ts'
 import { keyStates, stateFilters, stateOf } from '../key-state.ts'
 import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -49,15 +50,15 @@ async function createKey(parts: ManagementParts, input: Input): Promise<Answer> 
     parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
   }
   const { text, result } = await making
-  if (result.done !== 'created') throw refused(result.done, tier)
+  if (result.done !== 'created') throw await refused(parts, result.done, tier)
   const made = { key: text, id: textId('key', id), account: textId('acc', accountId) }
   const { tier: given } = parts.books.key(id)!
   return { ...made, tier: given, credit: formatUsd(credit), ...warningOf(parts, input) }
 }
 
-function refused(done: string, tier?: string | null): OperatorError {
+async function refused(parts: OperatorParts, done: string, tier?: string | null): Promise<OperatorError> {
   const why = (refusals as Readonly<Record<string, string>>)[done]
-  return new OperatorError(why ?? `There is no tier "${tier}".`)
+  return why === undefined ? await unknownTier(parts, String(tier)) : new OperatorError(why)
 }
 
 async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
@@ -73,7 +74,7 @@ async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
     )
   }
   const { done } = await changeKey(parts, { id, scope: null, by }, wanted)
-  if (done !== 'set') throw refused(done, wanted.tier)
+  if (done !== 'set') throw await refused(parts, done, wanted.tier)
   return { ...shownKey(parts, id), ...warningOf(parts, input) }
 }
 
@@ -81,7 +82,7 @@ async function rotateKey(parts: ManagementParts, input: Input): Promise<Answer> 
   const id = keyIdOf(parts, input.key)
   const overlapMs = durationOf(input.overlap ?? '0', '--overlap', bounds.keyOverlapMsMax)
   const { text, result } = await renewKey(parts, { id, scope: null, by }, overlapMs)
-  if (result.done !== 'rotated') throw refused(result.done)
+  if (result.done !== 'rotated') throw await refused(parts, result.done)
   return { ...shownKey(parts, id), id: textId('key', id), key: text }
 }
 
@@ -164,7 +165,7 @@ function warningOf(parts: ManagementParts, input: Input): Answer {
 }
 
 const timeText = (ms: bigint | number): string => new Date(Number(ms)).toISOString()
-const orDash = (ms: bigint | null): string => (ms === null ? '-' : timeText(ms))
+const timeOrNull = (ms: bigint | null): string | null => (ms === null ? null : timeText(ms))
 
 const shownKey = (parts: ManagementParts, id: number): Answer => showKey(parts.books.key(id)!, parts.dateMs())
 
@@ -178,18 +179,18 @@ export function showKey(key: KeyView, nowMs: number): Answer {
     name: key.name,
     ends: `…${key.suffix}`,
     tier: key.tier,
-    qpm: key.qpm === null ? '-' : Number(key.qpm),
+    qpm: key.qpm === null ? null : Number(key.qpm),
     clamp: onOff(key.clamps),
     bodies: onOff(key.keeps_bodies),
     strict: onOff(key.strict),
     explain: onOff(key.explains),
-    allow: key.allows ?? '-',
-    deny: key.denies ?? '-',
-    require: key.requires ?? '-',
-    endpoints: key.endpoints ?? '-',
-    addresses: key.addresses ?? '-',
-    expires: orDash(expires),
-    oldTextUntil: oldUntil !== null && Number(oldUntil) > nowMs ? timeText(oldUntil) : '-',
+    allow: key.allows ?? null,
+    deny: key.denies ?? null,
+    require: key.requires ?? null,
+    endpoints: key.endpoints ?? null,
+    addresses: key.addresses ?? null,
+    expires: timeOrNull(expires),
+    oldTextUntil: oldUntil !== null && Number(oldUntil) > nowMs ? timeText(oldUntil) : null,
     state: stateOf(dates, nowMs),
   }
 }

@@ -69,7 +69,7 @@ const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: P
   origin,
   author,
   made: new Date(Number(madeMs)).toISOString(),
-  price: price === '' ? '-' : price,
+  price: price === '' ? null : price,
 })
 
 const DAY_MS = 86_400_000

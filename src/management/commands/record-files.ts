@@ -46,8 +46,8 @@ async function listDeletions({ desk }: OperatorParts): Promise<Answer> {
   const ask = { scope: null, filters: {}, sort: 'id', descending: true, limit: DELETIONS_SHOWN_MAX }
   const { rows } = await desk.ask('deletions', ask)
   const deletions = rows.map(({ id, accountId, keyId, ofEndUser, deleted, madeMs, doneMs }) => ({
-    ...{ deletion: id, account: accountId === null ? '-' : textId('acc', accountId) },
-    ...{ key: keyId === null ? '-' : textId('key', keyId), user: ofEndUser ? 'one' : '-', deleted },
+    ...{ deletion: id, account: accountId === null ? null : textId('acc', accountId) },
+    ...{ key: keyId === null ? null : textId('key', keyId), user: ofEndUser ? 'one' : null, deleted },
     ...{ ordered: new Date(madeMs).toISOString(), done: doneMs === null ? 'no' : new Date(doneMs).toISOString() },
   }))
   return { deletions }

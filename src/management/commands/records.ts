@@ -88,8 +88,8 @@ function dayOf(given: unknown): number {
 function shortRecord(row: RecordView): Answer {
   const { id, time, account, key, model, status, outcome, inputTokens, outputTokens, cost } = showRecord(row, true)
   return {
-    ...{ time, call: id, account, key, model: model ?? '-', status, outcome, input: inputTokens, output: outputTokens },
-    ...{ cost, ms: row.durationMs, loss: row.loss ?? '-' },
+    ...{ time, call: id, account, key, model, status, outcome, input: inputTokens, output: outputTokens },
+    ...{ cost, ms: row.durationMs, loss: row.loss },
   }
 }
 

@@ -60,7 +60,7 @@ function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus
   }
 }
 
-const timeOf = (ms: number | null): string => (ms === null ? '-' : new Date(ms).toISOString())
+const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
 
 function countsOf(rests: SecretState['rests']): string {
   const counted = Object.entries(rests).filter(([, count]) => count > 0)

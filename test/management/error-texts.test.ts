@@ -1,0 +1,46 @@
+// What is wrong with a request is told by name: which field, what is allowed, and what was probably meant.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
+import type { Ask } from '../support/management.ts'
+import { askAsOwner } from '../support/management.ts'
+
+let harness: Harness
+let ask: Ask
+let account: string
+
+beforeAll(async () => {
+  harness = await startHarness()
+  ask = await askAsOwner(harness)
+  const key = await harness.key({ credit: '1' })
+  account = String((await harness.gateway.operator.balance!({ key })).account)
+})
+afterAll(() => harness.stop())
+
+const cases: readonly (readonly [string, string, unknown, number, readonly string[]])[] = [
+  ['POST', 'web/tiers', { name: 'x', qmp: 5, qpm: 5 }, 400, ['field "qmp"', 'Did you mean "qpm"?']],
+  ['POST', 'web/tiers', { name: 'x', qpm: 5, colour: 1 }, 400, ['field "colour"', 'Allowed: name, qpm']],
+  ['POST', 'web/tiers', { qpm: 5 }, 400, ['required field "name" is missing']],
+  ['GET', 'web/tiers?sorted=name', undefined, 400, ['query parameter "sorted"']],
+  ['GET', 'web/tiers?sort=colour', undefined, 400, ['query parameter "sort" is not valid', 'name']],
+  ['GET', 'web/statistics/top', undefined, 400, ['required query parameter "of" is missing', 'one of: ']],
+  ['PUT', 'web/accounts/{account}/budgets/week', { cap: '5' }, 404, ['"span" must be one of: total, day, month']],
+]
+test.each(cases)('%s %s %j', async (method, path, body, status, texts) => {
+  const told = await ask(method, path.replace('{account}', account), body)
+  for (const text of texts) expect(told.error.message).toContain(text)
+  expect(told.status).toBe(status)
+})
+
+test('a tier that does not exist is told with those that do', async () => {
+  const said = await harness.gateway.operator['keys-create']!({ tier: 'gold' }).catch((fault: Error) => fault.message)
+  expect(said).toBe('There is no tier "gold". Tiers: free, pro, standard.')
+})
+
+test('lists for programs have null where there is nothing', async () => {
+  const { records } = await harness.gateway.operator.records!({})
+  const key = await harness.key({ credit: '1' })
+  const shown = await harness.gateway.operator['keys-show']!({ key })
+  expect(JSON.stringify([records, shown])).not.toContain('"-"')
+})
