@@ -60,6 +60,8 @@ const PAID_WORDS: ReadonlySet<string> = new Set([
   ...['interpreter', 'sandbox', 'container', 'executor', 'ocr', 'armor', 'guardrail', 'guardrails'],
   ...['deferred', 'background', 'batch', 'priority', 'fast', 'turbo', 'boost', 'tier', 'speed', 'latency'],
   ...['geo', 'residency', 'region', 'dedicated', 'reserved'],
+  // Another one beside the one that is called, as a guard is.
+  'model',
 ])
 
 const OFF: ReadonlySet<unknown> = new Set([
@@ -76,10 +78,18 @@ const wordsOf = (name: string): readonly string[] =>
 export function paidFields(json: Json, read: readonly string[]): readonly Service[] {
   const found: Service[] = []
   for (const name in json) {
-    if (isOff(json[name]) || read.includes(name) || !wordsOf(name).some(word => PAID_WORDS.has(word))) continue
+    if (isOff(json[name]) || name === 'model' || read.includes(name)) continue
+    if (!wordsOf(name).some(word => PAID_WORDS.has(word))) continue
     found.push({ name: name.slice(0, 64), param: name.slice(0, 64) })
   }
   return found
+}
+
+/** More than one try at an answer, or another way to think than the usual one, by the field `reasoning`. */
+export function reasoningServices({ reasoning }: Json): readonly Service[] {
+  const mode = isObject(reasoning) ? reasoning.mode : undefined
+  if (isOff(mode) || mode === 'standard' || mode === 'auto') return []
+  return [{ name: `reasoning.mode:${String(mode)}`.slice(0, 64), param: 'reasoning' }]
 }
 
 /** Of calls that are not chats: their fields, and tools that do not search the web. */

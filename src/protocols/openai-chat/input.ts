@@ -3,7 +3,7 @@
 import { postponingFields } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, toolName } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, reasoningServices, toolName } from '../services.ts'
 
 export interface ChatInput {
   /** All of its input is text in the body. */
@@ -86,6 +86,7 @@ function servicesOf(json: Json): readonly Service[] {
     ...(plugins as readonly unknown[]).map(pluginService),
     ...paidFields(json, JUDGED),
     ...searchServices(json.web_search_options),
+    ...reasoningServices(json),
     // A proxy may put these at the top.
     ...[hidden, ...Object.values(hidden).filter(isObject)].flatMap(inner => [
       ...allTools(inner.tools).flatMap(toolServices),

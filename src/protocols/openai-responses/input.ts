@@ -3,7 +3,8 @@
 import { isObject } from '../json-object.ts'
 import type { Json } from '../checks.ts'
 import type { Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, toolName, USES_MAX } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
+import { toolName, USES_MAX } from '../services.ts'
 
 export interface ResponsesInput {
   /** All of its input is text in the body. */
@@ -45,7 +46,8 @@ export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
   const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallers(tool))
   const usesMax = usesMaxOf(json.max_tool_calls)
   const ofTools = tools.flatMap(tool => toolService(tool, usesMax))
-  const services = distinct([...ofTools, ...storedServices(json), ...paidFields(json, JUDGED)])
+  const ofFields = [...storedServices(json), ...reasoningServices(json), ...paidFields(json, JUDGED)]
+  const services = distinct([...ofTools, ...ofFields])
   const adds = [...storedFields, 'context_management'].some(field => (json[field] ?? undefined) !== undefined)
   const weight = { textOnly: tools.length === 0 && !adds, inputBytes: bodyBytes }
   for (const item of items) weighItem(weight, item)
