@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { framesTo, streamHead } from '../../src/fake-upstream/answers.ts'
 import { sse } from '../../src/fake-upstream/dialect.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
-import { end, scripted, split } from '../../src/fake-upstream/script.ts'
+import { chunk, end, script, scripted, split } from '../../src/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Speaker } from './speaking.ts'
@@ -92,4 +92,18 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
       `\ufeff${text.replaceAll('\n\n', '\n\n: c\n\ndata:\n\nevent: x\nid: 1\nretry: 5\n\ndata: \n\n')}`
     expect(await textOf(speaker, upstream, written(['Hel', 'lo'], { change }))).toBe('Hello')
   })
+})
+
+/** Of all dialects only this one may say everything in one event, whose end is then the end of the stream. */
+test.each(callers.map(one => [one]))('Gemini in one event, told to %s once', async speaker => {
+  const content = { role: 'model', parts: [{ text: 'Hello' }] }
+  const json = JSON.stringify({
+    candidates: [{ content, finishReason: 'STOP', index: 0 }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+  })
+  for (const rest of ['', '\n', '\r', '\r\n', '\n\n', '\r\r', '\r\n\r', '\r\n\r\n']) {
+    const one = script(streamHead, chunk(`data: ${json}${rest}`), end)
+    expect([rest, await textOf(speaker, 'gemini', one)]).toEqual([rest, 'Hello'])
+  }
+  expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', output_tokens: 2 })
 })
