@@ -4,14 +4,18 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import { noteLost } from '../fields.ts'
 import { endedBy } from '../finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
+import { answerFields, noteBlock, stopReasonOf } from './answer-fields.ts'
 import { unwrappedInput } from './arguments.ts'
 import { readCitations } from './content-reader.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readWhole(json: unknown, source: AnswerSource): Answer {
   if (!isObject(json) || !Array.isArray(json.content)) throw new Refusal('upstream_unusable', 'not a message')
+  const { losses } = source.notes
+  noteLost(json, answerFields, { path: '', losses })
   const parts = json.content.flatMap((block: unknown) => (isObject(block) ? readBlock(block, source) : []))
   const explanation = readExplanation(json.stop_details)
   if (explanation !== undefined) parts.push({ kind: 'refusal', text: explanation })
@@ -19,7 +23,7 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   const usage = readUsage(report)
   const serviceClass = readServedClass(report)
   const has = { calls: parts.some(({ kind }) => kind === 'call'), words: parts.some(({ kind }) => kind === 'text') }
-  const ended = endedBy('anthropic-messages', json.stop_reason, has, source.notes)
+  const ended = endedBy('anthropic-messages', stopReasonOf(json), has, source.notes)
   return {
     ...(typeof id === 'string' && { id }),
     ...(typeof model === 'string' && { model }),
@@ -37,9 +41,10 @@ export function readExplanation(details: unknown): string | undefined {
 
 function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
   const { origin, notes } = source
+  noteBlock(block, notes.losses)
   switch (block.type) {
     case 'text': {
-      const citations = readCitations(block.citations)
+      const citations = readCitations(block.citations, notes.losses)
       const text = textOf(block.text)
       return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }) }]
     }

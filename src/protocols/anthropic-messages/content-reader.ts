@@ -7,7 +7,7 @@ import type { Role, Source, TextPart } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
 import type { Sealed } from '../sealed.ts'
 import type { Unread } from './fields.ts'
-import { blockFields, cacheFields } from './fields.ts'
+import { blockFields, cacheFields, sourceFields } from './fields.ts'
 import { isPacked, readState } from './foreign-state.ts'
 
 /** Undefined for a mark that is none. */
@@ -78,11 +78,15 @@ export class ContentReader {
     switch (block.type) {
       case 'text': {
         const text = textOf(block, 'text', at)
-        const citations = readCitations(block.citations)
+        const citations = readCitations(block.citations, this.unread)
         return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }), ...this.#mark(block, at) }]
       }
       case 'image':
-        return [{ kind: 'image', source: readSource(block.source, `${at}.source`), ...this.#mark(block, at) }]
+        return [{
+          kind: 'image',
+          source: readSource(block.source, `${at}.source`, this.unread),
+          ...this.#mark(block, at),
+        }]
       case 'document':
         return this.#document(block, at)
       default:
@@ -100,7 +104,7 @@ export class ContentReader {
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
     const { source } = block
     const file = (from: Source): MediaPart => ({ kind: 'file', source: from, ...name, ...this.#mark(block, at) })
-    if (!isObject(source) || source.type !== 'content') return [file(readSource(source, `${at}.source`))]
+    if (!isObject(source) || source.type !== 'content') return [file(readSource(source, `${at}.source`, this.unread))]
     const inner = this.#inner(source.content, `${at}.source.content`)
     const text = inner.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
     const images = inner.filter(part => part.kind !== 'text')
@@ -184,8 +188,9 @@ function readRedacted(block: Json, at: string): readonly ReasoningPart[] {
   return sealed === undefined ? [] : [{ kind: 'reasoning', text: '', sealed }]
 }
 
-function readSource(source: unknown, at: string): Source {
+function readSource(source: unknown, at: string, unread: Unread): Source {
   if (!isObject(source)) throw invalid(at, 'must be an object')
+  unread.note(source, sourceFields, 'messages.source')
   switch (source.type) {
     case 'base64':
       return { at: 'inline', base64: textOf(source, 'data', at), mime: textOf(source, 'media_type', at) }
@@ -200,10 +205,15 @@ function readSource(source: unknown, at: string): Source {
   }
 }
 
+interface Lost {
+  add(code: string): void
+}
+
 /** Where they stand in the text nobody says: they are of all of it. */
-export function readCitations(citations: unknown): readonly Citation[] | undefined {
+export function readCitations(citations: unknown, lost: Lost): readonly Citation[] | undefined {
   if (!Array.isArray(citations)) return undefined
   const read = citations.map(readCitation).filter(citation => citation !== undefined)
+  if (read.length < citations.length) lost.add('citations')
   return read.length === 0 ? undefined : read
 }
 

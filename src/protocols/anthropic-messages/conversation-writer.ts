@@ -115,12 +115,12 @@ function writeSettings(settings: Settings, losses: Losses): Json {
   const { endUser, cache, stream } = settings
   const stop = settings.stop?.filter(text => text.trim() !== '') ?? []
   if (stop.length < (settings.stop?.length ?? 0)) losses.add('stop')
-  const { seed, frequencyPenalty, presencePenalty, logprobs, logitBias, verbosity, metadata } = settings
+  const { seed, frequencyPenalty, presencePenalty, logprobs, logitBias, verbosity, metadata, cacheKey } = settings
   const unknown = {
     seed,
     frequency_penalty: frequencyPenalty || undefined,
     presence_penalty: presencePenalty || undefined,
-    ...{ logprobs, logit_bias: logitBias, verbosity, metadata },
+    ...{ logprobs, logit_bias: logitBias, verbosity, metadata, prompt_cache_key: cacheKey },
   }
   for (const [name, value] of Object.entries(unknown)) if (value !== undefined) losses.add(name)
   return {

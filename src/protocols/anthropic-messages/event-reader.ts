@@ -7,9 +7,11 @@ import type { Usage } from '../../base/usage.ts'
 import type { AnswerEvent, EventReader, Opening } from '../answer.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseText } from '../json-object.ts'
+import { fields, noteLost } from '../fields.ts'
 import { endedBy } from '../finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
+import { answerFields, deltaFields, noteBlock, stopReasonOf } from './answer-fields.ts'
 import { readExplanation } from './answer-reader.ts'
 import { unwrappedInput } from './arguments.ts'
 import { readCitation } from './content-reader.ts'
@@ -44,6 +46,9 @@ const fitting: Readonly<Record<string, readonly Kind[]>> = {
   input_json_delta: ['call', 'schema', 'custom', 'native'],
   compaction_delta: ['native'],
 }
+
+const eventFields = fields('read', 'type index message content_block delta usage')
+const growthFields = fields('read', 'type text thinking signature partial_json citation content')
 
 export class MessageEventReader implements EventReader {
   readonly #source: AnswerSource
@@ -91,9 +96,10 @@ export class MessageEventReader implements EventReader {
   }
 
   #take(json: Json): void {
+    noteLost(json, eventFields, { path: 'event', losses: this.#source.notes.losses })
     switch (json.type) {
       case 'message_start':
-        return this.#start(isObject(json.message) ? json.message : {})
+        return this.#startMessage(isObject(json.message) ? json.message : {})
       case 'content_block_start':
         this.#start({})
         this.#close(json.index)
@@ -109,7 +115,26 @@ export class MessageEventReader implements EventReader {
         this.#start({})
         if (isObject(json.delta)) this.#noteEnd(json.delta)
         return this.#noteUsage(json.usage)
+      case 'message_stop':
+      case 'ping':
+        return
+      default:
+        this.#source.notes.losses.add(`answer.event.${String(json.type)}`)
     }
+  }
+
+  /** Some blocks may be there from the first: calls of code that the provider runs go on from an earlier message. */
+  #startMessage(message: Json): void {
+    noteLost(message, answerFields, { path: '', losses: this.#source.notes.losses })
+    this.#start(message)
+    const content = Array.isArray(message.content) ? (message.content as readonly unknown[]) : []
+    content.forEach((block, at) => {
+      if (!isObject(block)) return
+      const key = `start ${at}`
+      this.#begin(key, block)
+      this.#close(key)
+    })
+    this.#stopReason = stopReasonOf(message) ?? this.#stopReason
   }
 
   #start({ id, model, usage }: Json): void {
@@ -124,7 +149,9 @@ export class MessageEventReader implements EventReader {
     this.#noteUsage(usage)
   }
 
-  #noteEnd({ stop_reason: reason, stop_sequence: sequence, stop_details: details }: Json): void {
+  #noteEnd(delta: Json): void {
+    const { stop_reason: reason, stop_sequence: sequence, stop_details: details } = delta
+    noteLost(delta, deltaFields, { path: '', losses: this.#source.notes.losses })
     this.#stopReason = reason ?? this.#stopReason
     this.#stopSequence = sequence ?? this.#stopSequence
     this.#explanation = readExplanation(details) ?? this.#explanation
@@ -138,6 +165,7 @@ export class MessageEventReader implements EventReader {
   }
 
   #begin(at: unknown, json: Json): Block {
+    noteBlock(json, this.#source.notes.losses)
     const block: Block = { kind: this.#kindOf(json), json, index: undefined, held: '', written: false, signature: '' }
     this.#open.set(at, block)
     const { text, thinking, signature } = json
@@ -158,7 +186,8 @@ export class MessageEventReader implements EventReader {
 
   #grow(at: unknown, delta: Json): void {
     const type = typeof delta.type === 'string' && Object.hasOwn(fitting, delta.type) ? delta.type : undefined
-    if (type === undefined) return
+    if (type === undefined) return this.#source.notes.losses.add(`answer.delta.${String(delta.type)}`)
+    noteLost(delta, growthFields, { path: 'delta', losses: this.#source.notes.losses })
     let block = this.#open.get(at)
     if (block === undefined || !fitting[type]!.includes(block.kind)) {
       const start = Object.hasOwn(startedBy, type) ? startedBy[type] : undefined
@@ -186,7 +215,8 @@ export class MessageEventReader implements EventReader {
 
   #cite(block: Block, value: unknown): void {
     const citation = readCitation(value)
-    if (citation !== undefined) this.#events.push({ kind: 'cite', index: this.#openPart(block), citation })
+    if (citation === undefined) return this.#source.notes.losses.add('citations')
+    this.#events.push({ kind: 'cite', index: this.#openPart(block), citation })
   }
 
   /** What waits for its end takes memory. */

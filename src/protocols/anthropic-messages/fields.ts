@@ -21,6 +21,9 @@ export const thinkingFields: FieldTable = { type: 'read', budget_tokens: 'read',
 export const metadataFields: FieldTable = { user_id: 'read' }
 export const choiceFields: FieldTable = { type: 'read', name: 'read', disable_parallel_tool_use: 'read' }
 export const messageFields: FieldTable = { role: 'read', content: 'read' }
+export const sourceFields: FieldTable = {
+  ...{ type: 'read', data: 'read', media_type: 'read', url: 'read', file_id: 'read', content: 'read' },
+}
 export const cacheFields: FieldTable = { type: 'read', ttl: 'read' }
 
 export const toolFields: FieldTable = {

@@ -9,6 +9,7 @@ import { endedBy, isListed } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
+import { noteAnswer, noteCandidate, notePart } from './answer-fields.ts'
 import { CitedText, citationsMax, namesSources, readCitations } from './citations.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
@@ -92,6 +93,7 @@ class AnswerReader implements EventReader {
     if (!isObject(chunk)) throw unusable('an answer that is no object')
     this.#events = []
     if (!this.#started) this.#start(chunk)
+    noteAnswer(chunk, this.#source.notes.losses)
     this.#usage = chunk.usageMetadata ?? this.#usage
     if (blockReason(chunk) !== undefined) this.#blocked = true
     const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
@@ -157,6 +159,7 @@ class AnswerReader implements EventReader {
     if (number === undefined) return
     const choice = this.#choice(number)
     const { content, finishReason } = candidate
+    noteCandidate(candidate, this.#source.notes.losses)
     choice.logprobs = readLogprobs(candidate.logprobsResult)
     const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
     for (const part of parts) if (isObject(part)) this.#readPart(choice, part)
@@ -166,6 +169,7 @@ class AnswerReader implements EventReader {
 
   #readPart(choice: Choice, part: Json): void {
     const { text, thought, thoughtSignature, functionCall } = part
+    notePart(part, this.#source.notes.losses)
     const isSigned = typeof thoughtSignature === 'string' && !noSignatures.includes(thoughtSignature)
     const sealed: Sealed | undefined = isSigned
       ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }

@@ -14,7 +14,7 @@ import { readFile, readInline } from './media.ts'
 import { noSignatures } from './packed.ts'
 import { camelFields } from './spelling.ts'
 import type { PartKind } from './tables.ts'
-import { callTable, partKinds, partTable, resultTable } from './tables.ts'
+import { callTable, contentTable, mediaTable, partKinds, partTable, resultTable } from './tables.ts'
 import { withThoughts } from './thoughts.ts'
 
 const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
@@ -56,6 +56,7 @@ export class ContentsReader {
     if (instruction === undefined || instruction === null) return undefined
     if (typeof instruction === 'string') return { role: 'system', parts: [{ kind: 'text', text: instruction }] }
     if (!isObject(instruction)) throw invalid('systemInstruction', 'must be an object with parts')
+    for (const field of unreadFields(instruction, contentTable, 'systemInstruction')) this.unread.add(field)
     const parts = asList(instruction.parts).flatMap((part, index) =>
       this.#readPart(part, `systemInstruction.parts[${index}]`),
     )
@@ -87,6 +88,7 @@ export class ContentsReader {
 
   #readContent(content: unknown, path: string): readonly Turn[] {
     if (!isObject(content)) throw invalid(path, 'must be an object with parts')
+    for (const field of unreadFields(content, contentTable, 'contents')) this.unread.add(field)
     const role = roles.get(content.role ?? undefined)
     if (role === undefined) throw invalid(`${path}.role`, 'must be "user" or "model"')
     const parts = asList(content.parts).flatMap((part, index) => this.#readPart(part, `${path}.parts[${index}]`))
@@ -114,10 +116,16 @@ export class ContentsReader {
 
   #readMedia(part: Json, kind: 'inlineData' | 'fileData', path: string): MediaPart {
     const data = camelFields(optional(part, kind, 'object')!, `${path}.${kind}`)
+    for (const field of unreadFields(data, mediaTable, `contents.parts.${kind}`)) this.unread.add(field)
     const media = (kind === 'inlineData' ? readInline : readFile)(data, `${path}.${kind}`)
     const resolution = part.mediaResolution
     const own = isObject(resolution) ? readDetail(resolution.level) : readDetail(resolution)
     const detail = own ?? this.#detail
+    const given = isObject(resolution) ? resolution.level : resolution
+    if (given !== undefined && given !== null && (own === undefined || media.kind !== 'image')) {
+      this.unread.add('contents.parts.mediaResolution')
+    }
+    if (media.kind !== 'image' && this.#detail !== undefined) this.unread.add('generationConfig.mediaResolution')
     return media.kind === 'image' && detail !== undefined ? { ...media, detail } : media
   }
 

@@ -19,7 +19,9 @@ const CONFIG = 'generationConfig'
 export function readConversation(call: Call): Conversation {
   const json = camelFields(call.json)
   const config = camelFields(optional(json, CONFIG, 'object') ?? {}, CONFIG)
-  const reader = new ContentsReader(readDetail(config.mediaResolution), call.recall)
+  const detail = readDetail(config.mediaResolution)
+  const reader = new ContentsReader(detail, call.recall)
+  if (detail === undefined && config.mediaResolution) reader.unread.add('generationConfig.mediaResolution')
   const { unread } = reader
   for (const field of unreadFields(json, requestTable)) unread.add(field)
   // One of Google's SDKs sends it with every call.

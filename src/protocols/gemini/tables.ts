@@ -138,3 +138,7 @@ export const resultTable: FieldTable = {
   scheduling: 'lost',
   willContinue: 'lost',
 }
+
+export const contentTable: FieldTable = { role: 'read', parts: 'read' }
+
+export const mediaTable: FieldTable = { mimeType: 'read', data: 'read', fileUri: 'read', displayName: 'read' }

@@ -53,6 +53,8 @@ export const callFields: FieldTable = {
   ...all('moot', 'index'),
 }
 
+export const innerCallFields: FieldTable = all('read', 'name', 'arguments', 'input')
+
 export const functionFields: FieldTable = {
   ...all('read', 'name', 'description', 'parameters', 'strict', 'cache_control'),
 }

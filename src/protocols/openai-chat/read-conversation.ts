@@ -4,6 +4,7 @@ import type { Call } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { invalid, optional } from '../checks.ts'
 import type { CacheMark, Conversation, OutputFormat, Settings } from '../conversation.ts'
+import type { FieldTable } from '../fields.ts'
 import { unreadFields } from '../fields.ts'
 import { isObject } from '../json-object.ts'
 import { formatFields, requestFields, streamFields } from './fields.ts'
@@ -37,8 +38,11 @@ export function readConversation(call: Call, { dialect }: Flavour): Conversation
   }
 }
 
+const wrapperFields: FieldTable = { type: 'read', json_schema: 'read' }
+
 function readFormat(json: Json, reading: Reading): OutputFormat | undefined {
   const format = optional(json, 'response_format', 'object')
+  if (format !== undefined) noteUnread(reading, format, [wrapperFields, 'response_format'])
   if (format === undefined || format.type === 'text') return undefined
   if (format.type === 'json_object') return { kind: 'json' }
   const given = format.json_schema

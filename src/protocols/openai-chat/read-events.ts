@@ -9,11 +9,14 @@ import type { Answer, AnswerEvent, EventReader, TokenProb } from '../answer.ts'
 import { collectAnswer } from '../answer-collector.ts'
 import type { Json } from '../checks.ts'
 import type { Citation } from '../conversation.ts'
+import { noteLost } from '../fields.ts'
 import type { Ended } from '../finish-reasons.ts'
 import { endedBy } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
+import { answerFields, callFields, choiceFields, contentFields, findsSomething } from './answer-fields.ts'
+import { innerCallFields, messageFields } from './answer-fields.ts'
 import { CITATIONS_MAX, readCitations } from './citations.ts'
 import { EventList } from './event-list.ts'
 import { readLogprobs } from './logprobs.ts'
@@ -49,6 +52,9 @@ export class ChatEventReader implements EventReader {
     if (!isObject(json)) return []
     this.#start(json)
     this.#sources.note(json)
+    const { losses } = this.#source.notes
+    noteLost(json, answerFields, { path: '', losses })
+    if (findsSomething(json)) losses.add('answer.content_filter_results')
     const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position]
@@ -131,6 +137,7 @@ class ChoiceReader {
   /** Of thoughts that are open, or that nothing was shown of. */
   #encrypted = ''
   #finish = ''
+  #stopSequence: string | undefined
   #isRefused = false
   #hasWords = false
   #hasSaid = false
@@ -150,7 +157,9 @@ class ChoiceReader {
     const message = isObject(first) ? first : isObject(second) ? second : {}
     const isPiece = message === choice.delta
     this.#sources.note(message)
-    this.#say('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning))
+    this.#noteLost(choice, message)
+    const detailed = this.#detailed(message)
+    this.#say('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning) || detailed)
     if (typeof message.encrypted_content === 'string') this.#encrypted += message.encrypted_content
     this.#readContent(message.content, readLogprobs(choice.logprobs))
     if (isObject(message.audio)) {
@@ -166,6 +175,28 @@ class ChoiceReader {
     this.#readCalls(message)
     const { finish_reason: finish } = choice
     if (typeof finish === 'string' && finish !== '') this.#finish = finish
+    // The text that stopped it, which some tell beside the reason; a number is the token for it.
+    const stopped = choice.stop_reason ?? choice.matched_stop
+    if (typeof stopped === 'string' && stopped !== '') this.#stopSequence = stopped
+  }
+
+  #noteLost(choice: Json, message: Json): void {
+    const { losses } = this.#source.notes
+    noteLost(choice, choiceFields, { path: 'choices', losses })
+    noteLost(message, messageFields, { path: 'message', losses })
+    if (findsSomething(choice)) losses.add('answer.content_filter_results')
+  }
+
+  /** Reasoning in pieces. Most repeat it as a text; what is signed or encrypted has no place in another dialect. */
+  #detailed({ reasoning_details: details }: Json): string {
+    if (!Array.isArray(details)) return ''
+    let text = ''
+    for (const detail of details as readonly unknown[]) {
+      if (!isObject(detail)) continue
+      if (detail.signature || detail.data) this.#source.notes.losses.add('answer.message.reasoning_details')
+      text += textOf(detail.text) || textOf(detail.summary)
+    }
+    return text
   }
 
   end(): void {
@@ -182,7 +213,8 @@ class ChoiceReader {
     if (isNothing) throw new Refusal('upstream_failed', 'nothing but calls of an unknown kind')
     const sound = this.#sound.end()
     if (sound !== undefined) this.#list.whole(this.#choice, sound)
-    this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#ended() })
+    const stopped = this.#stopSequence === undefined ? {} : { stopSequence: this.#stopSequence }
+    this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#ended(), ...stopped })
   }
 
   /** A text, or a list of parts, as some upstreams write it when they show thoughts. */
@@ -191,6 +223,13 @@ class ChoiceReader {
     if (!Array.isArray(content)) return
     for (const part of content as readonly unknown[]) {
       if (!isObject(part)) continue
+      const { type } = part
+      const path = typeof type === 'string' && type !== '' ? `content.${type}` : 'content'
+      noteLost(part, contentFields, { path, losses: this.#source.notes.losses })
+      for (const image of readImages([part])) {
+        this.#close()
+        this.#list.whole(this.#choice, image)
+      }
       this.#say('reasoning', textOf(part.thinking))
       this.#say('text', textOf(part.text))
       this.#say('refusal', textOf(part.refusal))
@@ -201,9 +240,21 @@ class ChoiceReader {
     const pieces: readonly unknown[] = Array.isArray(calls) ? calls : []
     if (pieces.length === 0 && !isObject(legacy)) return
     this.#close()
-    for (const piece of pieces) this.#calls.take(piece)
+    for (const piece of pieces) {
+      this.#noteLostOfCall(piece)
+      this.#calls.take(piece)
+    }
     // Of these there is one in an answer, and it has neither an index nor an id.
     if (isObject(legacy)) this.#calls.take({ index: -1, function: legacy })
+  }
+
+  #noteLostOfCall(piece: unknown): void {
+    if (!isObject(piece)) return
+    const { losses } = this.#source.notes
+    noteLost(piece, callFields, { path: 'tool_calls', losses })
+    for (const inner of [piece.function, piece.custom]) {
+      if (isObject(inner)) noteLost(inner, innerCallFields, { path: 'tool_calls.function', losses })
+    }
   }
 
   #say(kind: Said['kind'], text: string, logprobs?: readonly TokenProb[]): void {
@@ -273,7 +324,8 @@ class ChoiceReader {
 
   #ended(): Ended {
     const has = { calls: !this.#calls.isEmpty, words: this.#hasWords, refused: this.#isRefused }
-    return endedBy('openai-chat', this.#finish, has, this.#source.notes)
+    const ended = endedBy('openai-chat', this.#finish, has, this.#source.notes)
+    return ended.finish === 'stop' && this.#stopSequence !== undefined ? { finish: 'stop_sequence' } : ended
   }
 }
 

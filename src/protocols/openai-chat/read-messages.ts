@@ -7,7 +7,7 @@ import { invalid, missing } from '../checks.ts'
 import type { CallPart, Part, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
 import { isObject } from '../json-object.ts'
 import { readCitations } from './citations.ts'
-import { callFields, messageFields } from './fields.ts'
+import { callFields, innerCallFields, messageFields } from './fields.ts'
 import type { Reading } from './read-parts.ts'
 import { markLast, noteUnread, readContent, readMark, readPart, requireName, requireText } from './read-parts.ts'
 import { readState, readThought, withState } from './reasoning-state.ts'
@@ -151,6 +151,7 @@ class TurnReader {
     const custom = isObject(call.custom)
     const inner = call.custom ?? call.function
     if (!isObject(inner)) throw missing(`${at}.function`)
+    noteUnread(this.#reading, inner, [innerCallFields, 'messages.tool_calls.function'])
     const id = requireName(call.id, `${at}.id`)
     if (this.#waiting.has(id)) throw invalid(`${at}.id`, 'is the id of another call of this message')
     const [kind, field] = custom ? ['custom', 'input'] : ['function', 'arguments']

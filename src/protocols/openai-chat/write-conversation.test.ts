@@ -151,7 +151,7 @@ describe('thoughts', () => {
     const foreign: Part[] = [thought('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
     const others = write({ turns: turns(...foreign) })
     expect(others.body.messages[1]).toEqual({ role: 'assistant', content: 'a' })
-    expect([own.losses, others.losses]).toEqual([[], []])
+    expect([own.losses, others.losses]).toEqual([[], ['reasoning_state']])
   })
 
   test('have their state in messages of Ark alone', () => {

@@ -68,6 +68,7 @@ function joinTexts(parts: readonly Part[], { target }: Writing): string {
     if (part.kind !== 'text') isApart = true
     if ('source' in part) target.notes.losses.add(`messages.assistant.${part.kind}`)
     if (part.kind !== 'text' || part.text === '') continue
+    if (part.citations !== undefined) target.notes.losses.add('citations')
     text += isApart && text !== '' ? `\n\n${part.text}` : part.text
     isApart = false
   }
@@ -95,6 +96,8 @@ function nativeFields(parts: readonly Part[], { flavour, target }: Writing): obj
 
 function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: Writing): object {
   const own = thoughts.filter(({ sealed }) => sealed?.origin === target.origin)
+  // Thoughts are their own model's, whatever is shown of them.
+  if (own.length < thoughts.length) target.notes.losses.add('reasoning_state')
   const text = own.map(part => part.text).filter(part => part !== '').join('\n\n')
   const states = own.flatMap(({ sealed }) => (sealed === undefined || sealed.form === 'shown' ? [] : [sealed]))
   const encrypted = flavour.bearsState ? states.filter(({ form }) => form === 'encrypted') : []

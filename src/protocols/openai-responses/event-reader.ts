@@ -6,6 +6,7 @@ import type { AnswerEvent, AnswerPart, EventReader, Opening } from '../answer.ts
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Sealed } from '../sealed.ts'
+import { noteEvent, noteItem, noteResponse } from './answer-fields.ts'
 import { readCitation, readCitations } from './citations.ts'
 import { PARAGRAPH, joinTexts } from './read-items.ts'
 import type { CallHead, Source } from './read-whole.ts'
@@ -78,10 +79,12 @@ class Reader implements EventReader {
   }
 
   #readEvent(event: Json, type: string): void {
+    noteEvent(event, this.#from.source.notes.losses)
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
       case 'response.queued':
+        if (isObject(event.response)) noteResponse(event.response, this.#from.source.notes.losses)
         return this.#start(isObject(event.response) ? event.response : {})
       case 'response.output_item.added':
         return this.#added(event)
@@ -121,6 +124,10 @@ class Reader implements EventReader {
         if (!isObject(event.part) || spokenOpening(event.part.type) === undefined) return undefined
         return this.#spokenDone(this.#item(event), event.part, at)
       default:
+        // What grows here is told again when its item is done; anything else is no event that we have heard of.
+        if (!type.startsWith('response.') && type !== 'keepalive') {
+          this.#from.source.notes.losses.add(`answer.event.${type}`)
+        }
         return undefined
     }
   }
@@ -192,6 +199,7 @@ class Reader implements EventReader {
   #added(event: Json): void {
     const item = this.#item(event)
     const { item: given } = event
+    if (isObject(given)) noteItem(given, this.#from.source.notes.losses)
     if (isObject(given) && isCall(given.type) && wordsOf(given.name) !== '') this.#openCall(item, given)
   }
 
@@ -241,6 +249,14 @@ class Reader implements EventReader {
     this.#close(open)
   }
 
+  /** The last event may have parts that no event before it had. */
+  #unknownParts(item: Item, { type, content }: Json): void {
+    if (type !== 'message' || !Array.isArray(content)) return
+    for (const [at, part] of (content as readonly unknown[]).entries()) {
+      if (isObject(part) && spokenOpening(part.type) === undefined) this.#unknownDone(item, part, at)
+    }
+  }
+
   /** A part that only this dialect knows. */
   #unknownDone(item: Item, part: Json, at: unknown): void {
     const key = `unknown:${at}`
@@ -252,7 +268,8 @@ class Reader implements EventReader {
   }
 
   #itemDone(item: Item, given: Json): void {
-    if (item.done) return
+    if (item.done) return this.#unknownParts(item, given)
+    noteItem(given, this.#from.source.notes.losses)
     if (given.type === 'message') {
       const content = Array.isArray(given.content) ? (given.content as readonly unknown[]) : []
       content.forEach((part, at) => (isObject(part) ? this.#spokenDone(item, part, at) : undefined))
@@ -309,7 +326,9 @@ class Reader implements EventReader {
     if (!isObject(response)) throw broken('a last event without its answer')
     if (failureOf(response) !== undefined) throw broken('a failed answer')
     this.#start(response)
+    noteResponse(response, this.#from.source.notes.losses)
     const output = Array.isArray(response.output) ? (response.output as readonly unknown[]) : []
+    for (const item of output) if (isObject(item)) noteItem(item, this.#from.source.notes.losses)
     output.forEach((item, at) => (isObject(item) ? this.#itemDone(this.#itemAt(at), item) : undefined))
     this.#closeAll()
     const usage = readUsage(response)

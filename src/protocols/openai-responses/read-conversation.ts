@@ -32,7 +32,7 @@ export function readConversation({ json, stream }: Call, flavour: Flavour): Conv
   const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
   const words = optional(json, 'text', 'object') ?? {}
   for (const path of unreadFields(words, textFields, 'text')) reading.unread.add(path)
-  const format = readFormat(words.format)
+  const format = readFormat(words.format, reading)
   const reasoning = readReasoning(json, reading)
   if ((json.truncation ?? 'disabled') !== 'disabled') reading.unread.add('truncation')
   if ((words.verbosity ?? verbosityOf(words)) !== verbosityOf(words)) reading.unread.add('text.verbosity')

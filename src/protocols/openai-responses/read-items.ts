@@ -40,6 +40,7 @@ function readItem(item: unknown, at: string, items: ItemReading): void {
     case 'message':
       return readMessage(item, at, items)
     case 'reasoning':
+      noteThoughts(item, items)
       return add(items, 'assistant', readReasoning(item, at))
     case 'function_call':
       return addCall(items, readCall(item, at, 'arguments'))
@@ -91,6 +92,15 @@ function readResult(item: Json, at: string, items: ItemReading): ResultPart {
 }
 
 const isSaid = ({ kind }: Part): boolean => ['text', 'image', 'audio', 'video', 'file'].includes(kind)
+
+/** Thoughts are texts; what else stands among them is lost. */
+function noteThoughts({ summary, content }: Json, { unread }: Reading): void {
+  for (const part of [summary, content].flatMap(list => (Array.isArray(list) ? (list as readonly unknown[]) : []))) {
+    if (!isObject(part)) continue
+    if (typeof part.text !== 'string') unread.add(`reasoning.${typeof part.type === 'string' ? part.type : 'part'}`)
+    for (const path of unreadFields(part, { type: 'read', text: 'read' }, 'reasoning')) unread.add(path)
+  }
+}
 
 /** Thoughts themselves and a summary of them may both be there; what seals them stands with the last. */
 function readReasoning(item: Json, at: string): readonly ReasoningPart[] {

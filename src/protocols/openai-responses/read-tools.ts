@@ -101,9 +101,12 @@ export function readToolChoice(choice: unknown, reading: Reading): ToolChoice | 
   return { mode, names }
 }
 
-export function readFormat(format: unknown): OutputFormat | undefined {
+const formatFields = { type: 'read', name: 'read', description: 'read', schema: 'read', strict: 'read' } as const
+
+export function readFormat(format: unknown, { unread }: Reading): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined
   if (!isObject(format)) throw invalid('text.format', 'must be an object')
+  for (const path of unreadFields(format, formatFields, 'text.format')) unread.add(path)
   const { type, name, schema, strict } = format
   if (type === 'text') return undefined
   if (type === 'json_object') return { kind: 'json' }

@@ -9,6 +9,7 @@ import { endedBy } from '../finish-reasons.ts'
 import { isObject, parseText } from '../json-object.ts'
 import type { AnswerSource } from '../protocol.ts'
 import type { Sealed } from '../sealed.ts'
+import { noteItem, noteResponse } from './answer-fields.ts'
 import { readCitations } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { reasoningParts } from './read-items.ts'
@@ -24,6 +25,7 @@ export function readWhole(json: unknown, from: Source): Answer {
   if (!isObject(json)) throw broken('no object')
   const failure = failureOf(json)
   if (failure !== undefined) throw new Refusal('upstream_failed', 'a failed answer', { upstream: failure })
+  noteResponse(json, from.source.notes.losses)
   const output = Array.isArray(json.output) ? json.output : []
   const parts = output.flatMap(item => readOutputItem(item, from))
   const usage = readUsage(json)
@@ -57,6 +59,7 @@ export function endedOf(response: Json, kinds: readonly AnswerPart['kind'][], { 
 
 function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
   if (!isObject(item) || typeof item.type !== 'string') return []
+  noteItem(item, from.source.notes.losses)
   switch (item.type) {
     case 'message':
       return Array.isArray(item.content) ? item.content.flatMap(part => readSpoken(part, from) ?? []) : []

@@ -1,0 +1,43 @@
+// Which fields of a chat answer reach a caller of another dialect, object by object. Those that tell nothing but how
+// the upstream worked are moot; what says something of the answer is carried or listed as lost.
+
+import { fields } from '../fields.ts'
+import type { FieldTable } from '../fields.ts'
+import { isObject } from '../json-object.ts'
+
+export const answerFields: FieldTable = {
+  ...fields('read', 'id object created model choices usage service_tier citations search_results web_search error'),
+  // Read by those who look for failures.
+  ...fields('read', 'x_groq base_resp'),
+  ...fields('moot', 'system_fingerprint provider time_info obfuscation request_id type'),
+  ...fields('moot', 'prompt_filter_results content_filter_results'),
+}
+
+export const choiceFields: FieldTable = {
+  ...fields('read', 'index message delta finish_reason logprobs error stop_reason matched_stop'),
+  ...fields('moot', 'native_finish_reason content_filter_results content_filter_result content_filter_offsets'),
+}
+
+export const messageFields: FieldTable = {
+  ...fields('read', 'role content refusal reasoning_content reasoning reasoning_details annotations audio images'),
+  ...fields('read', 'function_call tool_calls encrypted_content citations search_results web_search'),
+}
+
+export const contentFields: FieldTable = fields('read', 'type text thinking refusal image_url')
+
+export const callFields: FieldTable = fields('read', 'index id type function custom extra_content')
+
+export const innerCallFields: FieldTable = fields('read', 'name arguments input description')
+
+const FILTERS = ['prompt_filter_results', 'content_filter_results', 'content_filter_result'] as const
+
+/** What a filter says of an answer is lost only where it found something: most find nothing in every answer. */
+export function findsSomething(json: Readonly<Record<string, unknown>>): boolean {
+  return FILTERS.some(name => json[name] !== undefined && isFlagged(json[name], 4))
+}
+
+function isFlagged(value: unknown, depth: number): boolean {
+  if (depth === 0 || typeof value !== 'object' || value === null) return false
+  if (isObject(value) && (value.filtered === true || value.detected === true)) return true
+  return Object.values(value).some(inner => isFlagged(inner, depth - 1))
+}

@@ -1,0 +1,248 @@
+// No reader drops anything silently: a field or a part that nobody has heard of, put anywhere into a request or an
+// answer of any dialect, is listed as lost, refused, or carried.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Refusal } from '../../src/base/errors.ts'
+import type { Call } from '../../src/protocols/call.ts'
+import { Losses } from '../../src/protocols/losses.ts'
+import { protocols } from '../../src/protocols/list.ts'
+import type { Harness } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+import { plainJson, streamedJson } from './reasons.ts'
+import { richRequest } from './rich-requests.ts'
+import { requestOf, speech } from './speaking.ts'
+import { openTurning, turnStream, turnWhole } from './turning.ts'
+import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
+
+type Json = Record<string, unknown>
+
+/** What is the caller's or the model's own, or is carried whole: nothing in it is ours to know. */
+const OPAQUE = new RegExp(
+  [
+    ...['metadata', 'labels', 'logit_bias', 'schema', 'parameters', 'input_schema', 'responseSchema', 'args', 'input'],
+    ...['response', 'extra_content', 'usage', 'usageMetadata', 'logprobs', 'logprobsResult', 'annotations'],
+    ...['citations', 'safetySettings', 'caller', 'stop_details', 'diagnostics', 'thread', 'container'],
+  ].map(name => `\\.${name}$`).join('|'),
+)
+/** A response repeats what was asked for. */
+const ECHO = /^(\.response)?\.(reasoning|text)$/
+/** Of a request, its input is all that there is; a response is not a tool's. */
+const READ = /^\.(input|response)$/
+
+type Path = readonly (string | number)[]
+
+interface Place {
+  readonly path: Path
+  readonly isList: boolean
+}
+
+/** Where objects stand, and lists of objects. */
+function* places(value: unknown, isAnswer: boolean, path: Path = []): Iterable<Place> {
+  if (typeof value !== 'object' || value === null) return
+  const at = path.map(step => (typeof step === 'number' ? '' : `.${step}`)).join('')
+  if (isAnswer && ECHO.test(at)) return
+  if (path.length > 0 && OPAQUE.test(at) && !READ.test(at)) return
+  if (!Array.isArray(value)) yield { path, isList: false }
+  else if (value.some(one => typeof one === 'object' && one !== null)) yield { path, isList: true }
+  for (const [name, inner] of Object.entries(value)) {
+    yield* places(inner, isAnswer, [...path, Array.isArray(value) ? Number(name) : name])
+  }
+}
+
+/** The same, with something at this place that nobody has heard of. */
+function planted(value: unknown, { path, isList }: Place): Json {
+  const copy = structuredClone(value) as Json
+  let at = copy as unknown as Record<string | number, unknown>
+  for (const step of path) at = at[step] as typeof at
+  if (isList) (at as unknown as unknown[]).push({ type: 'x_unheard', x_unheard: { deep: 1 } })
+  else at.x_unheard = { deep: 1 }
+  return copy
+}
+
+/** Lists of one thing each of which another member would be another thing: a choice, a tool, a message. */
+const NO_LIST = /^(choices|candidates|messages|contents|safetySettings|stop|tool_calls|functionDeclarations)$/
+
+const placesOf = (value: unknown, isAnswer: boolean): readonly Place[] =>
+  [...places(value, isAnswer)].filter(({ path, isList }) => !isList || !NO_LIST.test(String(path.at(-1))))
+
+const pairs = dialects.flatMap(from => dialects.filter(to => to !== from).map(to => [from, to] as const))
+
+function lossesOfRequest(from: Dialect, to: Dialect, json: Json): readonly string[] | 'refused' {
+  const losses = new Losses()
+  try {
+    const call = { json, dialect: from, stream: false, choices: 1, recall: () => [] } as unknown as Call
+    const said = protocols[from].codec.readConversation(call)
+    losses.addAll(said.unread)
+    protocols[to].codec.writeConversation(said, {
+      ...{ model: 'm', traits: {}, outputTokensMax: 4_096, cap: undefined, capField: 'max_tokens', askUsage: false },
+      ...{ origin: 'o', media: new Map(), notes: { losses, renamed: new Map() } },
+    })
+  } catch (fault) {
+    if (fault instanceof Refusal) return 'refused'
+    throw fault
+  }
+  return losses.codes
+}
+
+/** Refused, or said to be lost, by its name or with all that it stands in. */
+const isSaid = (losses: readonly string[] | 'refused', before: readonly string[]): boolean =>
+  losses === 'refused' || losses.some(code => code.includes('unheard') || !before.includes(code))
+
+describe.each(pairs)('a request of %s to an upstream of %s', (from, to) => {
+  // Where one tool must be called, the others need not be told of.
+  const { stream: _stream, tool_choice: _choice, ...plain } = richRequest[from]('p/m') as Json
+  const auto = { toolConfig: { functionCallingConfig: { mode: 'AUTO' } } }
+  const request = { ...plain, ...(from === 'gemini' ? auto : {}) }
+
+  test('says what is lost of it, wherever that stands', () => {
+    const before = lossesOfRequest(from, to, structuredClone(request)) as readonly string[]
+    expect(before).not.toBe('refused' as never)
+    const found = placesOf(request, false)
+    expect(found.length).toBeGreaterThan(10)
+    const silent = found.filter(place => !isSaid(lossesOfRequest(from, to, planted(request, place)), before))
+    expect(silent.map(({ path }) => path.join('.'))).toEqual([])
+  })
+})
+
+const folder = join(import.meta.dir, 'golden', 'upstream')
+const wholeOf = (dialect: Dialect): Json => JSON.parse(readFileSync(join(folder, `${dialect}.json`), 'utf8')) as Json
+const eventsOf = (dialect: Dialect): readonly string[] =>
+  readFileSync(join(folder, `${dialect}.sse`), 'utf8').split(/\r?\n\r?\n/).filter(event => event.includes('data:'))
+
+/** Of an answer, what may be put in it without making it another answer. */
+function lossesOfAnswer(from: Dialect, to: Dialect, said: Json | string): readonly string[] {
+  const turning = openTurning(from, to)
+  if (typeof said === 'string') turnStream(from, turning, [Buffer.from(said)])
+  else turnWhole(turning, said)
+  return turning.translation.ask.losses.codes
+}
+
+describe.each(pairs)('an answer of %s to a caller of %s', (from, to) => {
+  test('says what is lost of it, wherever that stands', () => {
+    const whole = wholeOf(from)
+    const before = lossesOfAnswer(from, to, whole)
+    const found = placesOf(whole, true)
+    expect(found.length).toBeGreaterThan(4)
+    const silent = found.filter(place => !isSaid(lossesOfAnswer(from, to, planted(whole, place)), before))
+    expect(silent.map(({ path }) => path.join('.'))).toEqual([])
+  })
+
+  test('streamed says it as well', () => {
+    const events = eventsOf(from)
+    const before = lossesOfAnswer(from, to, events.join('\n\n') + '\n\n')
+    const silent: string[] = []
+    events.forEach((event, at) => {
+      const [head, data] = event.split(/data: ?/) as [string, string]
+      if (!data.startsWith('{')) return
+      const json = JSON.parse(data) as Json
+      for (const place of placesOf(json, true)) {
+        const changed = `${head}data: ${JSON.stringify(planted(json, place))}`
+        const losses = lossesOfAnswer(from, to, `${events.with(at, changed).join('\n\n')}\n\n`)
+        if (!isSaid(losses, before)) silent.push(`${String(json.type ?? at)}: ${place.path.join('.')}`)
+      }
+    })
+    expect(silent).toEqual([])
+  })
+})
+
+describe('through a whole gateway', () => {
+  let harness: Harness
+  let key: string
+  beforeAll(async () => {
+    harness = await startDialects()
+    key = await harness.key({ credit: '1000', qpm: 100_000 })
+  })
+  afterAll(() => harness.stop())
+
+  async function ask(caller: Dialect, upstream: Dialect, said: Json | readonly (Json | string)[]) {
+    const stream = Array.isArray(said)
+    harness.upstream.plan(stream ? streamedJson(said as Json[]) : plainJson(said as Json))
+    const answer = await rawRequest(harness.url, requestOf(caller, key, { model: modelOf(upstream), stream }), 20_000)
+    await harness.idle()
+    return { answer, body: String(answer.body), losses: String(harness.records().at(-1)!.loss ?? '').split(',') }
+  }
+
+  /** What vendors of the chat dialect add to it: each is carried, moot, or listed as lost. */
+  const vendors: readonly (readonly [place: 'top' | 'choice' | 'message', fields: Json, lost: readonly string[]])[] = [
+    ['top', { related_questions: ['Why?'] }, ['answer.related_questions']],
+    ['top', { images: [{ image_url: 'https://a.example/1.png' }] }, ['answer.images']],
+    ['top', { videos: [{ url: 'https://a.example/1.mp4' }] }, ['answer.videos']],
+    ['top', { system_fingerprint: 'fp_1', provider: 'X', time_info: { queue_time: 1 } }, []],
+    ['top', { x_groq: { id: 'req_1' }, base_resp: { status_code: 0, status_msg: '' }, input_sensitive: false }, []],
+    ['top', { input_sensitive: true }, ['answer.input_sensitive']],
+    ['top', { prompt_filter_results: [{ content_filter_results: { hate: { filtered: false } } }] }, []],
+    ['top', { prompt_filter_results: [{ content_filter_results: { jailbreak: { detected: true } } }] },
+      ['answer.content_filter_results']],
+    ['choice', { native_finish_reason: 'STOP', content_filter_results: { hate: { filtered: false } } }, []],
+    ['choice', { content_filter_results: { hate: { filtered: true } } }, ['answer.content_filter_results']],
+    ['choice', { moderation_hit_type: 'violence' }, ['answer.choices.moderation_hit_type']],
+    ['message', { executed_tools: [{ type: 'search' }] }, ['answer.message.executed_tools']],
+    ['message', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }, []],
+    ['message', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.encrypted', data: 'x' }] },
+      ['answer.message.reasoning_details']],
+  ]
+
+  test.each(vendors)('a vendor adds to the %s of chat %j', async (place, fields, lost) => {
+    const at = (name: string): Json => (place === name ? fields : {})
+    const message = { role: 'assistant', content: 'Hi', ...at('message') }
+    const choice = { index: 0, finish_reason: 'stop', ...at('choice') }
+    const whole = { id: 'c', ...at('top'), choices: [{ ...choice, message }] }
+    const streamed = [{ id: 'c', ...at('top'), choices: [{ ...choice, delta: message }] }, '[DONE]']
+    for (const said of [whole, streamed]) {
+      const { losses, answer, body } = await ask('gemini', 'openai-chat', said)
+      expect([answer.status, losses]).toEqual([200, lost.length === 0 ? [''] : [...lost]])
+      if (place === 'message' && 'reasoning' in fields) expect(body.split('Hm.').length).toBe(2)
+      const native = await ask('openai-chat', 'openai-chat', said)
+      const sent = said === whole ? whole : streamed[0]
+      expect(native.body).toContain(JSON.stringify(sent))
+    }
+  })
+
+  test('thoughts that are told in pieces alone are carried', async () => {
+    const message = { content: 'Hi', reasoning_details: [{ type: 'reasoning.summary', summary: 'Hm.' }] }
+    const { body } = await ask('gemini', 'openai-chat', { choices: [{ index: 0, finish_reason: 'stop', message }] })
+    expect(body).toContain('"text":"Hm.","thought":true')
+  })
+
+  test('a call that stands in the start of a message is carried', async () => {
+    const tool = { type: 'tool_use', id: 'toolu_1', name: 'f', input: { a: 1 } }
+    const caller = { type: 'code_execution_20250825', tool_id: 'srvtoolu_1' }
+    const head = { id: 'm', type: 'message', role: 'assistant', model: 'm' }
+    const start = (block: Json) => ({ type: 'message_start', message: { ...head, content: [block], usage: {} } })
+    const end = [{ type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: {} }, { type: 'message_stop' }]
+    const { body, losses } = await ask('openai-chat', 'anthropic-messages', [start(tool), ...end])
+    expect(body).toContain('"function":{"arguments":"{\\"a\\":1}"}')
+    expect([body.includes('"finish_reason":"tool_calls"'), losses]).toEqual([true, ['']])
+    const called = await ask('openai-chat', 'anthropic-messages', [start({ ...tool, caller }), ...end])
+    expect(called.losses).toEqual(['answer.tool_use.caller'])
+  })
+
+  test('requests that lose something are refused where their caller wants that', async () => {
+    const post = (path: string, body: Json): Promise<Response> =>
+      fetch(harness.url + path, {
+        method: 'POST',
+        headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'x-weir-translate': 'strict' },
+        body: JSON.stringify(body),
+      })
+    const say = [{ role: 'user', content: 'Hi' }]
+    const hidden = { type: 'redacted_thinking', data: 'x' }
+    const thought = { role: 'assistant', content: [hidden, { type: 'text', text: 'a' }] }
+    const thinking = { max_tokens: 9, messages: [...say, thought, ...say] }
+    const fileData = { fileUri: 'https://a.example/1.mp4', mimeType: 'video/mp4' }
+    const mediaResolution = { level: 'MEDIA_RESOLUTION_LOW' }
+    const film = { contents: [{ role: 'user', parts: [{ fileData, mediaResolution }] }] }
+    const rows: readonly (readonly [string, Dialect, Json, string])[] = [
+      ['/v1/chat/completions', 'anthropic-messages', { messages: say, prompt_cache_key: 'k' }, 'prompt_cache_key'],
+      ['/v1/messages', 'openai-chat', thinking, 'reasoning_state'],
+      ['/v1/messages', 'ark', thinking, 'reasoning_state'],
+      [speech.gemini.path({ model: modelOf('ark'), stream: false }), 'ark', film, 'mediaresolution'],
+    ]
+    for (const [path, upstream, body, code] of rows) {
+      const answer = await post(path, { ...(path.includes('v1beta') ? {} : { model: modelOf(upstream) }), ...body })
+      expect([path, answer.status, await answer.text()]).toEqual([path, 400, expect.stringContaining(code)])
+    }
+  })
+})
