@@ -60,7 +60,7 @@ const steps: readonly Step[] = [
   ['top-up {account} five', 1, AMOUNT],
   ['top-up {account}', 2, /^weir: Usage: weir top-up/],
   ['top-up {account} 1 2', 2, /^weir: Usage: weir top-up/],
-  ['top-up {account} 1 --refrence x', 2, /^weir: Unknown option '--refrence'/],
+  ['top-up {account} 1 --refrence x', 2, /^weir: There is no option --refrence. Did you mean --reference\?/],
   ['top-up acc_00000000099 5', 1, ABSENT],
   ['top-up revenue 5', 1, /^weir: Money cannot be posted to this account/],
   ['top-up {account} 999999999', 0, /balance +10000000\d\d/],
