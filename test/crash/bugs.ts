@@ -113,19 +113,6 @@ export const bugs: readonly Bug[] = [
     expects: /^G5: a caller that leaves pays/,
   },
   {
-    name: 'who leaves is charged as if the upstream had failed',
-    says: 'What was delivered and not yet reported is free for whoever hangs up.',
-    edits: [
-      {
-        file: 'src/billing/who-pays.ts',
-        find: "['left_reading', 'client_left', 'answered', 'reported_or_bound',",
-        replace: "['left_reading', 'client_left', 'answered', 'reported_output',",
-      },
-    ],
-    by: 'kills',
-    expects: /^G5: a caller that leaves pays/,
-  },
-  {
     name: 'double recovery',
     says: 'Recovery runs again while calls are alive, and ends them a second time.',
     edits: [
