@@ -162,7 +162,7 @@ test('one that would be held without end is ended, and what was said until then 
     .then(({ value }) => (value as { response: { id: string } }).response.id)
   expect(await over(openai, id)).toMatchObject({ status: 'failed' })
   await harness.idle()
-  expect(harness.records().at(-1)).toMatchObject({ outcome: 'too_long', rule: 'too_long_answered' })
+  expect(harness.records().at(-1)).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
   expect(harness.openHolds()).toBe(0)
 })
 
