@@ -39,6 +39,8 @@ const ATTACKERS = 4
 /** Of each attacker, after an answer; and after a large body, which else would be a matter of the line only. */
 const PAUSE_MS = 250
 const LARGE_PAUSE_MS = 2_000
+/** One that was to stand still and was refused does not come again at once: that would be a flood of connections. */
+const UNENDED_PAUSE_MS = 10_000
 const VICTIM_PER_SECOND = 40
 
 const encoders: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
@@ -131,7 +133,7 @@ function attacks(): readonly Attack[] {
   return [...large, ...packed, ...others, ...slow]
 }
 
-const SIGN_IN = '/api/auth/sign-in'
+const SIGN_IN = '/api/auth/setup'
 const bad = (headers: Headers, body: Uint8Array): Bad => ({ path: CHAT, headers, body })
 
 const slow: readonly Attack[] = [
@@ -169,8 +171,13 @@ class Attacker {
     while (!this.#isOver) {
       const status = await this.#send(port, bytes, isUnended)
       this.answered[status] = (this.answered[status] ?? 0) + 1
-      await Bun.sleep(bytes.length > MIB ? LARGE_PAUSE_MS : PAUSE_MS)
+      await this.#pause(isUnended ? UNENDED_PAUSE_MS : bytes.length > MIB ? LARGE_PAUSE_MS : PAUSE_MS)
     }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const endMs = performance.now() + ms
+    while (!this.#isOver && performance.now() < endMs) await Bun.sleep(Math.min(ms, 100))
   }
 
   stop(): void {
