@@ -51,8 +51,8 @@ sends every reason through a gateway to callers of every dialect, plain and stre
 Where the upstream speaks the caller's dialect, its reason passes as it is. Where it does not, the reason is
 read as one of the meanings below and written as the caller's dialect says it. *Loss* means that the dialect has
 no word for it: the caller gets the nearest one, and the upstream's own reason is listed as
-\`finish_reason.<reason>\` in \`X-Weir-Loss\` and in the record. A stream's head has left by then, so a stream
-tells it in a comment, \`: X-Weir-Loss …\`, before its last event.
+\`finish_reason.<reason>\` in \`X-Weir-Loss\` and in the record. A stream's head has left by then: its
+record lists the loss and, with \`X-Weir-Comments: on\`, a comment before its last event (\`: X-Weir-Loss …\`).
 
 **An answer that was cut never looks whole.** A reason that is not listed here, or that is missing, means
 *other*, and *other* is a good end in no dialect: callers take such an answer for cut, and neither for whole nor
