@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Exposed } from '../metrics/exposition.ts'
 import { readExposition } from '../metrics/exposition.ts'
-import { fail } from '../../src/fake-upstream/answers.ts'
+import { fail, jsonAnswer } from '../../src/fake-upstream/answers.ts'
+import { script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 
@@ -21,6 +22,10 @@ beforeAll(async () => {
   const key = await harness.key({ qpm: 10_000 })
   const ask = async (): Promise<void> =>
     void (await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text())
+  await ask()
+  const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
+  const usage = { prompt_tokens: 1, completion_tokens: -1 }
+  harness.upstream.plan(script(...jsonAnswer(200, JSON.stringify({ choices, usage }))))
   await ask()
   harness.upstream.planModel('gpt-4o-mini', fail(401))
   for (let times = 0; times < 3; times++) await ask()
