@@ -3,6 +3,8 @@
 
 import type { Price } from '../base/price.ts'
 import { isOfNothing, parsePrice, priceText } from '../base/price.ts'
+import { nearest } from '../base/nearest-name.ts'
+import type { Catalogue } from '../upstreams/catalogue.ts'
 import { parseModelName } from '../routing/model-name.ts'
 import type { By, Seen, Stale } from '../store/audited.ts'
 import type { PriceInsert, Result } from '../store/operations.ts'
@@ -33,9 +35,38 @@ type Parts = Pick<OperatorParts, 'writer' | 'onPriceAdded'>
 type Who = By & Partial<Seen>
 type Own = { readonly model: string; readonly author: string }
 
-/** Live at once. */
-export const setPrice = (parts: Parts, { price, ...own }: Own & { readonly price: Price }, by: Who): Promise<Added> =>
-  add(parts, { ...own, origin: 'operator', price: priceText(price) }, by)
+/** Live at once. A price that no call could ever meet is refused. */
+export async function setPrice(
+  parts: Parts & Pick<OperatorParts, 'catalogue' | 'running'>,
+  { price, ...own }: Own & { readonly price: Price },
+  by: Who,
+): Promise<Added> {
+  // A terminal beside a gateway that does not run may have other provider files in its environment.
+  const isKnown = parts.running() !== undefined
+  const problem = patternProblem(own.model) ?? (isKnown ? modelProblem(own.model, parts.catalogue()) : undefined)
+  if (problem !== undefined) throw new BadPrice(problem)
+  return await add(parts, { ...own, origin: 'operator', price: priceText(price) }, by)
+}
+
+const patternProblem = (name: string): string | undefined =>
+  name.includes('*') ? 'a price is for one model, and not for a pattern; set one for each model' : undefined
+
+/** Why a price for this name would have no effect; undefined where it has one. */
+function modelProblem(name: string, { providers }: Catalogue): string | undefined {
+  const slash = name.indexOf('/')
+  const [id, model] = [name.slice(0, slash), name.slice(slash + 1)]
+  const provider = providers.get(id)
+  const meant = (written: string, names: Iterable<string>, before = ''): string => {
+    const near = nearest(written, names)
+    return near === undefined ? '' : `; did you mean "${before}${near}"?`
+  }
+  if (provider === undefined) {
+    const all = `; providers: ${[...providers.keys()].join(', ')}`
+    return `there is no provider "${id}"${meant(id, providers.keys()) || all}`
+  }
+  if (provider.openModels || provider.models.has(model)) return undefined
+  return `${provider.name} has no model "${model}"${meant(model, provider.models.keys(), `${id}/`)}`
+}
 
 export const withdrawPrice = (parts: Parts, own: Own, by: Who): Promise<Added> =>
   add(parts, { ...own, origin: 'withdrawn', price: '' }, by)

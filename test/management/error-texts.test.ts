@@ -33,6 +33,23 @@ test.each(cases)('%s %s %j', async (method, path, body, status, texts) => {
   expect(told.status).toBe(status)
 })
 
+test('a price that no call could meet is refused, over the web and on the command line', async () => {
+  const price = { input: '1', output: '2' }
+  const names = [
+    ['demo/*', 'not for a pattern'],
+    ['relay/x', 'there is no provider "relay"'],
+    ['opnai/gpt-4o-mini', 'did you mean "openai"?'],
+    ['openai/gpt-4o-mimi', 'did you mean "openai/gpt-4o-mini"?'],
+  ] as const
+  for (const [model, text] of names) {
+    const { status, error } = await ask('PUT', `web/prices/${model}`, { price })
+    expect([status, error.code, error.message]).toEqual([400, 'field_invalid', expect.stringContaining(text)])
+    const said = harness.gateway.operator['prices-set']!({ model, price: JSON.stringify(price) })
+    expect(await said.catch((fault: Error) => fault.message)).toContain(text)
+  }
+  expect((await ask('PUT', 'web/prices/openai/gpt-4o-mini', { price })).status).toBe(200)
+})
+
 test('a tier that does not exist is told with those that do', async () => {
   const said = await harness.gateway.operator['keys-create']!({ tier: 'gold' }).catch((fault: Error) => fault.message)
   expect(said).toBe('There is no tier "gold". Tiers: free, pro, standard.')

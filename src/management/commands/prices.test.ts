@@ -14,7 +14,10 @@ function desk() {
   }
   const books = { prices: () => [{ origin: 'operator' }] }
   const onPriceAdded = (row: PriceRow): void => void told.push(row)
-  const commands = priceCommands({ writer: { run }, books, onPriceAdded } as unknown as OperatorParts)
+  const open = { name: 'Open', openModels: true, models: new Map() }
+  const catalogue = () => ({ providers: new Map([['openai', open], ['a', open]]) })
+  const running = () => ({})
+  const commands = priceCommands({ writer: { run }, books, onPriceAdded, catalogue, running } as unknown as OperatorParts)
   return { written, told, set: commands['prices-set']!, withdraw: commands['prices-withdraw']! }
 }
 

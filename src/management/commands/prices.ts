@@ -15,7 +15,7 @@ export function priceCommands(parts: OperatorParts): Commands {
     'prices-show': async input => showPrices(parts, input),
     async 'prices-set'({ model, price, author }) {
       const own = subject(model, author)
-      return told(own.model, await setPrice(parts, { ...own, price: priceOf(price) }, by))
+      return told(own.model, await orSay(() => setPrice(parts, { ...own, price: priceOf(price) }, by)))
     },
     async 'prices-withdraw'({ model, author }) {
       const [newest] = parts.books.prices(String(model))
@@ -24,6 +24,14 @@ export function priceCommands(parts: OperatorParts): Commands {
       return told(own.model, await withdrawPrice(parts, own, by))
     },
     'prices-backtest': input => backtest(parts, input),
+  }
+}
+
+async function orSay<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (fault) {
+    throw fault instanceof BadPrice ? new OperatorError(`The price cannot be taken: ${fault.message}.`) : fault
   }
 }
 

@@ -59,6 +59,16 @@ export function priceIn(body: { readonly price: unknown }) {
   }
 }
 
+/** A price that no call could meet is a mistake in the name of the model. */
+async function namingModel<T>(run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (fault) {
+    if (!(fault instanceof BadPrice)) throw fault
+    throw new Refusal('field_invalid', fault.message, { param: 'model', hint: `"model": ${fault.message}.` })
+  }
+}
+
 export function priceEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [...listing(parts), ...changing(parts)]
 }
@@ -134,7 +144,8 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       body: z.strictObject({ price: writtenPrice }),
       answer: ModelPrice,
       async run({ params: { model }, body, by }) {
-        done(await setPrice(parts, { model, author: by.actor, price: priceIn(body) }, by), {})
+        const price = priceIn(body)
+        done(await namingModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
         return show(parts, model)
       },
     }),
