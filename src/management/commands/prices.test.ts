@@ -17,7 +17,8 @@ function desk() {
   const open = { name: 'Open', openModels: true, models: new Map() }
   const catalogue = () => ({ providers: new Map([['openai', open], ['a', open]]) })
   const running = () => ({})
-  const commands = priceCommands({ writer: { run }, books, onPriceAdded, catalogue, running } as unknown as OperatorParts)
+  const parts = { writer: { run }, books, onPriceAdded, catalogue, running }
+  const commands = priceCommands(parts as unknown as OperatorParts)
   return { written, told, set: commands['prices-set']!, withdraw: commands['prices-withdraw']! }
 }
 
