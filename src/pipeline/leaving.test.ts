@@ -16,6 +16,8 @@ interface How {
   /** How its model thinks, where it costs anything. */
   readonly thinks?: string | undefined
   readonly priced?: boolean
+  /** How long nothing has come of it. */
+  readonly silentMs?: number
   /** It has reported with its last words. */
   readonly told?: boolean
   /** What is known of the provider, and of the model. */
@@ -36,7 +38,7 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
   const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
   const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
   const meter = { ...freshMeter(), forwarded, ...(how.told && told) }
-  const exchange = { stop, alone, meter, route, ...state }
+  const exchange = { stop, alone, meter, route, timings: { nowMs: () => how.silentMs ?? 0 }, ...state }
   return { alone, stop, exchange: exchange as unknown as Exchange }
 }
 
@@ -53,9 +55,10 @@ test('a call goes on only with an idempotency key, where it is billed anyway or 
     [{ held: true, forwarded: false, bills: [true] }, callerLeft, undefined],
     [{ held: true, bills: [true, false] }, callerLeft, undefined],
     [{ held: true, bills: [false, true] }, undefined, callerLeft],
-    [{ held: true, priced: true }, undefined, callerLeft],
-    [{ held: true, priced: true, told: true }, callerLeft, undefined],
-    [{ held: true, priced: true, forwarded: false }, callerLeft, undefined],
+    [{ held: true, priced: true }, callerLeft, undefined],
+    [{ held: true, priced: true, silentMs: 5_000 }, undefined, callerLeft],
+    [{ held: true, priced: true, silentMs: 5_000, told: true }, callerLeft, undefined],
+    [{ held: true, priced: true, silentMs: 5_000, forwarded: false }, callerLeft, undefined],
     [{ held: true, priced: true, thinks: 'effort' }, undefined, callerLeft],
     [{ held: true, priced: false, thinks: 'effort' }, callerLeft, undefined],
     [{ held: true, priced: true, thinks: 'none' }, callerLeft, undefined],

@@ -32,7 +32,13 @@ function showsAll({ hidesThinking }: Traits, sumsUp: boolean | undefined, { thou
 export function owesReport(exchange: Exchange): boolean {
   const { usage, content, outputBytes, reportedBytes } = exchange.meter
   const isTold = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
-  return !isTold && (mayThinkUnseen(exchange) || worksUnseen(exchange))
+  return !isTold && (seemsToThink(exchange) || worksUnseen(exchange))
+}
+
+/** A model of which nobody knows whether it thinks, and which never paused, has thought nothing that is not seen. */
+function seemsToThink(exchange: Exchange): boolean {
+  if (!mayThinkUnseen(exchange)) return false
+  return traitsOf(exchange).thinking !== undefined || silentMs(exchange.meter, exchange.timings.nowMs()) > 0
 }
 
 /** What a model wrote for its tools is not seen in an answer that has not come. */
