@@ -8,7 +8,7 @@ import type { FileCase, FilePrice } from './prices.ts'
 
 // The rate that prices in yuan are converted at. The market's was 6.76 in June 2026, the last day we could verify, and
 // the yuan had been rising; the difference keeps us from charging less than a bill in yuan comes to.
-const CNY = { code: 'CNY', unitsPerUsd: '6.60' }
+export const CNY = { code: 'CNY', unitsPerUsd: '6.60' }
 
 /** From more than `above` input tokens on. */
 type Tier = readonly [above: number, input: number, output: number, cacheRead?: number]

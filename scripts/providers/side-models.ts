@@ -3,6 +3,7 @@
 import type { ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
 import { formatUsd, nanos } from '../../src/base/money.ts'
 import { dataRates, listedRate } from '../../src/billing/price-check.ts'
+import { CNY } from './hand.ts'
 import type { FilePrice } from './prices.ts'
 import type { FileModel } from './sources.ts'
 
@@ -10,6 +11,8 @@ interface Side {
   /** Of the price data; absent where it has none of these. */
   readonly from?: string
   readonly models: readonly (readonly [dialects: readonly string[], ids: readonly string[]])[]
+  /** Prices that the price data does not have. */
+  readonly prices?: Readonly<Record<string, FilePrice>>
   /** Nothing is asked for these, as their provider says. */
   readonly free?: readonly string[]
 }
@@ -39,8 +42,14 @@ const sides: Readonly<Record<string, Side>> = {
   google: { from: 'google', models: [[['gemini-batch-embed', 'gemini-embed'], ['gemini-embedding-001']]] },
   groq: { from: 'groq', models: [[['openai-transcription'], ['whisper-large-v3', 'whisper-large-v3-turbo']]] },
   mistral: { from: 'mistral', models: [[['openai-embeddings'], ['mistral-embed']]] },
-  // Without a price, so that an operator who knows one can set it.
+  // Most are without a price, so that an operator who knows one can set it.
   ark: {
+    prices: {
+      'doubao-embedding-vision-250615': {
+        ...{ input: '0.7', output: '0', inputImage: '1.8', currency: CNY },
+        source: "volcengine.com, Ark's page of this model, by a public copy of it; read 2026-11-16",
+      },
+    },
     models: [
       [['ark-embeddings'], ['doubao-embedding-large-text-250515']],
       [['ark-multimodal-embeddings'], ['doubao-embedding-vision-250615']],
@@ -63,7 +72,7 @@ export function sideModels(id: string, priceData: ReadonlyMap<string, Provider>)
   return side.models.flatMap(([speaks, ids]) =>
     ids.map(model => {
       const found = known.find(one => one.id === model)
-      const price = found && priceOf(found)
+      const price = side.prices?.[model] ?? (found && priceOf(found))
       const isFree = side.free?.includes(model) === true
       return {
         id: model,

@@ -14,6 +14,11 @@ const rows: readonly (readonly [string, UsageReport | undefined, Usage | 'nonsen
   ['what was read', readInputUsage({ prompt_tokens: 3, total_tokens: 3 }), { input: 3, output: 0 }],
   ['nothing but a total', readInputUsage({ total_tokens: 3 }), { input: 3, output: 0 }],
   ['a total that knows more', readInputUsage({ prompt_tokens: 3, total_tokens: 5 }), { input: 5, output: 0 }],
+  [
+    'a film beside words',
+    readInputUsage({ total_tokens: 9, prompt_tokens_details: { text_tokens: 2, image_tokens: 0, video_tokens: 7 } }),
+    { input: 2, output: 0, inputImage: 7 },
+  ],
   ['nothing at all', readInputUsage({ prompt_tokens: 0, total_tokens: 0 }), undefined],
   ['no report', readInputUsage(undefined), undefined],
   ['no report, but a search', readInputUsage(null, { searches: 2 }), { input: 0, output: 0, searches: 2 }],

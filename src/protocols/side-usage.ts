@@ -30,7 +30,9 @@ export function readInputUsage(report: unknown, units: Units = {}): UsageReport 
   const read = firstOf(report, 'prompt_tokens', 'input_tokens', 'total_tokens')
   const total = firstOf(report, 'total_tokens') ?? read
   if (read === undefined || total === undefined || !(total >= read)) return 'nonsense'
-  const image = count(detailsOf(report.prompt_tokens_details).image_tokens)
+  const details = detailsOf(report.prompt_tokens_details)
+  // Frames of a video are seen like images. Some count them as neither, so that what is no text was seen.
+  const image = details.text_tokens === undefined ? count(details.image_tokens) : total - count(details.text_tokens)
   return checked({ input: total - image, output: 0, ...(image !== 0 && { inputImage: image }), ...units })
 }
 
