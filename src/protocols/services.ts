@@ -52,12 +52,18 @@ export function allTools(tools: unknown): readonly Json[] {
   return found
 }
 
-/** Words in the names of fields by which vendors let a provider do more than the model, or serve it otherwise. */
-const PAID_WORDS: ReadonlySet<string> = new Set([
+/** Words in the names of fields by which vendors let a provider run something for the model. */
+const RUNNING_WORDS: ReadonlySet<string> = new Set([
   ...['search', 'searches', 'web', 'internet', 'online', 'browse', 'browser', 'browsing', 'crawl', 'fetch', 'scrape'],
   ...['ground', 'grounding', 'retrieval', 'retriever', 'rag', 'knowledge', 'datasource', 'datasources', 'connector'],
   ...['connectors', 'plugin', 'plugins', 'addon', 'addons', 'extension', 'extensions', 'mcp', 'agent', 'agents'],
-  ...['interpreter', 'sandbox', 'container', 'executor', 'ocr', 'armor', 'guardrail', 'guardrails'],
+  ...['interpreter', 'sandbox', 'container', 'executor'],
+])
+
+/** The same, with those by which it does more in any other way, or serves the model otherwise. */
+const PAID_WORDS: ReadonlySet<string> = new Set([
+  ...RUNNING_WORDS,
+  ...['ocr', 'armor', 'guardrail', 'guardrails'],
   ...['deferred', 'background', 'batch', 'priority', 'fast', 'turbo', 'boost', 'tier', 'speed', 'latency'],
   ...['geo', 'residency', 'region', 'dedicated', 'reserved'],
   // Another one beside the one that is called, as a guard is.
@@ -84,6 +90,10 @@ export function paidFields(json: Json, read: readonly string[]): readonly Servic
   }
   return found
 }
+
+/** Whether the provider runs something for the model by this service, and does not only serve it otherwise. */
+export const runsAtProvider = ({ name, param }: Service): boolean =>
+  param === undefined || param === 'prompt' || wordsOf(name).some(word => RUNNING_WORDS.has(word))
 
 /** More than one try at an answer, or another way to think than the usual one, by the field `reasoning`. */
 export function reasoningServices({ reasoning }: Json): readonly Service[] {

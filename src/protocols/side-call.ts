@@ -15,7 +15,7 @@ import { isObject, parseText, readJsonObject } from './json-object.ts'
 import { readError } from './openai-chat/response.ts'
 import type { Asked } from './protocol.ts'
 import { isReferenceName } from './references.ts'
-import { sideServices } from './services.ts'
+import { runsAtProvider, sideServices } from './services.ts'
 import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
 
@@ -38,6 +38,7 @@ export function sideCall(dialect: string, body: Buffer, { json, fields, model }:
     ...(endUser !== undefined && { endUser }),
     ...(serviceClass !== undefined && { serviceClass }),
     ...(services.length > 0 && { services }),
+    ...(services.some(runsAtProvider) && { serverTools: true }),
   }
 }
 

@@ -24,9 +24,10 @@ beforeAll(async () => {
   const attemptTimes = { firstContentMs: 30_000, wholeMs: 400, betweenChunksMs: 400 }
   const traits = { thinking: 'none' }
   const sized = { contextTokens: 32_768, outputTokensMax: 4_096, traits }
+  const included = ['mcp', 'mcp_servers', 'web_fetch', 'urlContext']
   harness = await startDialects({
     ...{ world: { attemptTimes, eventBytesMax: EVENT_BYTES_MAX }, env: { WEIR_DRAIN_SECONDS: '0' } },
-    models: [{ id: 'echo', ...sized, price: { input: '1', output: '2', perSearch: '0.001' } }],
+    models: [{ id: 'echo', ...sized, price: { input: '1', output: '2', perSearch: '0.001', included } }],
   })
   key = await harness.key({ qpm: 100_000, credit: '1000' })
 })

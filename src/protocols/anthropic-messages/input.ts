@@ -5,7 +5,7 @@ import type { Json } from '../checks.ts'
 import { at } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, toolName } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, runsAtProvider, toolName } from '../services.ts'
 
 export interface MessageInput {
   /** All of its input is text in the body. */
@@ -69,13 +69,14 @@ export function weighInput(json: Json, bodyBytes: number): MessageInput {
   const machine = (json.container || weight.loads) && !isFree ? [codeService(weight.loads)] : []
   const servers = json.mcp_servers ? [{ name: 'mcp_servers', param: 'mcp_servers' }] : []
   const tools = [...own.services, ...added.services].filter(({ unit }) => unit === undefined || !isFree)
-  const services = distinct([...machine, ...servers, ...tools, ...paidFields(json, JUDGED)])
+  const fields = paidFields(json, JUDGED)
+  const services = distinct([...machine, ...servers, ...tools, ...fields])
   return {
-    textOnly: weight.textOnly && !own.serverTools && !added.serverTools,
+    textOnly: weight.textOnly && !own.addsWords && !added.addsWords,
     inputBytes: weight.inputBytes,
     searchesMax: own.searchesMax + added.searchesMax,
     ...(services.length > 0 && { services }),
-    ...((own.serverTools || added.serverTools || fetches) && { serverTools: true }),
+    ...((own.serverTools || added.serverTools || fetches || fields.some(runsAtProvider)) && { serverTools: true }),
   }
 }
 
@@ -127,6 +128,9 @@ function inlineBytes(block: unknown): number {
 }
 
 interface WeighedTools {
+  /** Some of them bring words of the provider, which are not in the request. */
+  readonly addsWords: boolean
+  /** Some of them run at the provider's. */
   readonly serverTools: boolean
   readonly searchesMax: number
   readonly services: readonly Service[]
@@ -144,6 +148,7 @@ function freesCode(type: string): boolean {
 
 /** Tools of the caller have no type, or `custom`. All others bring words of the provider, or run there. */
 function weighTools(tools: unknown, path: string): WeighedTools {
+  let addsWords = false
   let serverTools = false
   let searchesMax = 0
   let freeCode = false
@@ -151,8 +156,9 @@ function weighTools(tools: unknown, path: string): WeighedTools {
   for (const [index, tool] of allTools(tools).entries()) {
     const type: unknown = tool.type ?? 'custom'
     if (type === 'custom') continue
-    serverTools = true
     const name = typeof type === 'string' ? toolName(type) : 'tools'
+    addsWords = true
+    serverTools ||= !CALLERS_TOOLS.has(name)
     freeCode ||= typeof type === 'string' && freesCode(type)
     if (isWebSearch(name)) searchesMax += usesMax(tool)
     else if (name === 'code_execution') services.push(codeService())
@@ -163,7 +169,7 @@ function weighTools(tools: unknown, path: string): WeighedTools {
       throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
     }
   }
-  return { serverTools, searchesMax, services, freeCode }
+  return { addsWords, serverTools, searchesMax, services, freeCode }
 }
 
 function usesMax({ max_uses: uses }: Json): number {

@@ -3,7 +3,7 @@
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Service } from '../services.ts'
-import { distinct, paidFields } from '../services.ts'
+import { distinct, paidFields, runsAtProvider } from '../services.ts'
 import { camel, camelFields } from './spelling.ts'
 
 export interface GeminiInput {
@@ -13,6 +13,8 @@ export interface GeminiInput {
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
   readonly services?: readonly Service[]
+  /** The provider runs tools for it. */
+  readonly serverTools?: boolean
 }
 
 /** Nobody says how often a model may search in one answer; the provider bills each. */
@@ -34,9 +36,10 @@ export const asList = (value: unknown): readonly unknown[] =>
 /** `json` is in camelCase at its top. */
 export function weighInput(json: Json, bodyBytes: number): GeminiInput {
   const tools = asList(json.tools).flatMap(toolNames)
+  const fields = paidFields(json, JUDGED)
   const services = distinct([
     ...tools.filter(name => !SEARCHES.has(name) && !CALLERS_TOOLS.has(name)).map(name => ({ name })),
-    ...paidFields(json, JUDGED),
+    ...fields,
   ])
   const serves = tools.some(name => !CALLERS_TOOLS.has(name))
   const weight = { media: 0, inline: 0 }
@@ -48,6 +51,7 @@ export function weighInput(json: Json, bodyBytes: number): GeminiInput {
     searchesMax: tools.some(name => SEARCHES.has(name)) ? SEARCHES_MAX : 0,
     inputBytes: bodyBytes + weight.media * PART_BYTES - weight.inline,
     ...(services.length > 0 && { services }),
+    ...((serves || fields.some(runsAtProvider)) && { serverTools: true }),
   }
 }
 

@@ -3,7 +3,8 @@
 import { postponingFields } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, reasoningServices, toolName } from '../services.ts'
+import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
+import { runsAtProvider, toolName } from '../services.ts'
 
 export interface ChatInput {
   /** All of its input is text in the body. */
@@ -12,6 +13,8 @@ export interface ChatInput {
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
   readonly services?: readonly Service[]
+  /** The provider runs tools for it. */
+  readonly serverTools?: boolean
 }
 
 /** Ask the upstream to fetch what is not in the request. Not every upstream knows each of them. */
@@ -70,6 +73,7 @@ export function weighInput(json: Json, bodyBytes: number): ChatInput {
     searchesMax: searches ? SEARCHES_MAX : 0,
     inputBytes,
     ...(services.length > 0 && { services }),
+    ...((searches || services.some(runsAtProvider)) && { serverTools: true }),
   }
 }
 

@@ -4,7 +4,7 @@ import { isObject } from '../json-object.ts'
 import type { Json } from '../checks.ts'
 import type { Service } from '../services.ts'
 import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
-import { toolName, USES_MAX } from '../services.ts'
+import { runsAtProvider, toolName, USES_MAX } from '../services.ts'
 
 export interface ResponsesInput {
   /** All of its input is text in the body. */
@@ -13,6 +13,8 @@ export interface ResponsesInput {
   /** The body's bytes, as if all of it were text. */
   readonly inputBytes: number
   readonly services?: readonly Service[]
+  /** The provider runs tools for it. */
+  readonly serverTools?: boolean
 }
 
 /** Add to the input what is not in the request. */
@@ -55,6 +57,7 @@ export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
     ...weight,
     searchesMax: tools.some(searches) ? usesMax : 0,
     ...(services.length > 0 && { services }),
+    ...((tools.length > 0 || ofFields.some(runsAtProvider)) && { serverTools: true }),
   }
 }
 
