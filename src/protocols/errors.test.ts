@@ -44,7 +44,7 @@ describe('as the SDKs read it', () => {
     const { told, events } = write('openai-chat', odd)
     expect(told).toEqual({
       error: {
-        message: 'A field of the request body has a wrong type or value. "n" is odd.',
+        message: 'A field or query parameter has a wrong type or value. "n" is odd.',
         ...{ type: 'invalid_request_error', param: 'n', code: 'field_invalid' },
       },
       request_id: requestId,

@@ -19,6 +19,9 @@ beforeAll(async () => {
       ...{ ANTHROPIC_API_KEY: 'sk-a', GEMINI_API_KEY: 'sk-g' },
     }),
   })
+  // So that calls may name files and stores that were made elsewhere.
+  const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
+  for (const { channel } of channels) await harness.gateway.operator['channels-set']!({ channel, 'foreign-ids': 'on' })
   key = await harness.key({ qpm: 100_000 })
 })
 afterAll(() => harness.stop())

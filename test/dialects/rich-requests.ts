@@ -82,7 +82,7 @@ const responses = (model: string): object => ({
       { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'low' },
       { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' },
     ] },
-    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }] },
+    { type: 'reasoning', id: 'rs_fake_1', summary: [{ type: 'summary_text', text: 'hm' }] },
     { type: 'function_call', call_id: 'call_1', name: 'map', arguments: '{"city":"Paris"}' },
     { type: 'function_call_output', call_id: 'call_1', output: [{ type: 'input_text', text: 'sunny' }] },
     { role: 'user', content: 'And now?' },
