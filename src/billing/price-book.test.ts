@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { leastCpuMs } from '../../test/support/cpu.ts'
 import type { Price } from '../base/price.ts'
 import { parsePrice, priceText } from '../base/price.ts'
 import type { PriceRow } from './price-book.ts'
@@ -156,9 +157,10 @@ test('any history of releases and operators leaves the last word in force', () =
 
 test('a book of many models opens at once', () => {
   const many = shippedAt(Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a/${index}`, '1.5'])))
-  const sinceMs = performance.now()
-  const rows = syncRows(shippedTexts(many), [], author).map((row, index) => ({ ...row, version: index + 1 }))
-  const book = buildPriceBook(many, rows)
-  expect(book.current('a/4999')?.version).toBe(5_000)
-  expect(performance.now() - sinceMs).toBeLessThan(1_000)
+  const tookMs = leastCpuMs(() => {
+    const rows = syncRows(shippedTexts(many), [], author).map((row, index) => ({ ...row, version: index + 1 }))
+    const book = buildPriceBook(many, rows)
+    expect(book.current('a/4999')?.version).toBe(5_000)
+  })
+  expect(tookMs).toBeLessThan(1_000)
 })

@@ -3,6 +3,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cpuMsOf } from '../../test/support/cpu.ts'
 import { parseProvider } from '../upstreams/provider.ts'
 import { modelIds, outputWordsMax } from './demo-models.ts'
 import { rawClient } from './raw-client.ts'
@@ -65,9 +66,10 @@ test('eight choices are the most', async () => {
 
 test('many tools and many words that name none are no work', async () => {
   const tools = Array.from({ length: 15_000 }, () => ({ function: { name: 'b' } }))
-  const start = performance.now()
-  expect((await post(chat('use a '.repeat(60_000), { tools }))).status).toBe(200)
-  expect(performance.now() - start).toBeLessThan(1_000)
+  const tookMs = await cpuMsOf(async () => {
+    expect((await post(chat('use a '.repeat(60_000), { tools }))).status).toBe(200)
+  })
+  expect(tookMs).toBeLessThan(1_000)
 })
 
 describe('a body', () => {

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { gunzipSync } from 'node:zlib'
+import { leastCpuMs } from '../../test/support/cpu.ts'
 import type { Dialect } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import { buildFaults, faults, faultsIn, flapping } from './faults.ts'
@@ -152,16 +153,17 @@ describe('the table', () => {
   })
 
   test('makes the large ones as they are written', () => {
-    const start = performance.now()
-    for (const fault of faults.filter(({ id }) => ['F15', 'F18', 'F29'].includes(id))) {
-      let steps = 0
-      for (const step of fault.script.steps(requestFor(true, 1))) {
-        if (step.kind === 'chunk' || step.kind === 'bytes') expect(step.bytes.length).toBeLessThan(128 * 1024)
-        if (++steps === 100) break
+    const tookMs = leastCpuMs(() => {
+      for (const fault of faults.filter(({ id }) => ['F15', 'F18', 'F29'].includes(id))) {
+        let steps = 0
+        for (const step of fault.script.steps(requestFor(true, 1))) {
+          if (step.kind === 'chunk' || step.kind === 'bytes') expect(step.bytes.length).toBeLessThan(128 * 1024)
+          if (++steps === 100) break
+        }
+        expect(steps).toBe(100)
       }
-      expect(steps).toBe(100)
-    }
-    expect(performance.now() - start).toBeLessThan(1_000)
+    })
+    expect(tookMs).toBeLessThan(1_000)
   })
 
   test('declares the length of a huge body truly', () => {

@@ -1,6 +1,7 @@
 // What the fake upstream refuses, dialect by dialect: each row is a mistake that a translation could make.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cpuMsOf } from '../../test/support/cpu.ts'
 import { issue, issueBytes } from './issued.ts'
 import { startFakeUpstream } from './server.ts'
 import type { FakeUpstream } from './server.ts'
@@ -238,11 +239,12 @@ test('foreign reasoning has the code that clients look for', async () => {
 
 test('noise of a megabyte is judged at once in every dialect', async () => {
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
-  const start = performance.now()
   const gemini = '/v1beta/models/x:generateContent'
-  for (const path of ['/v1/messages', '/v1/responses', gemini, '/api/v3/chat/completions']) {
-    const response = await fetch(upstream.url + path, { method: 'POST', body: deep })
-    expect(response.status).toBe(400)
-  }
-  expect(performance.now() - start).toBeLessThan(2_000)
+  const tookMs = await cpuMsOf(async () => {
+    for (const path of ['/v1/messages', '/v1/responses', gemini, '/api/v3/chat/completions']) {
+      const response = await fetch(upstream.url + path, { method: 'POST', body: deep })
+      expect(response.status).toBe(400)
+    }
+  })
+  expect(tookMs).toBeLessThan(2_000)
 })

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../test/support/answers.ts'
+import { leastCpuMs } from '../../test/support/cpu.ts'
 import type { Answer, AnswerEvent } from './answer.ts'
 import { AnswerCollector, collectAnswer, eventsOf } from './answer-collector.ts'
 import { lawful } from '../../test/support/lawful.ts'
@@ -44,12 +45,13 @@ describe('an answer', () => {
   })
 
   test('of many pieces is collected in time', () => {
-    const collector = new AnswerCollector()
-    for (const event of [start, open]) collector.take(event)
-    const began = performance.now()
-    for (let count = 0; count < 100_000; count++) collector.take(delta)
-    expect(collector.answer().choices[0]?.parts).toEqual([{ kind: 'text', text: 'x'.repeat(100_000) }])
-    expect(performance.now() - began).toBeLessThan(1_000)
+    const tookMs = leastCpuMs(() => {
+      const collector = new AnswerCollector()
+      for (const event of [start, open]) collector.take(event)
+      for (let count = 0; count < 100_000; count++) collector.take(delta)
+      expect(collector.answer().choices[0]?.parts).toEqual([{ kind: 'text', text: 'x'.repeat(100_000) }])
+    })
+    expect(tookMs).toBeLessThan(1_000)
   })
 })
 

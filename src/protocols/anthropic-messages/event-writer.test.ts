@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import { askOf, assembled, assembledLoosely, framesOf } from '../../../test/support/anthropic-answers.ts'
 import { sourceOf, writeAll } from '../../../test/support/anthropic-answers.ts'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { bounds } from '../../base/bounds.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
 import { collectAnswer, eventsOf } from '../answer-collector.ts'
@@ -92,11 +93,12 @@ describe('a caller\'s stream', () => {
   })
 
   test('a hundred thousand pieces are written in time', () => {
-    const writer = codec.openWriter(askOf())
-    writer.write(open)
-    const began = performance.now()
-    for (let count = 0; count < 100_000; count++) writer.write(delta(0, 'x'))
-    expect(performance.now() - began).toBeLessThan(1_500)
+    const tookMs = leastCpuMs(() => {
+      const writer = codec.openWriter(askOf())
+      writer.write(open)
+      for (let count = 0; count < 100_000; count++) writer.write(delta(0, 'x'))
+    })
+    expect(tookMs).toBeLessThan(1_500)
   })
 })
 

@@ -1,6 +1,7 @@
 // Every form of path that Google's clients write, and what is refused.
 
 import { describe, expect, test } from 'bun:test'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { Refusal } from '../../base/errors.ts'
 import { readPath } from './path.ts'
 
@@ -49,7 +50,6 @@ describe('is a name that no model has', () => {
 })
 
 test('a hundred thousand colons take no time', () => {
-  const began = performance.now()
-  expect(readPath(`/v1beta/${':a'.repeat(100_000)}`)).toBeUndefined()
-  expect(performance.now() - began).toBeLessThan(50)
+  const path = `/v1beta/${':a'.repeat(100_000)}`
+  expect(leastCpuMs(() => expect(readPath(path)).toBeUndefined())).toBeLessThan(50)
 })

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Conversation, Part } from '../conversation.ts'
 import type { FieldTable } from '../fields.ts'
@@ -339,8 +340,9 @@ describe('refuses', () => {
 test('thirty thousand calls and results are read in time', () => {
   const calls = Array.from({ length: 30_000 }, () => ({ functionCall: { name: 'f' } }))
   const results = calls.map(() => ({ functionResponse: { name: 'f', response: {} } }))
-  const began = performance.now()
-  const { turns } = readBody({ contents: [{ role: 'model', parts: calls }, { parts: results }] })
-  expect(turns[1]!.parts).toHaveLength(30_000)
-  expect(performance.now() - began).toBeLessThan(2_000)
+  const tookMs = leastCpuMs(() => {
+    const { turns } = readBody({ contents: [{ role: 'model', parts: calls }, { parts: results }] })
+    expect(turns[1]!.parts).toHaveLength(30_000)
+  })
+  expect(tookMs).toBeLessThan(2_000)
 })

@@ -2,6 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { hello, readChat, refusedParam } from '../../../test/support/chat-requests.ts'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { arkChat } from '../ark/protocol.ts'
 import type { Call } from '../call.ts'
 import type { Sealed } from '../sealed.ts'
@@ -113,9 +114,8 @@ describe('messages', () => {
       { role: 'assistant', tool_calls: [{ id: 'x', function: { name: 'f', arguments: '' } }] },
       { role: 'tool', tool_call_id: 'x', content: 'x' },
     ]
-    const began = performance.now()
-    expect(turnsOf(hello, ...Array.from({ length: 5_000 }, () => step).flat())).toHaveLength(10_001)
-    expect(performance.now() - began).toBeLessThan(1_000)
+    const steps = Array.from({ length: 5_000 }, () => step).flat()
+    expect(leastCpuMs(() => expect(turnsOf(hello, ...steps)).toHaveLength(10_001))).toBeLessThan(1_000)
   })
 })
 
@@ -151,9 +151,8 @@ describe('media', () => {
   })
 
   test('that is broken is found in time', () => {
-    const began = performance.now()
-    expect(refusedParam(image(`data:image/png;base64,${'A'.repeat(10_000_003)}!`))).toBeDefined()
-    expect(performance.now() - began).toBeLessThan(1_000)
+    const long = image(`data:image/png;base64,${'A'.repeat(10_000_003)}!`)
+    expect(leastCpuMs(() => expect(refusedParam(long)).toBeDefined())).toBeLessThan(1_000)
   })
 
   test('bears marks of the cache', () => {

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { ask, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
 import type { Answer, AnswerEvent, AnswerPart, Finish } from '../answer.ts'
@@ -144,18 +145,19 @@ describe('a stream', () => {
   })
 
   test('of many pieces is written in time, each piece once until the end', () => {
-    const writer = codec.openWriter(ask())
-    writer.write({ kind: 'start' })
-    writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
-    const began = performance.now()
-    let longest = 0
-    for (let count = 0; count < 50_000; count++) {
-      longest = Math.max(longest, writer.write({ kind: 'delta', index: 0, text: 'piece' }).length)
-    }
-    writer.write({ kind: 'close', index: 0 })
-    expect(writer.end().length).toBeGreaterThan(250_000)
-    expect(longest).toBeLessThan(1_000)
-    expect(performance.now() - began).toBeLessThan(2_000)
+    const tookMs = leastCpuMs(() => {
+      const writer = codec.openWriter(ask())
+      writer.write({ kind: 'start' })
+      writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
+      let longest = 0
+      for (let count = 0; count < 50_000; count++) {
+        longest = Math.max(longest, writer.write({ kind: 'delta', index: 0, text: 'piece' }).length)
+      }
+      writer.write({ kind: 'close', index: 0 })
+      expect(writer.end().length).toBeGreaterThan(250_000)
+      expect(longest).toBeLessThan(1_000)
+    })
+    expect(tookMs).toBeLessThan(2_000)
   })
 
   test('that grows without end is broken off', () => {
