@@ -55,11 +55,16 @@ interface Told {
   readonly spent: bigint
 }
 
-async function call(path: string, body: object, by?: string): Promise<Told> {
+interface Sent {
+  readonly by?: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+async function call(path: string, body: object, { by, headers }: Sent = {}): Promise<Told> {
   const key = by ?? (await harness.key({ credit: '10' }))
   const answer = await fetch(harness.url + path, {
     method: 'POST',
-    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
   const text = await answer.text()
@@ -160,12 +165,14 @@ describe('bots', () => {
     expect(await call('/api/v3/bots/chat/completions', chat)).toMatchObject({ status: 200, spent: 240_000n })
   })
 
-  test('stream like chats', async () => {
+  const wishes = [[{}, false], [{ 'x-weir-comments': 'on' }, true]] as const
+  test.each(wishes)('stream like chats, with %j', async (headers, isCommented) => {
     const piece = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] }
     harness.upstream.plan(sendsEvents([piece, { choices: [], bot_usage: models }], 'data: [DONE]\n\n'))
-    const { status, text, spent } = await call('/api/v3/bots/chat/completions', { ...chat, stream: true })
+    const asked = { ...chat, stream: true }
+    const { status, text, spent } = await call('/api/v3/bots/chat/completions', asked, { headers })
     expect([status, spent]).toEqual([200, 240_000n])
-    expect(text).toContain('X-Pipeline-Breakdown')
+    expect(text.includes(': X-Pipeline-Breakdown ')).toBe(isCommented)
     expect(text).toEndWith('data: [DONE]\n\n')
   })
 })
@@ -184,13 +191,13 @@ describe('contexts', () => {
     const key = await harness.key({ credit: '10' })
     const none = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
     harness.upstream.plan(says({ id: 'ctx-1', mode: 'session', model: 'text', usage: none }))
-    const { spent: before } = await call('/api/v3/context/create', { model: 'pond/text', messages }, key)
+    const { spent: before } = await call('/api/v3/context/create', { model: 'pond/text', messages }, { by: key })
     const counted = { prompt_tokens: 60, completion_tokens: 5, total_tokens: 65 }
     const usage = { ...counted, prompt_tokens_details: { cached_tokens: 50 } }
     const choices = [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }]
     harness.upstream.plan(says({ choices, usage }))
     const body = { model: 'pond/text', context_id: 'ctx-1', messages: [{ role: 'user', content: 'Hello' }] }
-    const { status, spent } = await call('/api/v3/context/chat/completions', body, key)
+    const { status, spent } = await call('/api/v3/context/chat/completions', body, { by: key })
     expect([status, spent - before]).toEqual([200, 10_000n + 50n * 500n + 10_000n])
     const { context_id: _left, ...without } = body
     expect(await call('/api/v3/context/chat/completions', without)).toMatchObject({ status: 400 })
