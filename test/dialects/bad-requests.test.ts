@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toolCall } from '../../src/fake-upstream/answers.ts'
+import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
 import { pooled } from '../support/pooled.ts'
 import { richRequest } from './rich-requests.ts'
@@ -116,7 +117,8 @@ describe.each(dialects)('%s', caller => {
 
   test('no wrong value is a fault of ours', async () => {
     const found: string[] = []
-    await pooled(cellsOf(caller), 16, async cell => {
+    // Fewer than one account may always have under way, however slow the machine and its disk are.
+    await pooled(cellsOf(caller), 4, async cell => {
       const fault = await verdict(caller, cell)
       if (fault !== undefined) found.push(fault)
     })
@@ -153,9 +155,10 @@ describe('JSON inside of a text, deeper than any stack', () => {
   test.each(asked)('in a request of %s for %s', async (caller, upstream) => {
     const body = callsOf[caller]!(JSON.stringify(richRequest[caller](modelOf(upstream))))
     expect(body.length).toBeGreaterThan(levels * 2)
-    const sinceMs = performance.now()
-    const { status } = await send(caller, { upstream, body, stream: false })
-    expect([status, performance.now() - sinceMs < 1_500]).toEqual([200, true])
+    const tookMs = await cpuMsOf(async () => {
+      expect((await send(caller, { upstream, body, stream: false })).status).toBe(200)
+    })
+    expect(tookMs).toBeLessThan(1_500)
   })
 
   const answered = dialects.flatMap(caller => (['openai-chat', 'openai-responses'] as const)
@@ -164,11 +167,13 @@ describe('JSON inside of a text, deeper than any stack', () => {
   test.each(answered)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
     harness.upstream.plan(toolCall({ name: 'map', arguments: given }))
     const request = speech[caller].body({ model: modelOf(upstream), stream })
-    const sinceMs = performance.now()
-    const { status, text } = await send(caller, { upstream, body: JSON.stringify(request), stream })
-    expect([status, performance.now() - sinceMs < 1_500]).toEqual([200, true])
-    // Where arguments are no text, those that are no object are a call that went wrong.
-    if (caller === 'gemini') expect(text).toContain('MALFORMED_FUNCTION_CALL')
-    else expect(text.length).toBeGreaterThan(levels * 2)
+    const tookMs = await cpuMsOf(async () => {
+      const { status, text } = await send(caller, { upstream, body: JSON.stringify(request), stream })
+      expect(status).toBe(200)
+      // Where arguments are no text, those that are no object are a call that went wrong.
+      if (caller === 'gemini') expect(text).toContain('MALFORMED_FUNCTION_CALL')
+      else expect(text.length).toBeGreaterThan(levels * 2)
+    })
+    expect(tookMs).toBeLessThan(1_500)
   })
 })
