@@ -144,6 +144,14 @@ describe('a call that lets the provider run tools', () => {
     ['anthropic-messages', { mcp_servers: [{ type: 'url', url: 'https://tools.example', name: 'x' }] }],
     ['anthropic-messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
     ['gemini', { tools: [{ urlContext: {} }] }],
+    ['openai-chat', { tools: [{ type: 'mcp', server_url: 'https://tools.example' }] }],
+    ['ark', { mcp_servers: ['https://tools.example'] }],
+  ]
+  const callersTools: readonly (readonly [Dialect, object])[] = [
+    ['openai-responses', { tools: [{ type: 'local_shell' }, { type: 'custom', name: 'x' }] }],
+    ['anthropic-messages', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
+    ['gemini', { tools: [{ functionDeclarations: [{ name: 'x' }] }] }],
+    ['openai-chat', { tools: [{ type: 'function', function: { name: 'x' } }] }],
   ]
 
   function bytesOf(dialect: Dialect, stream: boolean, more: object): Buffer {
@@ -153,15 +161,24 @@ describe('a call that lets the provider run tools', () => {
     return post(path(asked), headers, JSON.stringify({ ...body(asked), ...more }))
   }
 
-  test.each(tools)('%s %j: pays for what it received when its upstream breaks off', async (dialect, more) => {
+  async function brokenOff(dialect: Dialect, more: object): Promise<Record<string, unknown>> {
     const delivered = Promise.withResolvers<void>()
     harness.upstream.plan(saying(delivered.promise, close))
     const caller = openRaw(harness.url, bytesOf(dialect, true, more))
     await caller.until(({ text }) => text.includes('wordword'), 'content is here')
     delivered.resolve()
     await caller.whole()
+    return await lastRecord()
+  }
+
+  test.each(tools)('%s %j: pays for what it received when its upstream breaks off', async (dialect, more) => {
     const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off_tools', output_tokens: 100 }
-    expect(await lastRecord()).toMatchObject(expected)
+    expect(await brokenOff(dialect, more)).toMatchObject(expected)
+  })
+
+  test.each(callersTools)('%s %j: tools that the caller runs cannot make it fail', async (dialect, more) => {
+    const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off', output_tokens: 0, cost: 0 }
+    expect(await brokenOff(dialect, more)).toMatchObject(expected)
   })
 
   test.each(tools)('%s %j: pays for its input when a tool never answers', async (dialect, more) => {
