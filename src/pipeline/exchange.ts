@@ -267,8 +267,12 @@ export function lossesOf({ translation, vectors, nativeLosses }: Exchange): read
 }
 
 /** Whether the provider runs tools for the model, which may reach servers of the caller's. */
-export function runsTools({ call, route }: Exchange): boolean {
-  return call !== undefined && (call.searchesMax > 0 || call.serverTools === true) && !route?.withoutSearch
+export function runsTools(exchange: Exchange): boolean {
+  const { call, route } = exchange
+  if (call === undefined || route === undefined) return false
+  if (call.searchesMax > 0 && !route.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
+  // Of all tools of the provider's, a translation passes only a search.
+  return call.serverTools === true && route.spoken.name === call.dialect
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }

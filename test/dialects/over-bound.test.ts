@@ -147,24 +147,27 @@ describe('a call that lets the provider run tools', () => {
     ['openai-chat', { tools: [{ type: 'mcp', server_url: 'https://tools.example' }] }],
     ['ark', { mcp_servers: ['https://tools.example'] }],
   ]
-  const callersTools: readonly (readonly [Dialect, object])[] = [
-    ['openai-responses', { tools: [{ type: 'local_shell' }, { type: 'custom', name: 'x' }] }],
-    ['anthropic-messages', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
-    ['gemini', { tools: [{ functionDeclarations: [{ name: 'x' }] }] }],
-    ['openai-chat', { tools: [{ type: 'function', function: { name: 'x' } }] }],
+  /** Those that the caller runs, and those that another dialect has no place for. */
+  const others: readonly (readonly [Dialect, Dialect, object])[] = [
+    ['openai-responses', 'openai-responses', { tools: [{ type: 'local_shell' }, { type: 'custom', name: 'x' }] }],
+    ['anthropic-messages', 'anthropic-messages', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
+    ['gemini', 'gemini', { tools: [{ functionDeclarations: [{ name: 'x' }] }] }],
+    ['openai-chat', 'openai-chat', { tools: [{ type: 'function', function: { name: 'x' } }] }],
+    ['openai-responses', 'anthropic-messages', tools[0]![1]],
+    ['anthropic-messages', 'openai-chat', tools[2]![1]],
   ]
 
-  function bytesOf(dialect: Dialect, stream: boolean, more: object): Buffer {
+  function bytesOf(dialect: Dialect, stream: boolean, more: object, upstream = dialect): Buffer {
     const { path, body } = speech[dialect]
-    const asked = { model: modelOf(dialect), stream, outputTokensMax: 500 }
+    const asked = { model: modelOf(upstream), stream, outputTokensMax: 500 }
     const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
     return post(path(asked), headers, JSON.stringify({ ...body(asked), ...more }))
   }
 
-  async function brokenOff(dialect: Dialect, more: object): Promise<Record<string, unknown>> {
+  async function brokenOff(dialect: Dialect, more: object, upstream = dialect): Promise<Record<string, unknown>> {
     const delivered = Promise.withResolvers<void>()
     harness.upstream.plan(saying(delivered.promise, close))
-    const caller = openRaw(harness.url, bytesOf(dialect, true, more))
+    const caller = openRaw(harness.url, bytesOf(dialect, true, more, upstream))
     await caller.until(({ text }) => text.includes('wordword'), 'content is here')
     delivered.resolve()
     await caller.whole()
@@ -176,9 +179,9 @@ describe('a call that lets the provider run tools', () => {
     expect(await brokenOff(dialect, more)).toMatchObject(expected)
   })
 
-  test.each(callersTools)('%s %j: tools that the caller runs cannot make it fail', async (dialect, more) => {
+  test.each(others)('%s on %s, %j: no tool can have made it fail', async (dialect, upstream, more) => {
     const expected = { outcome: 'upstream_failed', rule: 'upstream_broke_off', output_tokens: 0, cost: 0 }
-    expect(await brokenOff(dialect, more)).toMatchObject(expected)
+    expect(await brokenOff(dialect, more, upstream)).toMatchObject(expected)
   })
 
   test.each(tools)('%s %j: pays for its input when a tool never answers', async (dialect, more) => {
