@@ -75,3 +75,9 @@ export function lastAsked(harness: Harness) {
 export const pairs: readonly (readonly [caller: Dialect, upstream: Dialect])[] = dialects.flatMap(caller =>
   dialects.map(upstream => [caller, upstream] as const),
 )
+
+/** On all channels, calls may name files, stores and prompts that were made elsewhere. */
+export async function allowForeignIds({ gateway }: Harness): Promise<void> {
+  const { channels } = (await gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
+  for (const { channel } of channels) await gateway.operator['channels-set']!({ channel, 'foreign-ids': 'on' })
+}

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import { requestIn, send } from './money-calls.ts'
+import { allowForeignIds, requestIn, send } from './money-calls.ts'
 import type { Dialect } from './upstreams.ts'
 
 let harness: Harness
@@ -17,6 +17,7 @@ beforeAll(async () => {
       ...{ ANTHROPIC_API_KEY: 'sk-a', GEMINI_API_KEY: 'sk-g', XAI_API_KEY: 'sk-x' },
     }),
   })
+  await allowForeignIds(harness)
   key = await harness.key({ qpm: 100_000 })
 })
 afterAll(() => harness.stop())

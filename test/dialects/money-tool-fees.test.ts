@@ -6,7 +6,7 @@ import { script } from '../../src/fake-upstream/script.ts'
 import { sendsEvents } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import { requestIn, send } from './money-calls.ts'
+import { allowForeignIds, requestIn, send } from './money-calls.ts'
 import type { Dialect } from './upstreams.ts'
 
 let harness: Harness
@@ -19,9 +19,7 @@ beforeAll(async () => {
       ...{ ANTHROPIC_API_KEY: 'sk-a', GEMINI_API_KEY: 'sk-g' },
     }),
   })
-  // So that calls may name files and stores that were made elsewhere.
-  const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: { channel: string }[] }
-  for (const { channel } of channels) await harness.gateway.operator['channels-set']!({ channel, 'foreign-ids': 'on' })
+  await allowForeignIds(harness)
   key = await harness.key({ qpm: 100_000 })
 })
 afterAll(() => harness.stop())
