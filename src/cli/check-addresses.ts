@@ -54,7 +54,9 @@ type Answered = 'list' | 'other' | number | { readonly fault: string }
 
 async function askList(ask: AskWhole, { provider, channel, listing }: Tried, baseUrl: string): Promise<Answered> {
   const { dialect } = listing
-  const asking = { provider, channel, dialect, bytesMax: bounds.modelListBytesMax, msMax: ANSWER_MS_MAX }
+  // A request may go nowhere but below the address of its channel.
+  const there = { ...channel, baseUrl }
+  const asking = { provider, channel: there, dialect, bytesMax: bounds.modelListBytesMax, msMax: ANSWER_MS_MAX }
   const headers = { 'accept': 'application/json', 'accept-encoding': 'identity', 'user-agent': 'weir' }
   try {
     const { status, body } = await ask(asking, {
