@@ -20,8 +20,9 @@ import type { Catalogue, Channel } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { Files } from '../vault/vault.ts'
 import type { LimitRate } from './20-limit-rate.ts'
+import { looking } from './20-limit-rate.ts'
 import { addQuotas } from './answer-headers.ts'
-import type { Caller } from './exchange.ts'
+import type { Caller, Permit } from './exchange.ts'
 import type { Lanes } from './lanes.ts'
 import { scrubbed } from './opening.ts'
 import type { AskUpstream, Question, WholeAnswer } from './whole-answer.ts'
@@ -78,22 +79,39 @@ export class FileService {
 
   async upload(ask: FileAsk): Promise<FileReply> {
     const caller = callerOf(ask)
-    const place = this.#placeFor(caller, ask.header(PROVIDER))
-    const { id } = place.provider
-    const name = `${id}/files`
-    const permit = this.#parts.limitRate(caller, { model: name, names: [name], tokens: 0 })
     const entered = this.#parts.gate.enter(caller)
+    if (!(entered instanceof GateLease)) throw entered
     try {
-      if (!(entered instanceof GateLease)) throw entered
-      if (!place.provider.free) this.#checkFunds(caller)
-      const { body, ...reply } = await this.#rise(caller, ask, place)
-      const headers: Record<string, string> = {}
-      addQuotas(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
-      return { ...reply, body, headers }
+      const { place, permit } = this.#admit(caller, ask.header(PROVIDER))
+      try {
+        if (!place.provider.free) this.#checkFunds(caller)
+        const { body, ...reply } = await this.#rise(caller, ask, place)
+        const headers: Record<string, string> = {}
+        addQuotas(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
+        return { ...reply, body, headers }
+      } catch (fault) {
+        throw withQuotas(fault, permit.quotas)
+      } finally {
+        permit.lease.release()
+      }
     } finally {
-      permit.lease.release()
-      if (entered instanceof GateLease) entered.release()
+      entered.release()
     }
+  }
+
+  /** An upload that has no place is one of its key's calls a minute, too: nobody may ask for it without end. */
+  #admit(caller: Caller, wanted: string | undefined): { readonly place: Place; readonly permit: Permit } {
+    const { limitRate } = this.#parts
+    let place: Place
+    try {
+      place = this.#placeFor(caller, wanted)
+    } catch (fault) {
+      const { quotas, lease } = limitRate(caller, looking)
+      lease.release()
+      throw withQuotas(fault, quotas)
+    }
+    const name = `${place.provider.id}/files`
+    return { place, permit: limitRate(caller, { model: name, names: [name], tokens: 0 }) }
   }
 
   /** Puts it up, unless the account has as many as it may have with those that are on their way. */
@@ -263,6 +281,12 @@ interface Upload {
   readonly accountId: number
   readonly body: Buffer
   readonly place: Place
+}
+
+/** A refusal that tells what is left of the limits. */
+function withQuotas(fault: unknown, quotas: Permit['quotas']): unknown {
+  if (!(fault instanceof Refusal)) return fault
+  return new Refusal(fault.code, fault.message.slice(fault.code.length + 2), { ...fault.extras, quotas })
 }
 
 /** Undefined for what is refused. */

@@ -176,6 +176,22 @@ describe('an upload is admitted like a call', () => {
     await refused(key, 429, 'Too many calls')
   })
 
+  test.each([
+    ['has no place', { 'x-weir-provider': 'nobody' }, 404],
+    ['is no form', { 'content-type': 'application/json' }, 415],
+  ])('and is one of its calls also where it %s', async (_name, headers, status) => {
+    const key = await harness.key({ qpm: 2 })
+    const put = () => fetch(`${harness.url}/api/v3/files`, {
+      ...{ method: 'POST', body: '{}' },
+      headers: { authorization: `Bearer ${key}`, ...headers },
+    })
+    const before = sent()
+    const answers = [await put(), await put(), await put()]
+    expect(answers.map(answer => answer.status)).toEqual([status, status, 429])
+    expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining-requests'))).toEqual(['1', '0', '0'])
+    expect(sent()).toBe(before)
+  })
+
   test('as long as the account has room, also for those on their way', async () => {
     const key = await harness.key()
     await upload(key, 'x')

@@ -234,7 +234,6 @@ describe('what is kept', () => {
     ['GET', '/api/v3/contents/generations/tasks/cgt-1'],
     ['DELETE', '/api/v3/contents/generations/tasks/cgt-1'],
     ['GET', '/api/v3/files'],
-    ['POST', '/api/v3/files'],
     ['GET', '/api/v3/files/file-1'],
     ['DELETE', '/api/v3/files/file-1'],
   ]
@@ -255,6 +254,16 @@ describe('what is kept', () => {
     const refused = await look()
     expect([refused.status, refused.headers.get('x-ratelimit-remaining-requests')]).toEqual([429, '0'])
     expect(Number(refused.headers.get('retry-after'))).toBeWithin(1, DAY_S)
+  })
+
+  test('POST /api/v3/files is, too, where nobody takes files', async () => {
+    const slow = await harness.key({ qpm: 2 })
+    const headers = { 'authorization': `Bearer ${slow}`, 'content-type': 'application/json' }
+    const put = () => fetch(`${harness.url}/api/v3/files`, { method: 'POST', headers, body: '{}' })
+    const answers = [await put(), await put(), await put()]
+    expect(answers.map(answer => told(answer, 'x-ratelimit-remaining-requests')[0])).toEqual(['1', '0', '0'])
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 429])
+    expect(Number(answers[2]!.headers.get('retry-after'))).toBeWithin(1, DAY_S)
   })
 
   test('counting is, too', async () => {
