@@ -22,7 +22,7 @@ export function peopleCommands(parts: OperatorParts): Commands {
     'users-reset-password': input => resetPassword(parts, input),
     'users-disable': input => setUser(parts, input, { disabled: true }),
     'users-enable': input => setUser(parts, input, { disabled: false }),
-    'users-email': input => setUser(parts, input, { email: emailOf(input.email) }),
+    'users-email': input => setUser(parts, input, { email: emailOf(input.email, 'The new email') }),
     'users-role': input => setUser(parts, input, { role: roleOf(input.role) }),
   }
 }
@@ -45,7 +45,7 @@ const hasOwner = (): OperatorError =>
 
 async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> {
   if (parts.reader.people.hasOwner) throw hasOwner()
-  const email = emailOf(input.email)
+  const email = emailOf(input.email, '--email')
   const name = textOf(input.name, '--name', bounds.personNameCharsMax) ?? email.split('@')[0]!
   const owner = { email, name, password: await hashOf(parts, input.password, email) }
   const { done, personId } = await setUpOwner(parts, owner, { token: null, session: null, by: {} })
@@ -108,9 +108,9 @@ function roleOf(given: unknown): SiteRole {
   return role
 }
 
-function emailOf(given: unknown): string {
+function emailOf(given: unknown, name: string): string {
   const email = parseEmail(String(given ?? ''))
-  if (email === undefined) throw new OperatorError('The address to sign in with must be like name@example.com.')
+  if (email === undefined) throw new OperatorError(`${name} must be an address such as name@example.com.`)
   return email
 }
 
