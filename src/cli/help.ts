@@ -66,7 +66,9 @@ export function notACommand(argv: readonly string[]): UsageProblem {
   if (isBegin && others.length === 0) return new UsageProblem(`Say which: weir help ${word}`)
   const second = others[0] !== undefined && /^[a-z-]{1,20}$/.test(others[0]) ? others[0] : undefined
   const pair = second === undefined ? undefined : nearest(`${word} ${second}`, names.filter(name => name.includes(' ')))
-  const near = /^[a-z-]{1,20}$/.test(word) ? (pair ?? nearest(word, names)) : undefined
+  const isWord = /^[a-z-]{1,20}$/.test(word)
+  const alone = isBegin ? undefined : nearest(word, [...names, ...names.map(wordOf)])
+  const near = isWord ? (pair ?? alone) : undefined
   if (near !== undefined) {
     const written = pair === undefined ? word : `${word} ${second}`
     const help = `See: weir help ${wordOf(near)}`
@@ -77,7 +79,7 @@ export function notACommand(argv: readonly string[]): UsageProblem {
     return new UsageProblem(`There is no command "${word} ${second}". After "${word}" comes: ${own.join(', ')}.`)
   }
   // What does not look like a command may be a key in the wrong place.
-  const named = /^[a-z-]{1,20}$/.test(word) ? `command "${word}"` : 'such command'
+  const named = isWord ? `command "${word}"` : 'such command'
   const like = others.length > 0 ? ', or not like this' : ''
   return new UsageProblem(`There is no ${named}${like}. See: weir help${isBegin ? ` ${word}` : ''}`)
 }

@@ -9,7 +9,7 @@ import { until } from '../support/gateway.ts'
 const ROOT = join(import.meta.dir, '..', '..')
 const WEIR = join(ROOT, 'bin', 'weir')
 
-const COMMAND_MS_MAX = 10_000
+const COMMAND_MS_MAX = 25_000
 
 type Environment = Readonly<Record<string, string>>
 
