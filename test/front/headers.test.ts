@@ -44,12 +44,23 @@ describe('a good call', () => {
   })
 
   test('streamed: the final figures stand in a comment of their own directly before [DONE]', async () => {
-    const answer = await call(harness, key, goodBody({ stream: true }))
+    const answer = await call(harness, key, goodBody({ stream: true }), { 'x-weir-comments': 'on' })
     const text = answer.body.toString('latin1')
     const figures = lines.breakdown().replace('Breakdown:', 'Breakdown')
     expect(text).toMatch(new RegExp(`\n\n: ${figures}\n\ndata: \\[DONE\\]\n\n$`))
     expect(text.match(/X-Pipeline/g)).toHaveLength(1)
     expect(text.match(/\[DONE\]/g)).toHaveLength(1)
+  })
+
+  test.each([
+    ['without a wish for comments', {}],
+    ['with comments off', { 'x-weir-comments': 'off' }],
+  ])('streamed %s: there is none', async (_, headers) => {
+    const answer = await call(harness, key, goodBody({ stream: true }), headers)
+    const text = answer.body.toString('latin1')
+    expect(text).toMatch(/\n\ndata: \[DONE\]\n\n$/)
+    expect(text.split('\n').filter(line => line.startsWith(':'))).toEqual([])
+    expect(text).not.toContain('X-Pipeline')
   })
 
   test('the arrow is the bytes E2 86 92', async () => {
@@ -104,14 +115,18 @@ describe('a refused key', () => {
 })
 
 describe('a call that is refused on its way', () => {
-  test('a bad body: Auth alone, and it costs no call of the minute', async () => {
-    const own = await harness.key({ qpm: 2 })
-    for (let time = 0; time < 5; time++) {
+  test('a bad body: Auth alone, and it is one of the calls of the minute', async () => {
+    const own = await harness.key({ qpm: 3 })
+    for (let time = 0; time < 2; time++) {
       const answer = await call(harness, own, '{')
       expectChatError(answer, 400)
       expectStages(answer, reached.authenticated)
     }
-    expect((await call(harness, own)).header('x-ratelimit-remaining-requests')).toBe('1')
+    const good = await call(harness, own)
+    expect([good.status, good.header('x-ratelimit-remaining-requests')]).toEqual([200, '0'])
+    const refused = await call(harness, own, '{')
+    expect(expectChatError(refused, 429).error.code).toBe('rate_limit_exceeded')
+    expectStages(refused, reached.limited)
   })
 
   test('too many calls: Auth and RateLimit, and when to come again', async () => {

@@ -40,7 +40,7 @@ describe('its calls', () => {
     expect(harness.openHolds()).toBe(0)
   })
 
-  test('that wait are refused, for nothing', async () => {
+  test('that wait are refused, and pay for the input that was read', async () => {
     const key = await harness.key({ credit: '1' })
     harness.upstream.plan(silence())
     const received = harness.upstream.nextRequest()
@@ -50,7 +50,12 @@ describe('its calls', () => {
     await caller.whole()
     expect(caller.status).toBe(401)
     await harness.idle()
-    expect(harness.records().at(-1)).toMatchObject({ outcome: 'revoked', rule: 'revoked', cost: 0 })
+    const record = harness.records().at(-1)!
+    expect(record).toMatchObject({ outcome: 'revoked', rule: 'revoked_waiting', status: 401, output_tokens: 0 })
+    expect(record).toMatchObject({ usage_source: 'estimated', lines: JSON.stringify([['input', 21, '0.15']]) })
+    expect([record.input_tokens, record.cost]).toEqual([21, 21 * 150])
+    expect(await harness.balance(key)).toMatchObject({ balance: '0.99999685', held: '0.00' })
+    expect(harness.openHolds()).toBe(0)
     expect((await openCall(harness, key, {}).whole()).status).toBe(401)
   })
 

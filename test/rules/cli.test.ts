@@ -60,7 +60,7 @@ describe('while a gateway runs', () => {
     expect(routes).toMatch(/^name +policy +members\ngpt-\* +balanced +openai\/gpt-\* then azure\/gpt-\*\n/)
     expect(routes).toMatch(/\nsmart +balanced +openai\/gpt-4o=3 openai\/gpt-4o-mini then anthropic\/claude-sonnet-4-5$/)
     const listed = JSON.parse(await weirSays(folder, 'channels list --json')) as { channels: Record<string, unknown>[] }
-    expect(listed.channels).toContainEqual(expect.objectContaining({ channel: two, weight: 2, proxy: '-' }))
+    expect(listed.channels).toContainEqual(expect.objectContaining({ channel: two, weight: 2, proxy: null }))
     const shown = await weirSays(folder, `keys show ${names.KEY}`)
     expect(shown).toMatch(/explain +off\nallow +-\ndeny +-\nrequire +-\n/)
   })

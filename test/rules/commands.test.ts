@@ -205,16 +205,17 @@ describe('names for models', () => {
 })
 
 describe('channels', () => {
-  const plain = { weight: 1, priority: 0, rpm: null, tpm: null, concurrency: null, proxy: '-', tags: 'eu' }
+  const plain = { weight: 1, priority: 0, rpm: null, tpm: null, concurrency: null, proxy: null, tags: 'eu' }
   const shut = { 'foreign ids': 'off' }
   const usual = { ...plain, ...shut }
-  const brookOne = { channel: one, name: '-', host: 'brook.example', state: 'enabled', health: 'not running', ...usual }
+  const named = { channel: one, name: null, host: 'brook.example' }
+  const brookOne = { ...named, state: 'enabled', health: 'not running', ...usual }
   const set = (channel: string, more: object) => desk.ask('channels-set', { channel, ...more })
   const row = async (channel: string) => (await rows('channels')).find(each => each.channel === channel)
 
   test('are listed with what is said of them', async () => {
     expect(await row(one)).toEqual(brookOne)
-    expect(await row('demo#open')).toMatchObject({ state: 'enabled', tags: '-' })
+    expect(await row('demo#open')).toMatchObject({ state: 'enabled', tags: null })
     const all = { weight: '3', priority: '2', rpm: '60', tpm: '100000', concurrency: '8', tags: 'no-training,fast' }
     const shown = { weight: 3, priority: 2, rpm: 60, tpm: 100_000, concurrency: 8, tags: 'eu,no-training,fast' }
     expect(await set(one, all)).toEqual({ ...brookOne, ...shown })
@@ -234,7 +235,7 @@ describe('channels', () => {
     expect((await set(one, { proxy: 'http://joe:hunter2@proxy.example:3128' })).proxy).toBe('set')
     expect(desk.store.rules.current.channels[0]!.proxy!.reveal()).toBe('http://joe:hunter2@proxy.example:3128')
     expect((await set(one, { weight: '5' })).proxy).toBe('set')
-    expect((await set(one, { proxy: 'none' })).proxy).toBe('-')
+    expect((await set(one, { proxy: 'none' })).proxy).toBeNull()
     await desk.ask('channels-reset', { channel: one })
   })
 
@@ -262,7 +263,7 @@ describe('channels', () => {
     await set(one, { weight: '7', proxy: 'http://joe:hunter2@proxy', tags: 'fast' })
     await desk.reopen({ BROOK_KEY: 'new,two' })
     const fresh = channelId('brook', 'new')
-    expect(await row(one)).toMatchObject({ host: '-', state: 'not there', weight: 7 })
+    expect(await row(one)).toMatchObject({ host: null, health: null, state: 'not there', weight: 7 })
     const move = { from: one, to: fresh }
     await expectRefused('channels-move', { from: fresh, to: one }, /^There is no such channel here/)
     await expectRefused('channels-move', { from: two, to: fresh }, /^Nothing is said of the first channel/)
@@ -322,10 +323,10 @@ describe('what a key may use', () => {
     const made = await desk.ask('keys-create', rights)
     const shown = { explain: 'on', allow: 'brook/*,smart', deny: 'brook/p*', require: 'eu,no-training' }
     expect(await desk.ask('keys-show', { key: made.key })).toMatchObject(shown)
-    expect(await desk.ask('keys-set', { key: made.id, deny: '' })).toMatchObject({ ...shown, deny: '-' })
-    expect(await desk.ask('keys-set', { key: made.id, strict: 'on' })).toMatchObject({ ...shown, deny: '-' })
+    expect(await desk.ask('keys-set', { key: made.id, deny: '' })).toMatchObject({ ...shown, deny: null })
+    expect(await desk.ask('keys-set', { key: made.id, strict: 'on' })).toMatchObject({ ...shown, deny: null })
     const none = { allow: '', require: 'none', explain: 'off' }
-    const plain = { explain: 'off', allow: '-', deny: '-', require: '-' }
+    const plain = { explain: 'off', allow: null, deny: null, require: null }
     expect(await desk.ask('keys-set', { key: made.id, ...none })).toMatchObject(plain)
     expect(await desk.ask('keys-show', { key: key.key })).toMatchObject(plain)
   })

@@ -51,7 +51,7 @@ describe('a pepper', () => {
     expect(await call(one)).toBe(200)
     await until(() => keysWith(folder)[fresh] === 1, 'it is digested anew')
     expect(await statusOf('pepper')).toMatchObject([
-      { mark: fresh, state: 'newest', rests: { keys: 1 }, replaced: '-' },
+      { mark: fresh, state: 'newest', rests: { keys: 1 }, replaced: null },
       { mark: old, state: 'older', rests: { keys: 1 }, replaced: expect.stringMatching(/^20/) },
     ])
     laterMs = SOON_MS + 1_000
