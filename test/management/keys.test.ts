@@ -244,6 +244,18 @@ describe('somebody else', () => {
     expect(await works(key)).toBe(200)
   })
 
+  test('who develops chooses endpoints and addresses of keys, within the rights of the account', async () => {
+    const { id, key } = await make({ endpoints: ['embeddings'], addresses: ['192.0.2.1'] })
+    expect(await works(key)).toBe(403)
+    const open = await developer.ask('PATCH', `web/keys/${id}`, { endpoints: null, addresses: null })
+    expect([open.status, await works(key)]).toEqual([200, 200])
+    await owner('PATCH', `web/accounts/${account}`, { denies: ['openai/*'] })
+    const own = await make({ allows: ['openai/*', '*'], endpoints: null, addresses: null }, developer.ask)
+    expect([await works(own.key), await works(key)]).toEqual([403, 403])
+    await owner('PATCH', `web/accounts/${account}`, { denies: null })
+    expect([await works(own.key), await works(key)]).toEqual([200, 200])
+  })
+
   test('who is no longer a member changes nothing any more', async () => {
     const late = await addPerson(harness, owner, { members: [{ account, role: 'developer' }] })
     const { id } = await make({}, late.ask)
