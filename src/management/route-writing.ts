@@ -6,7 +6,7 @@ import type { RouteRow } from '../store/rules.ts'
 import { Outdated, Unfit } from './channel-writing.ts'
 import type { OperatorParts } from './command.ts'
 import { OperatorError } from './command.ts'
-import { memberProblem, providersOf, rulesNow } from './rule-check.ts'
+import { memberProblem, nameWarning, providersOf, rulesNow } from './rule-check.ts'
 import { routeNameOf } from './rule-input.ts'
 
 type Asker = By & Partial<Seen>
@@ -42,7 +42,8 @@ function checkRoute(parts: OperatorParts, row: RouteRow, others: readonly RouteR
   const problem = memberProblem(row, names, catalogue)
   if (problem !== undefined) throw new OperatorError(problem)
   const providers = providersOf(row.name, names)
-  if ([...providers].some(id => catalogue.channelsOf(id).length > 0)) return undefined
+  const open = row.members.map(({ model }) => model).filter(model => model.includes('*'))
+  if ([...providers].some(id => catalogue.channelsOf(id).length > 0)) return nameWarning(open, parts).warning
   const disabled = catalogue.all().filter(({ providerId }) => providers.has(providerId)).map(({ id }) => id)
   if (disabled.length === 0) return 'There is no channel to any of them yet: until there is, its calls get 503.'
   throw new OperatorError(`Nothing could answer: these channels are disabled: ${disabled.join(', ')}.`)

@@ -83,6 +83,17 @@ export function tagWarning(tags: readonly string[], { catalogue }: Known): { rea
   return strange.length === 0 ? {} : { warning: `No channel has such a tag at the moment: ${strange.join(', ')}.` }
 }
 
+interface Rights {
+  readonly patterns: readonly (string | null | undefined)[]
+  readonly tags?: readonly string[]
+}
+
+/** What is allowed in rights and limits, and perhaps not meant: names and tags that nothing has today. */
+export function oddities({ patterns, tags = [] }: Rights, known: Known): readonly string[] {
+  const names = patterns.filter(pattern => typeof pattern === 'string')
+  return [nameWarning(names, known), tagWarning(tags, known)].flatMap(({ warning }) => warning ?? [])
+}
+
 /** Whether a pattern fits the name of any model, or could fit one that is not listed. */
 function namesSomething(pattern: string, { rules, catalogue }: Known): boolean {
   const head = pattern.split('*')[0]!

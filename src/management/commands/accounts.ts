@@ -66,9 +66,11 @@ async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
     const money = '--credit-limit usd, --prepaid, --postpaid'
     throw new OperatorError(`Say what to set: ${money}, --bodies on|off, --name, --tier, --allow or --deny.`)
   }
-  const warning = nameWarning([wanted.allows, wanted.denies].flatMap(list => list?.split(',') ?? []), parts)
-  return { ...(await change(parts, input, wanted)), ...warning }
+  return { ...(await change(parts, input, wanted)), ...rightsWarning(parts, wanted) }
 }
+
+const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): Answer =>
+  nameWarning([allows, denies].flatMap(list => list?.split(',') ?? []), parts)
 
 /** Undefined where nothing was said. */
 function changeOf(input: Input): Change {
@@ -91,7 +93,7 @@ async function createAccount(parts: ManagementParts, input: Input): Promise<Answ
   const type = input.personal === true ? 'personal' : 'team'
   const { done } = await parts.writer.run('createAccount', { ...wanted, id, name, type }, by)
   if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
-  return showAccount(parts, parts.books.account(id)!)
+  return { ...showAccount(parts, parts.books.account(id)!), ...rightsWarning(parts, wanted) }
 }
 
 async function listAccounts(parts: ManagementParts, input: Input): Promise<Answer> {

@@ -8,7 +8,9 @@ import type { AccountRead } from '../../store/reads/accounts.ts'
 import type { Scope } from '../../store/reads/paging.ts'
 import { listText } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { oddities } from '../rule-check.ts'
 import { usdText } from '../statement-lines.ts'
+import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
 import { label, modelPatterns, tierName, timeOf, timeOrNull, yesNo } from './fields.ts'
@@ -57,6 +59,11 @@ function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.
 
 const changeOf = (change: z.output<typeof Change>): AccountChange =>
   ({ ...change, allows: listText(change.allows), denies: listText(change.denies) })
+
+const Written = Account.extend({ warnings })
+
+const oddOf = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
+  oddities({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
 
 const tierUnknown = (): Refusal =>
   new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is none of this name.' })
@@ -121,13 +128,14 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       about: 'Make an account, without keys and money.',
       body: Wanted,
-      answer: Account,
+      answer: Written,
       status: 201,
       async run({ body: { type: whose, name, ...change }, by }) {
         const id = mintId()
         const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: whose }, by)
         done(result, { tier_unknown: tierUnknown })
-        return show(id, null)
+        const { body, version } = await show(id, null)
+        return { body: { ...body, warnings: oddOf(parts, change) }, version }
       },
     }),
     endpoint({
@@ -137,7 +145,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       about: 'Change an account. Managers may let its keys use less than now, admins also more.',
       params,
       body: Change,
-      answer: Account,
+      answer: Written,
       reserved,
       async run({ params: { account: id }, body, scope, by }) {
         const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
@@ -146,7 +154,8 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           ...{ balance_too_low: tooLow, rights_wider: tooWide },
         })
         onKeyChanged() // what is remembered of a key has something of its account in it
-        return show(id, scope)
+        const { body: account, version } = await show(id, scope)
+        return { body: { ...account, warnings: oddOf(parts, body) }, version }
       },
     }),
   ]

@@ -13,6 +13,8 @@ import { isTag } from '../../upstreams/provider.ts'
 import { keyStates, stateFilters, stateOf } from '../key-state.ts'
 import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { oddities } from '../rule-check.ts'
+import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, moment, nothing, time } from './endpoint.ts'
 import { label, listOrAll, modelPatterns, tierName, timeOf, timeOrNull } from './fields.ts'
@@ -100,6 +102,9 @@ function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number
   }
 }
 
+const oddOf = (parts: ManagementParts, { allows, denies, requires }: z.output<typeof Change>): readonly string[] =>
+  oddities({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
+
 const tierUnknown = (): Refusal =>
   new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is none of this name.' })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
@@ -163,7 +168,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       who: { account: 'developer' },
       about: 'Make an API key. Its text is in this answer and nowhere else.',
       body: Wanted,
-      answer: NewKey,
+      answer: NewKey.extend({ warnings }),
       reserved,
       status: 201,
       async run({ body: { account: accountId, tier = null, qpm = null, name, ...settings }, scope, by }) {
@@ -173,7 +178,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
         const { text, result } = await makeKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
         done(result, { account_unknown: unknown, tier_unknown: tierUnknown, name_taken: nameTaken, too_many: tooMany })
         const { body, version } = await show(id, null)
-        return { body: { ...body, key: text }, version }
+        return { body: { ...body, key: text, warnings: oddOf(parts, settings) }, version }
       },
     }),
     endpoint({
@@ -183,12 +188,13 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       about: 'Change an API key, or disable and enable it; in force from its next call on.',
       params,
       body: Change,
-      answer: Key,
+      answer: Key.extend({ warnings }),
       reserved,
       async run({ params: { key: id }, body, scope, by }) {
         const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
         done(result, { unknown, revoked: isRevoked, tier_unknown: tierUnknown, name_taken: nameTaken })
-        return show(id, scope)
+        const { body: key, version } = await show(id, scope)
+        return { body: { ...key, warnings: oddOf(parts, body) }, version }
       },
     }),
   ]

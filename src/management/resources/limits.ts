@@ -9,6 +9,8 @@ import type { LimitRow } from '../../store/rules.ts'
 import { limitScopes } from '../../store/rules.ts'
 import { limitRefusals } from '../commands/limits.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import { oddities } from '../rule-check.ts'
+import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, nothing } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
@@ -68,6 +70,12 @@ const buildShow = ({ desk }: ManagementParts) => async (id: number) => {
   return { body: shown(limit), version: limit.version }
 }
 
+/** As it is, with what is odd about it. */
+const buildShowWritten = (parts: ManagementParts) => async (id: number) => {
+  const { body, version } = await buildShow(parts)(id)
+  return { body: { ...body, warnings: oddities({ patterns: [body.model] }, parts) }, version }
+}
+
 function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
   return [
@@ -102,7 +110,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 }
 
 function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const show = buildShow(parts)
+  const [show, showWritten] = [buildShow(parts), buildShowWritten(parts)]
   const { writer, rules, onKeyChanged } = parts
   return [
     endpoint({
@@ -111,7 +119,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       who: { site: 'admin' },
       about: 'Limit the calls that are named, together or each key, account or model by itself.',
       body: Wanted,
-      answer: Limit,
+      answer: Limit.extend({ warnings }),
       status: 201,
       async run({ body: { key: keyId, account: accountId, per: scopes, ...limit }, by }) {
         const written = limitScopes.filter(scope => scopes.includes(scope)) // in the order in which they are kept
@@ -124,7 +132,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         })
         rules.renew()
         onKeyChanged()
-        return show('id' in result ? result.id : 0)
+        return showWritten('id' in result ? result.id : 0)
       },
     }),
     endpoint({
@@ -134,14 +142,14 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       about: 'Change the amount of a limit. What it has counted so far stays.',
       params,
       body: z.strictObject({ amount: whole }),
-      answer: Limit,
+      answer: Limit.extend({ warnings }),
       async run({ params: { limit: id }, body: { amount }, by }) {
         const { body: was } = await show(id)
         checked({ ...was, amount, keyId: null, accountId: null })
         done(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown })
         rules.renew()
         onKeyChanged()
-        return show(id)
+        return showWritten(id)
       },
     }),
     endpoint({
