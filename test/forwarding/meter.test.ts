@@ -41,6 +41,7 @@ const eightLetters = role() + piece('four') + piece('more')
 
 describe('usage', () => {
   const cached = { prompt_tokens: 10, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 6 } }
+  const beside = { ...cached, prompt_tokens_details: { cached_tokens: 50 } }
   const reported = (input: number, output: number): Expected => [input, 0, output, 'reported']
   const estimated: Expected = [estimatedInput, 0, 2, 'estimated']
   const odd = (usage: unknown): string => eightLetters + finish() + event({ choices: [], usage }) + done
@@ -55,7 +56,9 @@ describe('usage', () => {
     ['between the text', role() + piece('four') + usageOnly(7, 5) + piece('more') + finish() + done, reported(7, 5)],
     ['told twice, the last counts', eightLetters + usageOnly(1, 1) + finish() + usageOnly(7, 5) + done, reported(7, 5)],
     ['with a cached part', odd(cached), [4, 6, 2, 'reported']],
-    ['with more cached than there is', odd({ ...cached, prompt_tokens_details: { cached_tokens: 50 } }), estimated],
+    ['with more cached than input, which stands beside it', odd(beside), [10, 50, 2, 'reported']],
+    ['with the same in its total', odd({ ...beside, total_tokens: 62 }), [10, 50, 2, 'reported']],
+    ['with the same and a total of anything else', odd({ ...beside, total_tokens: 61 }), estimated],
     ['with details of null', odd({ ...cached, prompt_tokens_details: null }), reported(10, 2)],
     ['without choices beside it', eightLetters + finish() + event(counts(7, 5)) + done, reported(7, 5)],
     ['of zero', odd({ prompt_tokens: 0, completion_tokens: 0 }), estimated],
