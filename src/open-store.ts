@@ -100,8 +100,8 @@ export async function openStore(
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
   const log = buildLog(config.logLevel, world.writeLog)
-  const { onLedgerLost: onLost } = world
-  const [writer, start] = await openWriter(config, { folder, log, givesUp, onLost }).catch(fault => {
+  const { onLedgerLost: onLost, ledgerWaitMs } = world
+  const [writer, start] = await openWriter(config, { folder, log, givesUp, onLost, ledgerWaitMs }).catch(fault => {
     lock.release()
     throw fault
   })
@@ -198,6 +198,7 @@ interface Opening {
   readonly folder: DataFolder
   readonly log: Log
   readonly givesUp: boolean
+  readonly ledgerWaitMs: World['ledgerWaitMs']
   onLost(detail: string): void
 }
 
@@ -238,11 +239,12 @@ function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, l
 }
 
 /** The ledger, if the secrets are those that its data was made with. */
-async function openWriter(config: Config, { folder, log, givesUp, onLost }: Opening): Promise<[Writer, WriterStart]> {
+async function openWriter(config: Config, opening: Opening): Promise<[Writer, WriterStart]> {
+  const { folder, log, givesUp, onLost, ledgerWaitMs } = opening
   if (folder.lacksDatabase) log.error('no database beside the secrets: an empty one is made', { folder: folder.path })
   for (const file of folder.closedFiles) log.warn('others could read a secret until now', { file })
   const { ballastBytes, databaseBytesMax } = config
-  const opened = await Writer.open({ path: folder.database, ballastBytes, databaseBytesMax }, onLost)
+  const opened = await Writer.open({ path: folder.database, ballastBytes, databaseBytesMax }, onLost, ledgerWaitMs)
   try {
     const by = { actor: `weir ${version}` }
     const rotated = await checkSecrets({ ...folder, folder: folder.path, writer: opened[0], givesUp, by })

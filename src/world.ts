@@ -15,6 +15,7 @@ import type { Silence } from './pipeline/answer-stream.ts'
 import type { AttemptTimes } from './pipeline/attempt.ts'
 import type { PasswordCost } from './store/hash-password.ts'
 import { passwordCost } from './store/hash-password.ts'
+import { waitedSince } from './store/writer.ts'
 
 export interface World {
   readonly clock: Clock
@@ -43,6 +44,8 @@ export interface World {
   readonly answeredSeconds: number
   /** How late the event loop is with what was due then. */
   lateMs(dueMs: number): number
+  /** How long an operation has waited for the ledger that was queued then. */
+  ledgerWaitMs(sinceMs: number): number
   /** What this process has taken of the memory. */
   memoryBytes(): number
   /** From 0 to 1, for waits that must not fall together. */
@@ -63,6 +66,7 @@ export const realWorld: World = {
   passwordCost,
   answeredSeconds: 30,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
+  ledgerWaitMs: waitedSince,
   memoryBytes: () => process.memoryUsage.rss(),
   chance: Math.random,
   pause: ms => new Promise(resolve => setTimeout(resolve, ms)),

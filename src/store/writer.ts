@@ -30,6 +30,11 @@ export interface WriterOptions {
   readonly databaseBytesMax?: number | undefined
 }
 
+/** How long an operation has waited that was queued then. */
+export type WaitedMs = (sinceMs: number) => number
+
+export const waitedSince: WaitedMs = sinceMs => performance.now() - sinceMs
+
 export interface WriterStart {
   readonly recovered: number
   /** The greatest id that was ever used. */
@@ -38,6 +43,8 @@ export interface WriterStart {
 
 export class Writer {
   readonly #thread: Worker
+  /** By this the queue is found to be too old; it bounds no operation that is queued. */
+  readonly #waitedMs: WaitedMs
   #queue: Waiting[] = []
   /** Under way in the thread; empty when it is idle. */
   #batch: readonly Waiting[] = []
@@ -48,14 +55,19 @@ export class Writer {
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
-  private constructor(thread: Worker) {
+  private constructor(thread: Worker, waitedMs: WaitedMs) {
     this.#thread = thread
+    this.#waitedMs = waitedMs
   }
 
   /** Opens, migrates and recovers; nothing else may be using the file. */
-  static async open(options: WriterOptions, onFault: (detail: string) => void): Promise<[Writer, WriterStart]> {
+  static async open(
+    options: WriterOptions,
+    onFault: (detail: string) => void,
+    waitedMs = waitedSince,
+  ): Promise<[Writer, WriterStart]> {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
-    const writer = new Writer(thread)
+    const writer = new Writer(thread, waitedMs)
     const start = await new Promise<WriterStart>((resolve, reject) => {
       thread.onmessage = (event: MessageEvent<FromWriter>) => {
         const message = event.data
@@ -98,7 +110,7 @@ export class Writer {
   /** How long the oldest operation has waited, in the queue or in the batch under way. */
   get ageMs(): number {
     const oldest = this.#batch[0] ?? this.#queue[0]
-    return oldest === undefined ? 0 : performance.now() - oldest.sinceMs
+    return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
   }
 
   /** Whether it writes in time: not for long at one batch, and the last one not in vain. */
@@ -118,7 +130,7 @@ export class Writer {
   run<Name extends AuditedName>(name: Name, input: Input<Name>, by: By): Promise<Result<Name>>
   run<Name extends OperationName>(name: Name, input: Input<Name>, by?: By & Partial<Seen>): Promise<Result<Name>> {
     const sinceMs = performance.now()
-    if (beginning.has(name) && this.#isBehind(sinceMs)) {
+    if (beginning.has(name) && this.#isBehind) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
@@ -132,10 +144,10 @@ export class Writer {
     })
   }
 
-  #isBehind(nowMs: number): boolean {
+  get #isBehind(): boolean {
     const oldest = this.#queue[0]
     if (oldest === undefined) return false
-    return this.#queue.length >= bounds.ledgerQueueMax || nowMs - oldest.sinceMs > bounds.ledgerQueueMsMax
+    return this.#queue.length >= bounds.ledgerQueueMax || this.#waitedMs(oldest.sinceMs) > bounds.ledgerQueueMsMax
   }
 
   /** Waits for everything queued, within bounds, then closes the file. */

@@ -59,9 +59,11 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     ...options.upstreamEnv?.(upstream.url),
     ...options.env,
   }
-  // The event loop is the tests' as well, and late with what they do.
+  // The event loop, the disk and the memory are the tests' as well: a gateway that found them slow or full would refuse
+  // calls as overloaded on a busy machine. Tests of overload say what the gateway is to find.
   const said = { writeLog: (line: string) => void logs.push(line) }
-  const world = { ...said, lateMs: () => 0, pause: shortly, passwordCost: cheap, ...options.world }
+  const calm = { lateMs: () => 0, ledgerWaitMs: () => 0, memoryBytes: () => 0 }
+  const world = { ...said, ...calm, pause: shortly, passwordCost: cheap, ...options.world }
   const gateway = await startGateway(readConfig(env), world)
   const read = <T>(query: (db: Database) => T): T => {
     const db = new Database(join(folder, 'weir.db'), { readonly: true })

@@ -1,0 +1,40 @@
+// A ledger that does not answer: new calls are refused at once, also before their body is read, and served again when
+// it answers. The calls that waited for it are served.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { Database } from 'bun:sqlite'
+import { join } from 'node:path'
+import { realWorld } from '../../src/world.ts'
+import { ask, bearer, call, CHAT, goodBody } from '../front/asking.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
+
+let harness: Harness
+
+beforeAll(async () => {
+  const { ledgerWaitMs } = realWorld
+  harness = await startHarness({ world: { ledgerWaitMs } })
+})
+afterAll(() => harness.stop())
+
+const overload = async (): Promise<number> =>
+  ((await (await fetch(`${harness.url}/health/ready`)).json()) as { overload: number }).overload
+
+test('a ledger that stands still shuts the gate, and one that moves opens it again', async () => {
+  const key = await harness.key({ qpm: 10_000 })
+  const db = new Database(join(harness.folder, 'weir.db'))
+  db.run('BEGIN IMMEDIATE')
+  const waiting = call(harness, key)
+  await until(() => harness.gateway.underWay === 1, 'one is under way')
+  while ((await overload()) !== 3) await Bun.sleep(10)
+  const unread = ask('POST', CHAT, { ...bearer(key), 'content-length': '30000000' }, goodBody()) // and never sent
+  const refused = await rawRequest(harness.url, unread)
+  expect([refused.status, refused.body.toString()]).toEqual([503, expect.stringContaining('"overloaded"')])
+  expect(Number(refused.header('retry-after'))).toBeGreaterThan(0)
+  db.run('ROLLBACK')
+  db.close()
+  expect((await waiting).status).toBe(200)
+  while ((await overload()) === 3) await Bun.sleep(10)
+  expect((await call(harness, key)).status).toBe(200)
+})
