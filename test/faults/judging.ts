@@ -122,7 +122,7 @@ function expectAttempts({ cell, record, requests }: Judged, verdict: Verdict): v
   if (cell.fault.by === 'script') expect(requests.length).toBe(attempts.length)
 }
 
-const NANOS = { input: 1_000, output: 2_000 }
+const NANOS = { input: 1_000, cached: 500, output: 2_000 }
 
 /**
  * A failure is free, half an answer of an upstream that failed is charged by nobody's word but the provider's, one that
@@ -135,7 +135,9 @@ function expectCharge({ record }: Judged, { outcome, midway }: Verdict): void {
     expect(Number(output)).toBeGreaterThan(0)
   } else if (midway) expect(['none', 'reported']).toContain(source as string)
   else if (outcome !== 'completed') expect([source, input, output]).toEqual(['none', 0, 0])
-  const due = Number(input) * NANOS.input + Number(output) * NANOS.output
+  const cached = Number(record.cache_read_tokens)
+  // What is cached stands within the input of a record.
+  const due = (Number(input) - cached) * NANOS.input + cached * NANOS.cached + Number(output) * NANOS.output
   expect(Number(record.cost) + Number(record.shortfall)).toBe(due)
 }
 
