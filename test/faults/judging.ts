@@ -59,11 +59,16 @@ const EMPTY = /^(nothing but the terminal event|an answer without text)$/
 /** Faults that leave the text as the upstream meant it. */
 const HARMLESS = /^F(12|22|28|33)$/
 
+/** A candidate of Gemini's whose number cannot be written in another dialect has that of its place there. */
+const isRenumbered = ({ fault, caller, upstream }: Cell): boolean =>
+  faultName(fault) === 'F32 a negative choice' && upstream === 'gemini' && !caller.startsWith(upstream)
+
 function expectAnswer({ cell, seen, record }: Judged): void {
   expect(seen.status).toBe(200)
   const { whole, ended } = speech[cell.caller]
   const text = cell.stream ? ended(eventsSeen(cell.caller, seen.body)) : whole(JSON.parse(seen.text) as Json)
   if (HARMLESS.test(cell.fault.id)) expect(text).toMatch(/^Hello( world)?$/)
+  if (isRenumbered(cell)) expect(text).toBe('Hello')
   if (!EMPTY.test(cell.fault.name)) expect(Number(record.cost)).toBeGreaterThan(0)
 }
 

@@ -160,12 +160,6 @@ export const exceptions: readonly Exception[] = [
     ...{ why: 'only the terminal event says that it is whole.' },
   },
   {
-    ...{ fault: 'F32 a negative choice', stream: true, verdict: 'unusable' },
-    holds: ({ caller, upstream }) => upstream === 'gemini' && !caller.startsWith('gemini'),
-    where: 'from gemini for a caller of another dialect',
-    why: 'it cannot be said in another dialect.',
-  },
-  {
     ...{ fault: 'F35 429 because we have not paid', verdict: 'limited' },
     ...{ holds: isFrom('anthropic-messages', 'ark'), where: 'from anthropic-messages or ark' },
     ...{ why: 'there a 429 is only ever a limit, and the channel is closed as for one.' },
