@@ -21,7 +21,7 @@ import type { Channel } from '../../src/upstreams/catalogue.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
 import { readyRequest } from '../../src/upstreams/ready-request.ts'
-import { signers } from '../../src/upstreams/signing.ts'
+import { signers, signRequest } from '../../src/upstreams/signing.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
 
@@ -128,8 +128,12 @@ describe('by any way to sign,', () => {
     const made = make(sign, keys[sign]!())
     const body = Buffer.from('{}')
     for (const url of othersThan(home.url, thief.url)) {
-      const ready = async () => await readyRequest({ url, headers: {}, body }, { ...made, dialect: 'openai-chat' })
-      await expect(ready()).rejects.toThrow('a key signs for no host but its own')
+      const [request, dialect] = [{ url, headers: {}, body }, 'openai-chat']
+      const ready = async () => await readyRequest(request, { ...made, dialect })
+      await expect(ready()).rejects.toThrow('a request with a credential stays below the address of its channel')
+      // And by itself, whoever asks it.
+      const signed = async () => await signRequest(made.channel, dialect, request)
+      await expect(signed()).rejects.toThrow('a key signs for no host but its own')
     }
   })
 })
