@@ -90,12 +90,26 @@ test.each([
 
 test('fewer letters than that stay, and as many go', () => {
   const plain = new Scrubber('abcdefghijklmnopqrstuvwxyz')
-  expect(plain.scrub('ABCDEFGHIJK…')).toBe('ABCDEFGHIJK…')
-  expect(plain.scrub('ABCDEFGHIJKL…')).toBe('[secret]…')
+  expect(plain.scrub('ABCDEFGHIJKL…')).toBe('ABCDEFGHIJKL…')
+  expect(plain.scrub('ABCDEFGHIJKLM…')).toBe('[secret]…')
+})
+
+test('a caller whose words an upstream repeats cannot guess a key letter by letter', () => {
+  const key = 'sk-ant-api03-Zq8nT4wLx2VbR7yKc5MjH9dPfG3sA6eU1oN0iWtB'
+  const guessed = new Scrubber(key)
+  const letters = key.replaceAll(/\W/g, '').length
+  for (let known = 8; known < letters / 2 - 4; known++) {
+    const right = key.slice(0, known + 3)
+    for (const form of [right, hex(right), base64(right), `${right} ${right} ${right}`]) {
+      const repeated = `Unknown parameter: '${form}'`
+      expect(guessed.scrub(repeated)).toBe(repeated)
+    }
+  }
+  expect(guessed.scrub(`Incorrect key: ${key.slice(0, 20)}***${key.slice(-20)}`)).not.toContain(key.slice(0, 20))
 })
 
 test('a short secret is looked for as a whole', () => {
-  expect(new Scrubber('sk-1').scrub('sk-1 SK-1 risk-123')).toBe('[secret] SK-1 ri[secret]23')
+  expect(new Scrubber('sk-1').scrub('sk-1 SK-1 risk-123')).toBe('[secret] SK-1 risk-123')
   expect(new Scrubber('p@ss w/rd').scrub('p%40ss%20w%2Frd')).toBe('[secret]')
 })
 

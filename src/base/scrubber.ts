@@ -1,46 +1,89 @@
 // Takes a secret out of a text that somebody else wrote and that is about to leave the process. Upstreams repeat
 // credentials, and not always letter by letter: encoded, in other case, cut into pieces, or only a part of them.
 //
-// Both the secret and the text are reduced to their letters and digits, in lower case, with escapes decoded. A run of
-// the text is taken out where it has as many letters in sequence as `FRAGMENT_CHARS` in common with the secret, or with
-// one of its encodings.
+// Both the secret and the text are reduced to their letters and digits, in lower case, with escapes decoded. Runs of
+// the text that the secret, or one of its encodings, has too are taken out, if together they show at least half of it,
+// or 32 letters.
+//
+// Whoever can have its own words repeated by an upstream learns from what is taken out whether a guess was right. So
+// nothing is taken out for less than half of a long secret, or for less than all of a short one: a guess must be right
+// in more letters than anybody can try before it changes anything.
 
-/** So many letters and digits of a secret in sequence are taken out. Fewer tell nobody anything useful. */
+/** Runs of a long secret count from so many letters and digits in sequence on. */
 export const FRAGMENT_CHARS = 12
-/** A shorter secret is looked for only as a whole: parts of it would be found in any text. */
+/** Parts of a shorter secret are left: they would be found in any text, or could be guessed one by one. */
+const LONG_SECRET_CHARS = 24
+/** A secret that is shorter still is looked for only where it stands by itself. */
 const SECRET_CHARS_MIN = 8
+
+/** Of a very long secret less than half is too much already. */
+const SHOWN_CHARS_MAX = 32
 
 const MARK = '[secret]'
 
 export class Scrubber {
   /** The secret itself, and as it stands in addresses and in JSON. */
-  readonly #whole: readonly string[]
-  readonly #fragmentChars: number
-  readonly #fragments = new Set<string>()
-  readonly #hexFragments = new Set<string>()
+  readonly #whole: readonly RegExp[]
+  readonly #forms: readonly Form[]
 
   constructor(secret: string) {
     const escaped = JSON.stringify(secret).slice(1, -1)
-    this.#whole = [...new Set([secret, escaped, encodeURIComponent(secret)])].filter(one => one !== '')
-    const parts = partsOf(secret).map(part => ({ part, plain: reduced(part).letters }))
-    const long = parts.filter(({ plain }) => plain.length >= SECRET_CHARS_MIN)
-    this.#fragmentChars = Math.min(FRAGMENT_CHARS, ...long.map(({ plain }) => plain.length))
-    for (const { part, plain } of long) {
-      for (const form of [plain, ...base64Forms(part)]) addFragments(this.#fragments, form, this.#fragmentChars)
+    const isShort = reduced(secret).letters.length < SECRET_CHARS_MIN
+    const texts = [...new Set([secret, escaped, encodeURIComponent(secret)])].filter(one => one !== '')
+    this.#whole = texts.map(text => new RegExp(isShort ? `(?<!\\w)${quoted(text)}(?!\\w)` : quoted(text), 'g'))
+    this.#forms = partsOf(secret).flatMap(part => {
+      const plain = reduced(part).letters
+      if (plain.length < SECRET_CHARS_MIN) return []
+      const isLong = plain.length >= LONG_SECRET_CHARS
       const hex = Buffer.from(part).toString('hex')
-      addFragments(this.#hexFragments, hex, 2 * this.#fragmentChars)
-    }
+      return [
+        formOf({ letters: plain, isLong, reduce: reduced, perLetter: 1 }),
+        ...base64Forms(part).map(letters => formOf({ letters, isLong, reduce: reduced, perLetter: 4 / 3 })),
+        formOf({ letters: hex, isLong, reduce: hexDigits, perLetter: 2 }),
+      ]
+    })
   }
 
   scrub(text: string): string {
     let clean = text
-    for (const form of this.#whole) clean = clean.replaceAll(form, () => MARK)
-    if (this.#fragments.size === 0) return clean
-    const letters = reduced(clean)
-    clean = without(clean, rangesOf(letters, this.#fragments, this.#fragmentChars))
-    return without(clean, rangesOf(hexDigits(clean), this.#hexFragments, 2 * this.#fragmentChars))
+    for (const form of this.#whole) clean = clean.replaceAll(form, MARK)
+    if (this.#forms.length === 0) return clean
+    const read = new Map([reduced, hexDigits].map(reduce => [reduce, reduce(clean)] as const))
+    const shown = this.#forms.map(form => runsOf(read.get(form.reduce)!, form))
+    if (!shown.some(({ covered }, at) => covered >= this.#forms[at]!.least)) return clean
+    return without(clean, joined(shown.flatMap(({ ranges }) => ranges)))
   }
 }
+
+/** One way to write a secret, reduced to letters. */
+interface Form {
+  /** Every run of so many letters, with the places at which it begins. */
+  readonly runs: ReadonlyMap<string, readonly number[]>
+  readonly runChars: number
+  /** How many of its letters a text must show before anything is taken out. */
+  readonly least: number
+  reduce(text: string): Reduced
+}
+
+interface Written extends Pick<Form, 'reduce'> {
+  readonly letters: string
+  readonly isLong: boolean
+  /** How many characters of this form are one of the secret. */
+  readonly perLetter: number
+}
+
+function formOf({ letters, isLong, reduce, perLetter }: Written): Form {
+  const runChars = isLong ? Math.ceil(perLetter * FRAGMENT_CHARS) : letters.length
+  const runs = new Map<string, number[]>()
+  for (let at = 0; at + runChars <= letters.length; at++) {
+    const run = letters.slice(at, at + runChars)
+    runs.set(run, [...(runs.get(run) ?? []), at])
+  }
+  const part = Math.min(Math.ceil(letters.length / 2), perLetter * SHOWN_CHARS_MAX)
+  return { runs, runChars, least: isLong ? part : letters.length, reduce }
+}
+
+const quoted = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
 
 const SECRET_FIELD = /key|secret|token|password/i
 
@@ -116,23 +159,35 @@ function base64Forms(secret: string): readonly string[] {
   })
 }
 
-function addFragments(to: Set<string>, form: string, chars: number): void {
-  for (let at = 0; at + chars <= form.length; at++) to.add(form.slice(at, at + chars))
-}
-
 type Range = [from: number, until: number]
 
-function rangesOf({ letters, from, until }: Reduced, fragments: ReadonlySet<string>, chars: number): readonly Range[] {
+interface Shown {
+  readonly ranges: readonly Range[]
+  /** How many letters of the form are in them, each counted once however often it is repeated. */
+  readonly covered: number
+}
+
+function runsOf({ letters, from, until }: Reduced, { runs, runChars }: Form): Shown {
   const ranges: Range[] = []
-  if (fragments.size === 0) return ranges
-  for (let at = 0; at + chars <= letters.length; at++) {
-    if (!fragments.has(letters.slice(at, at + chars))) continue
-    const [start, end] = [from[at]!, until[at + chars - 1]!]
-    const last = ranges.at(-1)
-    if (last !== undefined && start <= last[1]) last[1] = end
-    else ranges.push([start, end])
+  const covered = new Set<number>()
+  for (let at = 0; at + runChars <= letters.length; at++) {
+    const places = runs.get(letters.slice(at, at + runChars))
+    if (places === undefined) continue
+    ranges.push([from[at]!, until[at + runChars - 1]!])
+    for (const place of places) for (let letter = 0; letter < runChars; letter++) covered.add(place + letter)
   }
-  return ranges
+  return { ranges, covered: covered.size }
+}
+
+/** In their order, with those that overlap as one. */
+function joined(ranges: readonly Range[]): readonly Range[] {
+  const all: Range[] = []
+  for (const [from, until] of ranges.toSorted((a, b) => a[0] - b[0])) {
+    const last = all.at(-1)
+    if (last !== undefined && from <= last[1]) last[1] = Math.max(last[1], until)
+    else all.push([from, until])
+  }
+  return all
 }
 
 function without(text: string, ranges: readonly Range[]): string {
