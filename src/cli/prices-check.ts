@@ -20,8 +20,9 @@ export async function checkInstalledPrices({ folders, json }: Asked, say: (line:
 
 function pricesAsJson(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {
   const { disagreements, ...seen } = checkSources(parts)
-  const shown = disagreements.map(({ ours, theirs, ...one }) => ({
+  const shown = disagreements.map(({ ours, theirs, when, ...one }) => ({
     ...one,
+    when: when === '' ? null : when,
     ours: ours === undefined ? null : usdText(ours),
     theirs: theirs.map(({ rate, source }) => ({ rate: usdText(rate), source })),
   }))

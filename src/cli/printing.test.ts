@@ -12,6 +12,11 @@ test('a field and a cell stay on their line, and no escape sequence is obeyed', 
   expect(tableLines([{ name: evil }])[1]).toBe(shown)
 })
 
+test('a list of words stands with commas between, and nothing as a dash', () => {
+  expect(fieldLines({ allow: ['a/*', evil], deny: null })).toEqual([`allow    a/*,${shown}`, 'deny     -'])
+  expect(tableLines([{ tags: ['eu', 'fast'] }, { tags: null }, { tags: [] }]).slice(1)).toEqual(['eu,fast', '-', '-'])
+})
+
 test('JSON means the same, and no escape sequence is obeyed', () => {
   const text = jsonText({ name: evil })
   expect(JSON.parse(text)).toEqual({ name: evil })

@@ -16,6 +16,7 @@ export const jsonText = (answer: Fields): string => harmlessLines(JSON.stringify
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-'
+  if (Array.isArray(value) && value.every(one => typeof one === 'string')) return harmless(value.join() || '-')
   return harmless(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 

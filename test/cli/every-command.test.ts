@@ -82,7 +82,7 @@ const lines: readonly Line[] = [
   { command: 'users reset-password {email}', typed: 'another river of words' },
   { command: 'users email {email} moved@example.com' },
   { command: 'keys create --tier pro --credit 5', keeps: ({ key, account }) => ({ key, account }) },
-  { command: 'keys set {key} --bodies on --name laptop' },
+  { command: 'keys set {key} --bodies on --name laptop --allow openai/*,demo/* --endpoints chat' },
   { command: 'keys list' },
   { command: 'keys show {key}' },
   { command: 'accounts create --name team' },
@@ -160,6 +160,30 @@ const lines: readonly Line[] = [
   { command: 'restore {backup}', prepare: goElsewhere },
 ]
 
+/** Texts that are passed on as they came: of callers, of upstreams, of random letters that may all be digits. */
+const PASSED_ON = /^(request|answer|body|mark|name|reference|text)$/
+/** Words and signs for what JSON has values of its own for. */
+const FOR_A_VALUE = /^(-|none|never|no|yes|true|false|null|undefined|NaN|\[object Object\])?$/
+
+/** Where a script would have to parse a text: nothing, a number, a list or an object that stands there as one. */
+function oddValues(value: unknown, path = ''): readonly string[] {
+  if (value !== null && typeof value === 'object') {
+    const names = Array.isArray(value) ? [] : Object.keys(value).filter(name => /\s/.test(name))
+    const below = Object.entries(value).flatMap(([name, one]) => oddValues(one, `${path}.${name}`))
+    return [...names.map(name => `${path}.${name}: a blank in a name`), ...below]
+  }
+  if (typeof value !== 'string' || PASSED_ON.test(path.slice(path.lastIndexOf('.') + 1))) return []
+  const isOdd = FOR_A_VALUE.test(value) || /^[+-]?\d+$/.test(value) || /^[[{].*[\]}]$/s.test(value)
+  return isOdd ? [`${path}: ${JSON.stringify(value)}`] : []
+}
+
+test('a value that is written as text is found', () => {
+  const odd = { none: '-', next: 'never', empty: '', count: '12', list: [{ price: '{"input":"1"}' }], 'a b': 1 }
+  expect(oddValues(odd)).toHaveLength(Object.keys(odd).length)
+  const right = { none: null, count: 12, cost: '1.50', list: ['a', { price: { input: '1.00' } }], name: '12' }
+  expect(oddValues(right)).toEqual([])
+})
+
 const nameOf = (command: string): string =>
   Object.keys(rows).find(name => command === name || command.startsWith(`${name} `)) ?? ''
 
@@ -187,6 +211,7 @@ describe('every command', () => {
     const texts = line.prints === undefined ? [stdout] : stdout.trim().split('\n')
     const answers = texts.map(text => JSON.parse(text) as Answer)
     expect(answers[0]).toBeObject()
+    expect(answers.flatMap(answer => oddValues(answer))).toEqual([])
     Object.assign(known, line.keeps?.(answers[0]!))
   })
 })

@@ -132,7 +132,7 @@ const steps: readonly Step[] = [
   ['accounts set {account} --prepaid', 1, /^weir: What the account owes and holds is more than that/],
   ['adjust {account} 40', 0, /balance +13\.99/],
   ['accounts set {account} --prepaid', 0, /kind +prepaid/],
-  ['accounts freeze {account}', 0, /state +frozen since 2/],
+  ['accounts freeze {account}', 0, /state +frozen\nfrozen since +2/],
   ['accounts unfreeze {key}', 0, /state +active/],
 
   ['keys set {key} --clamp on --bodies off', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +off\n/],
@@ -197,7 +197,7 @@ const steps: readonly Step[] = [
   ['prices set demo/echo {"input":1.5,"output":"2"}', 1, /^weir: The price cannot be taken: /],
   ['prices set demo/echo {"input":', 1, /^weir: The price cannot be taken: it is not valid JSON/],
   ['prices set echo {price}', 1, /^weir: The model must be named as <provider>\/<model>/],
-  ['prices withdraw demo/echo', 0, /price +as shipped/],
+  ['prices withdraw demo/echo', 0, /state +as shipped/],
   ['prices withdraw demo/echo', 1, /^weir: There is no price of your own for this model/],
   ['prices withdraw nobody/nothing', 1, /^weir: There is no price of your own for this model/],
   ['prices show demo/echo', 0, /withdrawn +cli /],

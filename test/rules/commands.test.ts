@@ -205,8 +205,8 @@ describe('names for models', () => {
 })
 
 describe('channels', () => {
-  const plain = { weight: 1, priority: 0, rpm: null, tpm: null, concurrency: null, proxy: null, tags: 'eu' }
-  const shut = { 'foreign ids': 'off' }
+  const plain = { weight: 1, priority: 0, rpm: null, tpm: null, concurrency: null, proxy: null, tags: ['eu'] }
+  const shut = { foreignIds: 'off' }
   const usual = { ...plain, ...shut }
   const named = { channel: one, name: null, host: 'brook.example' }
   const brookOne = { ...named, state: 'enabled', health: 'not running', ...usual }
@@ -217,10 +217,10 @@ describe('channels', () => {
     expect(await row(one)).toEqual(brookOne)
     expect(await row('demo#open')).toMatchObject({ state: 'enabled', tags: null })
     const all = { weight: '3', priority: '2', rpm: '60', tpm: '100000', concurrency: '8', tags: 'no-training,fast' }
-    const shown = { weight: 3, priority: 2, rpm: 60, tpm: 100_000, concurrency: 8, tags: 'eu,no-training,fast' }
+    const shown = { weight: 3, priority: 2, rpm: 60, tpm: 100_000, concurrency: 8, tags: ['eu', 'no-training', 'fast'] }
     expect(await set(one, all)).toEqual({ ...brookOne, ...shown })
-    expect(await set(one, { rpm: 'none', tags: 'none' })).toEqual({ ...brookOne, ...shown, rpm: null, tags: 'eu' })
-    expect(await row(one)).toEqual({ ...brookOne, ...shown, rpm: null, tags: 'eu' })
+    expect(await set(one, { rpm: 'none', tags: 'none' })).toEqual({ ...brookOne, ...shown, rpm: null, tags: ['eu'] })
+    expect(await row(one)).toEqual({ ...brookOne, ...shown, rpm: null, tags: ['eu'] })
     expect(desk.store.rules.current.channels).toHaveLength(1)
     expect(await desk.ask('channels-reset', { channel: one })).toEqual({ channel: one, state: 'as any other' })
     expect(await row(one)).toEqual(brookOne)
@@ -321,7 +321,8 @@ describe('what a key may use', () => {
   test('is set when it is made, and changed', async () => {
     const rights = { allow: 'brook/*, smart', deny: 'brook/p*', require: 'eu,no-training', explain: 'on' }
     const made = await desk.ask('keys-create', rights)
-    const shown = { explain: 'on', allow: 'brook/*,smart', deny: 'brook/p*', require: 'eu,no-training' }
+    const lists = { allow: ['brook/*', 'smart'], deny: ['brook/p*'], require: ['eu', 'no-training'] }
+    const shown = { explain: 'on', ...lists }
     expect(await desk.ask('keys-show', { key: made.key })).toMatchObject(shown)
     expect(await desk.ask('keys-set', { key: made.id, deny: '' })).toMatchObject({ ...shown, deny: null })
     expect(await desk.ask('keys-set', { key: made.id, strict: 'on' })).toMatchObject({ ...shown, deny: null })

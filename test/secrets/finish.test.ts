@@ -60,7 +60,7 @@ describe('a pepper', () => {
     expect(waiting).toMatchObject([{ mark: old, ends: `…${other.slice(-4)}` }])
     expect(await call(other)).toBe(200)
     await until(() => keysWith(folder)[fresh] === 2, 'so is the other')
-    expect(await finish('pepper')).toEqual({ dropped: old })
+    expect(await finish('pepper')).toEqual({ dropped: [old] })
     expect(marksIn(folder, 'pepper')).toEqual([fresh])
     expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
     await restart()
@@ -76,7 +76,7 @@ describe('a pepper', () => {
     await rotate('pepper')
     const living = await harness.key()
     laterMs = SOON_MS + 1_000
-    expect(await finish('pepper', true)).toEqual({ dropped: old, lost: 'keys 1, codes 2' })
+    expect(await finish('pepper', true)).toEqual({ dropped: [old], lost: ['keys 1, codes 2'] })
     expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
     const redeemed = harness.gateway.operator['codes-redeem']!({ code: codes[0], account: living })
     expect(await redeemed.catch((fault: Error) => fault.message)).toBe('There is no such code.')
@@ -102,7 +102,7 @@ describe('a pepper', () => {
     expect(await finish('pepper')).toContain('keys 1 still rest on it')
     expect(await call(key)).toBe(200)
     await until(() => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined, 'digested anew')
-    expect(await finish('pepper')).toEqual({ dropped: old })
+    expect(await finish('pepper')).toEqual({ dropped: [old] })
     expect(await call(key)).toBe(200)
   })
 })
@@ -113,7 +113,7 @@ describe('a secret of tokens', () => {
     await rotate('jwt')
     expect(await finish('jwt')).toContain('What was made with it may still come')
     laterMs = SOON_MS + 1_000
-    expect(await finish('jwt')).toEqual({ dropped: old })
+    expect(await finish('jwt')).toEqual({ dropped: [old] })
   })
 })
 
@@ -135,7 +135,7 @@ describe('an encryption key', () => {
     laterMs = SOON_MS + 1_000
     expect(await finish('encryption')).toContain('compacted with it: it can go from 20')
     laterMs = 30 * DAY_MS + 1_000
-    expect(await finish('encryption')).toEqual({ dropped: old })
+    expect(await finish('encryption')).toEqual({ dropped: [old] })
     expect(marksIn(folder, 'encryption')).toEqual([fresh])
     laterMs = 0
     expect(await idempotent(key, 'b')).toEqual([200, true])
@@ -151,7 +151,7 @@ describe('an encryption key', () => {
     await rotate('encryption')
     laterMs = 30 * DAY_MS + 1_000
     expect(await finish('encryption')).toContain('kept_answer 1 still rest on it')
-    expect(await finish('encryption', true)).toEqual({ dropped: old, lost: 'kept_answer 1' })
+    expect(await finish('encryption', true)).toEqual({ dropped: [old], lost: ['kept_answer 1'] })
     await restart()
     expect(marksIn(folder, 'encryption')).toHaveLength(1)
   })

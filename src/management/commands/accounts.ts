@@ -15,7 +15,7 @@ import { listText } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { nameWarning } from '../rule-check.ts'
 import { patternsOf } from '../rule-input.ts'
-import { onOff, showKey } from './keys.ts'
+import { listOrNull, onOff, showKey } from './keys.ts'
 
 export function accountCommands(parts: ManagementParts): Commands {
   return {
@@ -43,13 +43,14 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
     name: account.name,
     ...(account.kind !== 'operator' && { type: account.type }),
     kind: account.kind,
-    state: account.frozen_ms === null ? 'active' : `frozen since ${time(account.frozen_ms)}`,
+    state: account.frozen_ms === null ? 'active' : 'frozen',
+    ...(account.frozen_ms !== null && { frozenSince: time(account.frozen_ms) }),
     balance: usd(account.balance),
     held: usd(account.held),
     ...funding,
     bodies: onOff(account.keeps_bodies),
     ...(account.kind !== 'operator' && {
-      ...{ tier: account.tier ?? null, allow: account.allows ?? null, deny: account.denies ?? null },
+      ...{ tier: account.tier ?? null, allow: listOrNull(account.allows), deny: listOrNull(account.denies) },
     }),
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
     keys: parts.books.keysOf(id).map(key => showKey(key, parts.dateMs())),

@@ -37,7 +37,7 @@ export function channelAskCommands(parts: OperatorParts): Commands {
         idOf(parts, input.channel),
         textOf(input.model, '--model'),
       )
-      return { ...trial, ...timings, sent: JSON.stringify(sent), received: JSON.stringify(received) }
+      return { ...trial, ...timings, sent, received }
     },
     'channels-models': input => listModels(parts, input),
   }
@@ -87,8 +87,8 @@ function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: 
     tpm: row.tokensPerMinute,
     concurrency: row.concurrency,
     proxy: row.proxy === null && !row.proxyLost ? null : 'set',
-    tags: row.tags.length === 0 ? null : row.tags.join(),
-    'foreign ids': row.foreignIds ? 'on' : 'off',
+    tags: row.tags.length === 0 ? null : row.tags,
+    foreignIds: row.foreignIds ? 'on' : 'off',
   }
 }
 
@@ -178,8 +178,7 @@ async function listModels(parts: OperatorParts, input: Input): Promise<Answer> {
   const listed = await runningOf(parts).listModels(id)
   const provider = parts.catalogue().providers.get(id.slice(0, id.indexOf('#')))!
   const { fresh, gone, priced } = compareModels(parts, provider, listed)
-  const row = (model: string, state: string): Answer =>
-    ({ model, state, price: priced.includes(model) ? 'known' : 'not known' })
+  const row = (model: string, state: string): Answer => ({ model, state, priced: priced.includes(model) })
   const isFresh = new Set(fresh)
   return {
     models: [

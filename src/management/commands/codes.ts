@@ -60,7 +60,7 @@ async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> 
   const days = input.expires === undefined ? null : wholeNumberOf(input.expires, '--expires', { max: DAYS_MAX })
   const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
   const codes = await makeCodes(parts, { count, amount, batch, isNew: false, expiresMs }, by)
-  const expires = expiresMs === null ? 'never' : new Date(expiresMs).toISOString()
+  const expires = expiresMs === null ? null : new Date(expiresMs).toISOString()
   return { batch, amount: formatUsd(amount), expires, codes }
 }
 

@@ -184,16 +184,19 @@ export function showKey(key: KeyView, nowMs: number): Answer {
     bodies: onOff(key.keeps_bodies),
     strict: onOff(key.strict),
     explain: onOff(key.explains),
-    allow: key.allows ?? null,
-    deny: key.denies ?? null,
-    require: key.requires ?? null,
-    endpoints: key.endpoints ?? null,
-    addresses: key.addresses ?? null,
+    allow: listOrNull(key.allows),
+    deny: listOrNull(key.denies),
+    require: listOrNull(key.requires),
+    endpoints: listOrNull(key.endpoints),
+    addresses: listOrNull(key.addresses),
     expires: timeOrNull(expires),
     oldTextUntil: oldUntil !== null && Number(oldUntil) > nowMs ? timeText(oldUntil) : null,
     state: stateOf(dates, nowMs),
   }
 }
+
+/** As it is kept, with commas between. */
+export const listOrNull = (kept: string | null | undefined): readonly string[] | null => kept?.split(',') ?? null
 
 export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')
 

@@ -61,7 +61,7 @@ async function listUsers({ desk }: OperatorParts, input: Input): Promise<Answer>
     ...{ user: textId('usr', id), email, name, role },
     state: row.removed ? 'removed' : row.disabled ? 'disabled' : 'active',
     secondFactor: row.secondFactor ? 'on' : 'off',
-    lastSignIn: row.signedMs === null ? 'never' : new Date(row.signedMs).toISOString(),
+    lastSignIn: row.signedMs === null ? null : new Date(row.signedMs).toISOString(),
   }))
   return { users }
 }

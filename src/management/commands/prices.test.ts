@@ -27,7 +27,7 @@ test('a price of the operator is a new version', async () => {
   const price = '{"input":"1.00","output":"2.50"}'
   const row = { model: 'openai/gpt-x', origin: 'operator', price, author: 'ann' } as const
   expect(await set({ model: 'openai/gpt-x', price: '{"output":"2.5","input":"1"}', author: 'ann' })).toEqual({
-    ...{ model: 'openai/gpt-x', version: 640, price },
+    ...{ model: 'openai/gpt-x', version: 640, price: JSON.parse(price) },
   })
   expect(written).toEqual([['addPrices', { prices: [row] }, { actor: 'cli' }]])
   expect(told).toEqual([{ ...row, version: 640 }])
@@ -37,7 +37,7 @@ test('a price of the operator is a new version', async () => {
 
 test('taking it back is one, too', async () => {
   const { told, withdraw } = desk()
-  expect(await withdraw({ model: 'openai/gpt-x' })).toMatchObject({ price: 'as shipped' })
+  expect(await withdraw({ model: 'openai/gpt-x' })).toMatchObject({ state: 'as shipped' })
   expect(told).toEqual([{ version: 640, model: 'openai/gpt-x', origin: 'withdrawn', price: '', author: 'operator' }])
 })
 

@@ -37,7 +37,8 @@ async function orSay<T>(run: () => Promise<T>): Promise<T> {
 
 function told(model: string, added: Awaited<ReturnType<typeof setPrice>>): Answer {
   if (added.done === 'stale') throw new OperatorError('It has been changed meanwhile. Look at it again.')
-  return { model, version: added.version, price: added.price === '' ? 'as shipped' : added.price }
+  if (added.price === '') return { model, version: added.version, state: 'as shipped' }
+  return { model, version: added.version, price: JSON.parse(added.price) as unknown }
 }
 
 function subject(model: unknown, author: unknown): { readonly model: string; readonly author: string } {
@@ -77,7 +78,7 @@ const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: P
   origin,
   author,
   made: new Date(Number(madeMs)).toISOString(),
-  price: price === '' ? null : price,
+  price: price === '' ? null : (JSON.parse(price) as unknown),
 })
 
 const DAY_MS = 86_400_000

@@ -48,7 +48,7 @@ async function listDeletions({ desk }: OperatorParts): Promise<Answer> {
   const deletions = rows.map(({ id, accountId, keyId, ofEndUser, deleted, madeMs, doneMs }) => ({
     ...{ deletion: id, account: accountId === null ? null : textId('acc', accountId) },
     ...{ key: keyId === null ? null : textId('key', keyId), user: ofEndUser ? 'one' : null, deleted },
-    ...{ ordered: new Date(madeMs).toISOString(), done: doneMs === null ? 'no' : new Date(doneMs).toISOString() },
+    ...{ ordered: new Date(madeMs).toISOString(), done: doneMs === null ? null : new Date(doneMs).toISOString() },
   }))
   return { deletions }
 }

@@ -81,8 +81,8 @@ async function finish(rotation: Rotating, kind: SecretKind, input: Input): Promi
   }
   const lost = dropped.filter(({ rests }) => countsOf(rests) !== '-')
   return {
-    dropped: dropped.map(({ mark }) => mark).join(', '),
-    ...(lost.length > 0 && { lost: lost.map(({ rests }) => countsOf(rests)).join(', ') }),
+    dropped: dropped.map(({ mark }) => mark),
+    ...(lost.length > 0 && { lost: lost.map(({ rests }) => countsOf(rests)) }),
     ...(reasons.length > 0 && { kept: reasons }),
   }
 }

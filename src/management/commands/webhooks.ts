@@ -68,7 +68,7 @@ async function listWebhooks(parts: OperatorParts, input: Input): Promise<Answer>
   const { rows } = await parts.desk.ask('webhooks', askOf({ account }, 'created', rowsOf(input.limit)))
   const webhooks = rows.map(({ id, accountId, url, events, disabled, waiting, dropped }) => ({
     ...{ webhook: textId('hook', id), account: accountId === null ? 'site' : textId('acc', accountId), url },
-    ...{ events: (events ?? []).join(), state: disabled ? 'off' : 'on', waiting, dropped },
+    ...{ events: events ?? [], state: disabled ? 'off' : 'on', waiting, dropped },
   }))
   return { webhooks }
 }
