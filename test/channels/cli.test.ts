@@ -36,7 +36,7 @@ test('are made, tried, listed with their models, disabled, given another credent
   const tried = await weir(`channels test ${id} --json`)
   expect([tried.code, JSON.parse(tried.stdout)]).toMatchObject([0, { ok: true, verdict: 'answered' }])
   const models = await weir(`channels models ${id}`)
-  expect(models.stdout).toMatch(/echo\s+known\s+known/)
+  expect(models.stdout).toMatch(/^model +state +priced\necho +known +true\n/)
   expect(models.stdout).toMatch(/lorem\s+new\s+not known/)
   expect((await weir(`channels disable ${id}`)).stdout).toMatch(/state\s+disabled/)
   expect((await weir(`channels enable ${id}`)).stdout).toMatch(/state\s+enabled/)
