@@ -1,6 +1,8 @@
 // The user's document, rule by rule, in its own words. test/seed.test.ts shows each of them on a running gateway.
 
 export const rules = {
+  'Introduction': 'The base address of the service is {base_url}.',
+
   'What the service does 1':
     'The service is a gateway for LLM requests. It accepts LLM calls on several endpoint families and forwards ' +
     'them to ' +
@@ -42,6 +44,8 @@ export const rules = {
     '`user` is ' +
     'the one shown.',
 
+  'Debug response headers, where':
+    'The gateway adds `X-Pipeline-*` headers to responses of the forwarding flow.',
   'Debug response headers 1':
     'The headers are injected only in the forwarding flow of chat, messages and responses calls.',
   'Debug response headers 2': 'Metadata endpoints such as `GET /v1/models` do not return them.',
@@ -60,6 +64,7 @@ export const rules = {
     'Duration of each forwarding step: space-separated `key=<integer>` pairs with keys `fwd`, `cost`, `deduct`, ' +
     '`record`, `bodies`.',
   'Debug response headers, <n>': '`<n>` is an integer number of milliseconds.',
+  'Debug response headers, numbers': 'In the breakdown, `fwd`, `cost` and `deduct` are numeric.',
 
   'API key 1':
     'An API key is a string beginning with the prefix `wk-`, followed by further characters (shown as `wk-` plus a ' +
@@ -68,6 +73,8 @@ export const rules = {
     'Used for all LLM endpoints (`/v1/chat/completions`, `/v1/messages`, `/v1/responses`, `/v1beta/models/{model}`, ' +
     '`/api/v3/...`).',
   'API key 3': 'The key is sent in one of two ways; both are equally valid on every authenticated LLM endpoint.',
+  'API key 3, way 1': '1 (recommended): `Authorization`, `Bearer <API_KEY>`.',
+  'API key 3, way 2': '2: `x-api-key`, `<API_KEY>`.',
 
   'Authentication rules 1':
     'When the key is missing or invalid on an authenticated LLM endpoint, then the response status is 401 and ' +

@@ -94,6 +94,13 @@ function expectAuthenticationError(told: Told): void {
   expect(told.stage('Auth')).toMatch(/^fail \(\d+ms\)$/)
 }
 
+rule('Introduction', async () => {
+  // One address for calls, for what is public and for what is managed.
+  expect((await chat()).status).toBe(200)
+  expect((await ask('/api/public/settings', undefined, {})).status).toBe(200)
+  expect((await ask('/api/web/me', undefined, { authorization: `Bearer ${token}` })).status).toBe(200)
+})
+
 describe('What the service does', () => {
   rule('What the service does 1', async () => {
     const before = harness.upstream.requests.length
@@ -219,6 +226,17 @@ describe('Request shape for the chat completion call', () => {
 })
 
 describe('Debug response headers', () => {
+  rule('Debug response headers, where', async () => {
+    for (const stream of [false, true]) {
+      for (const [path, body] of families.filter(([path]) => !path.startsWith('/v1beta'))) {
+        const told = await ask(path, { ...body, stream })
+        expect([path, told.status, told.stages.slice().sort()]).toEqual([path, 200, PASSED])
+      }
+    }
+    const gemini = await ask(`/v1beta/models/${model}:streamGenerateContent?alt=sse`, families[3]![1])
+    expect([gemini.status, gemini.stages.slice().sort()]).toEqual([200, PASSED])
+  })
+
   rule('Debug response headers 1', async () => {
     await everyFamily(({ stages }) => expect(stages.slice().sort()).toEqual(PASSED))
     const count = await ask('/v1/messages/count_tokens', { model: 'demo/echo', messages })
@@ -272,9 +290,25 @@ describe('Debug response headers', () => {
     const spent = ['Auth', 'RateLimit', 'Route', 'Adapter'].map(name => /\((\d+)ms[,)]/.exec(told.stage(name)!)?.[1])
     for (const ms of spent) expect(Number(ms)).toBeGreaterThanOrEqual(0)
   })
+
+  rule('Debug response headers, numbers', async () => {
+    const pairs = (await chat()).stage('Breakdown')!.split(' ').map(pair => pair.split('='))
+    expect(pairs.map(([name]) => name)).toEqual(['fwd', 'cost', 'deduct', 'record', 'bodies'])
+    for (const [name, value] of pairs) expect([name, Number.isInteger(Number(value))]).toEqual([name, true])
+  })
 })
 
 describe('Authentication', () => {
+  const sentBy = async (way: Headers): Promise<void> => {
+    await everyFamily(({ status, stage }) => {
+      expect([status, stage('Auth')]).toEqual([200, expect.stringMatching(/^pass/) as never])
+    }, way)
+  }
+
+  rule('API key 3, way 1', () => sentBy({ authorization: `Bearer ${key}` }))
+
+  rule('API key 3, way 2', () => sentBy({ 'x-api-key': key }))
+
   rule('API key 1', () => expect(key).toMatch(/^wk-[0-9A-Za-z]{36}$/))
 
   rule('API key 2', async () => everyFamily(({ status, stage }) => {
