@@ -37,7 +37,7 @@ test('are made, tried, listed with their models, disabled, given another credent
   expect([tried.code, JSON.parse(tried.stdout)]).toMatchObject([0, { ok: true, verdict: 'answered' }])
   const models = await weir(`channels models ${id}`)
   expect(models.stdout).toMatch(/^model +state +priced\necho +known +true\n/)
-  expect(models.stdout).toMatch(/lorem\s+new\s+not known/)
+  expect(models.stdout).toMatch(/\nlorem +new +false\n/)
   expect((await weir(`channels disable ${id}`)).stdout).toMatch(/state\s+disabled/)
   expect((await weir(`channels enable ${id}`)).stdout).toMatch(/state\s+enabled/)
   expect((await weir(`channels credential ${id}`, 'third-key')).code).toBe(0)
