@@ -76,6 +76,13 @@ export function nameWarning(patterns: readonly string[], known: Known): { readon
   return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
 }
 
+/** The same of a limit, which may also be of uploads: they count as calls to `<provider>/files`. */
+export function limitWarning(model: string | null, known: Known): { readonly warning?: string } {
+  if (model === null) return {}
+  const takers = [...known.catalogue().providers.values()].filter(({ speaks }) => 'ark-files' in speaks)
+  return takers.some(({ id }) => matchesGlob(model, `${id}/files`)) ? {} : nameWarning([model], known)
+}
+
 /** A tag that no channel has keeps a key from every model. */
 export function tagWarning(tags: readonly string[], { catalogue }: Known): { readonly warning?: string } {
   const channels = catalogue().all()
@@ -84,14 +91,13 @@ export function tagWarning(tags: readonly string[], { catalogue }: Known): { rea
 }
 
 interface Rights {
-  readonly patterns: readonly (string | null | undefined)[]
+  readonly patterns: readonly string[]
   readonly tags?: readonly string[]
 }
 
-/** What is allowed in rights and limits, and perhaps not meant: names and tags that nothing has today. */
+/** What is allowed in rights, and perhaps not meant: names and tags that nothing has today. */
 export function oddities({ patterns, tags = [] }: Rights, known: Known): readonly string[] {
-  const names = patterns.filter(pattern => typeof pattern === 'string')
-  return [nameWarning(names, known), tagWarning(tags, known)].flatMap(({ warning }) => warning ?? [])
+  return [nameWarning(patterns, known), tagWarning(tags, known)].flatMap(({ warning }) => warning ?? [])
 }
 
 /** Whether a pattern fits the name of any model, or could fit one that is not listed. */

@@ -60,7 +60,7 @@ describe('over the web', () => {
     const says = ['No model has such a name at the moment: opnai/*.']
     expect([made.status, made.body.warnings]).toEqual([201, says])
     expect(await warned('PATCH', `web/limits/${String(made.body.id)}`, { amount: 6 })).toEqual(says)
-    for (const model of [...known, null]) expect(await warned('POST', 'web/limits', { ...limit, model })).toEqual([])
+    for (const model of [...known, 'ark/files', null]) expect(await warned('POST', 'web/limits', { ...limit, model })).toEqual([])
     const { body } = await ask('GET', 'web/limits')
     expect((body.data as object[])[0]).not.toHaveProperty('warnings')
   })
@@ -92,6 +92,8 @@ describe('on the command line', () => {
     expect(await set('keys-set', { key, require: 'mars' })).toMatchObject({ warning: tags })
     const limit = { resource: 'requests', amount: '5/day', model: 'opnai/*' }
     expect(await set('limits-set', limit)).toHaveProperty('warning')
+    expect(await set('limits-set', { ...limit, model: 'openai/files' })).toHaveProperty('warning')
+    expect(await set('limits-set', { ...limit, model: 'ark/files' })).not.toHaveProperty('warning')
     const route = (model: string) => set('routes-set', { name: 'h-*', members: [model] })
     expect(await route('openai/gtp-*')).toHaveProperty('warning')
     expect(await route('openai/gpt-*')).not.toHaveProperty('warning')

@@ -6,7 +6,7 @@ import type { LimitRow, RuleOperations } from '../../store/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { author, by, OperatorError } from '../command.ts'
 import { accountOf, keyIdOf, textOf, wholeNumberOf } from '../command-input.ts'
-import { nameWarning, rulesNow } from '../rule-check.ts'
+import { limitWarning, rulesNow } from '../rule-check.ts'
 import { amountOf, patternOf, scopesOf } from '../rule-input.ts'
 
 export function limitCommands(parts: OperatorParts): Commands {
@@ -41,7 +41,7 @@ async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
   if (!('id' in result)) throw new OperatorError(limitRefusals[result.done])
   parts.rules.renew()
   parts.onKeyChanged()
-  const warning = nameWarning(wanted.model === null ? [] : [wanted.model], parts)
+  const warning = limitWarning(wanted.model, parts)
   return { ...showLimit({ ...wanted, id: result.id }), state: result.done, ...warning }
 }
 

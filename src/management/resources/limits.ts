@@ -9,7 +9,7 @@ import type { LimitRow } from '../../store/rules.ts'
 import { limitScopes } from '../../store/rules.ts'
 import { limitRefusals } from '../commands/limits.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { oddities } from '../rule-check.ts'
+import { limitWarning } from '../rule-check.ts'
 import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, nothing } from './endpoint.ts'
@@ -73,7 +73,8 @@ const buildShow = ({ desk }: ManagementParts) => async (id: number) => {
 /** As it is, with what is odd about it. */
 const buildShowWritten = (parts: ManagementParts) => async (id: number) => {
   const { body, version } = await buildShow(parts)(id)
-  return { body: { ...body, warnings: oddities({ patterns: [body.model] }, parts) }, version }
+  const { warning } = limitWarning(body.model, parts)
+  return { body: { ...body, warnings: warning === undefined ? [] : [warning] }, version }
 }
 
 function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
