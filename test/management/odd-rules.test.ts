@@ -60,7 +60,9 @@ describe('over the web', () => {
     const says = ['No model has such a name at the moment: opnai/*.']
     expect([made.status, made.body.warnings]).toEqual([201, says])
     expect(await warned('PATCH', `web/limits/${String(made.body.id)}`, { amount: 6 })).toEqual(says)
-    for (const model of [...known, 'ark/files', null]) expect(await warned('POST', 'web/limits', { ...limit, model })).toEqual([])
+    for (const model of [...known, 'ark/files', null]) {
+      expect(await warned('POST', 'web/limits', { ...limit, model })).toEqual([])
+    }
     const { body } = await ask('GET', 'web/limits')
     expect((body.data as object[])[0]).not.toHaveProperty('warnings')
   })
