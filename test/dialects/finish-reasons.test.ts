@@ -38,7 +38,7 @@ async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = fa
   const { promise, resolve } = Promise.withResolvers<void>()
   harness.upstream.plan(ends(ending, stream, slowly ? promise : undefined))
   const model = modelOf(upstreamOf(ending.field))
-  const answer = openRaw(harness.url, requestOf(caller, key, { model, stream }))
+  const answer = openRaw(harness.url, requestOf(caller, key, { model, stream }, { 'x-weir-comments': 'on' }))
   if (slowly && stream) await answer.until(({ text }) => text.includes(ending.text), 'the caller has the text', 20_000)
   resolve()
   await answer.whole(20_000)
