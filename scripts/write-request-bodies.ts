@@ -51,6 +51,7 @@ export function writeRequestBodies(): string {
       return number(containersMax ?? valuesMax)
     }),
     row('different names of fields', name => (name === 'caller' ? number(bounds.jsonNamesMax) : 'as many as values')),
+    row('bytes of each', name => (name === 'caller' ? `${number(bounds.jsonNameBytesMax)}, in a large body` : 'any')),
     row('on their way at once, each', name =>
       `${number(roomy[name].ownBodiesMax)} and ${sizeText(roomy[name].ownBytesMax)} ${classes[name].of}`),
     row('on their way at once, in all', name => {

@@ -37,6 +37,8 @@ export const bounds = {
   /** Lists and objects among them, and different names of fields: what is costly to build. */
   jsonContainersMax: 250_000,
   jsonNamesMax: 50_000,
+  /** Of a large body: each name is read by several, and none that a vendor knows has more than some dozens of bytes. */
+  jsonNameBytesMax: 16 * 1024,
   modelNameCharsMax: 256,
   /** Names of models of which it is remembered how they are reached. */
   laneGroupsMax: 10_000,

@@ -25,6 +25,8 @@ export interface ScanBounds {
   readonly containersMax?: number
   /** Different names of fields in what lies deeper than the top; not looked at unless told, for that takes time. */
   readonly namesMax?: number
+  /** How long each of them may be, those at the top included; looked at only together with their number. */
+  readonly nameBytesMax?: number
 }
 
 /** What a scan has counted. */
@@ -32,6 +34,8 @@ export interface ScanCounts {
   values: number
   containers: number
   names: number
+  /** Of all objects, also those of which JSON.parse keeps only the last. */
+  fields: number
 }
 
 /** At the top of a body. */
@@ -93,8 +97,9 @@ function valueEnd(bytes: Buffer, at: number, scan: Scanning): number | ScanProbl
 
 function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scanning): number | ScanProblem {
   const { depthMax, valuesMax, containersMax = valuesMax, namesMax = 0 } = bounds
+  const { nameBytesMax = Number.POSITIVE_INFINITY } = bounds
   let depth = 1 // the object around it
-  let { values, containers } = counts
+  let { values, containers, fields } = counts
   let name: { readonly start: number; readonly end: number } | undefined
   for (let index = at; index < bytes.length; index++) {
     const byte = bytes[index]
@@ -111,10 +116,14 @@ function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scan
       if (--depth === 1) {
         counts.values = values
         counts.containers = containers
+        counts.fields = fields
         return index + 1
       }
     } else if (byte === COMMA) values++
-    else if (byte === COLON && names !== undefined && name !== undefined) {
+    else if (byte === COLON) {
+      fields++
+      if (names === undefined || name === undefined) continue
+      if (name.end - name.start - 1 > nameBytesMax) return 'too_many'
       if (names.add(bytes.toString('latin1', name.start, name.end)).size > namesMax) return 'too_many'
       name = undefined
     }
@@ -133,8 +142,9 @@ interface Scanning {
 export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | ScanProblem {
   const fields = new Map<string, FieldSpan>()
   const duplicates = new Set<string>()
+  const { nameBytesMax = Number.POSITIVE_INFINITY } = bounds
   const names = bounds.namesMax === undefined ? undefined : new Set<string>()
-  const counts: ScanCounts = { values: 0, containers: 0, names: 0 }
+  const counts: ScanCounts = { values: 0, containers: 0, names: 0, fields: 0 }
   const scanning: Scanning = { bounds, counts, names }
   const scanned = (): ObjectScan => {
     counts.names = names?.size ?? 0
@@ -159,8 +169,10 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     const nameEnd = stringEnd(bytes, at)
     const name = nameEnd < 0 ? undefined : fieldName(bytes, at, nameEnd)
     if (name === undefined) return 'malformed'
+    if (names !== undefined && nameEnd - at - 2 > nameBytesMax) return 'too_many'
     at = nameEnd
     if (skipSpace() !== COLON) return 'malformed'
+    counts.fields++
     at++
     skipSpace()
     const end = valueEnd(bytes, at, scanning)

@@ -13,7 +13,7 @@ import { isOurItem } from '../protocols/openai-responses/response-body.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { madeReader, type ReadMade } from '../protocols/references-made.ts'
 import type { Reference } from '../protocols/references.ts'
-import { countFields, findReferences, mentionsReference, pathText } from '../protocols/references.ts'
+import { findReferences, hidesReference, pathText } from '../protocols/references.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { References } from '../vault/vault.ts'
@@ -74,7 +74,7 @@ export class ReferenceCheck {
   #read(call: Call, { protocol, accountId, seats }: Reading): Named | undefined {
     const { references, fields } = findReferences(call.json)
     const isJson = protocol.takes === undefined || protocol.takes === 'json'
-    if (isJson && countFields(call.body) !== fields && mentionsReference(call.body)) {
+    if (isJson && hidesReference(call.body, fields)) {
       throw new Refusal('field_duplicate', 'in an object', { hint: 'An object in it has the same field twice.' })
     }
     if (references.length === 0) return undefined

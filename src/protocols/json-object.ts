@@ -34,7 +34,7 @@ const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const nothingInside: FoundObject['inside'] = new Map()
 
 /** Names are counted only where there is room for too many. */
-const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax }
+const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax, nameBytesMax: bounds.jsonNameBytesMax }
 
 /** All that is looked at in a body before a dialect reads it. */
 export function findObject(body: Buffer): Found {
@@ -71,7 +71,7 @@ const hintOf: Partial<Record<ErrorCode, string>> = {
   json_too_deep: `It may have ${bounds.jsonDepthMax} levels.`,
   json_too_many:
     `It may hold ${bounds.jsonValuesMax} values, ${bounds.jsonContainersMax} of them lists or objects, ` +
-    `and ${bounds.jsonNamesMax} different names of fields.`,
+    `and ${bounds.jsonNamesMax} different names of fields, of ${bounds.jsonNameBytesMax} bytes each.`,
 }
 
 export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
@@ -84,7 +84,18 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
   if (twice !== undefined) {
     throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
   }
+  fieldsIn.set(body, found.counts.fields)
   return { json: found.json, fields: found.fields }
+}
+
+const fieldsIn = new WeakMap<Buffer, number>()
+
+/** How many fields all objects of a body have, also those of which JSON.parse keeps only the last. */
+export function fieldsWritten(body: Buffer): number | undefined {
+  const known = fieldsIn.get(body)
+  if (known !== undefined) return known
+  const scan = scanObject(body, scanBounds)
+  return typeof scan === 'string' ? undefined : scan.counts.fields
 }
 
 /** The object that is the value of a field at the top of a body that was read. */

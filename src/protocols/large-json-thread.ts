@@ -2,18 +2,22 @@
 
 import { hash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
-import { setPriority } from 'node:os'
+import { getPriority, setPriority } from 'node:os'
 import { findObject } from './json-object.ts'
 import type { FromLargeJson, ToLargeJson } from './large-json.ts'
+import { seekHidden } from './references.ts'
 
 declare const self: Worker
 
 const LESS_URGENT = 10
+/** The system knows none beyond. */
+const LEAST_URGENT = 19
 
 /** Where there are fewer cores than threads, calls come first. A system on which that cannot be said is left alone. */
 function stepBack(): void {
   try {
-    setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), LESS_URGENT)
+    const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
+    setPriority(thread, Math.min(LEAST_URGENT, getPriority(thread) + LESS_URGENT))
   } catch {
     // It only takes longer for others.
   }
@@ -23,7 +27,9 @@ stepBack()
 
 self.onmessage = ({ data }: MessageEvent<ToLargeJson>) => {
   const { id, bytes } = data
-  const found = findObject(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength))
-  const done: FromLargeJson = { id, found, bytes, hash: hash('sha256', bytes, 'hex') }
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const found = findObject(body)
+  const hidden = 'counts' in found ? seekHidden(body, found) : undefined
+  const done: FromLargeJson = { id, found, bytes, hash: hash('sha256', bytes, 'hex'), hidden }
   postMessage(done, [bytes.buffer as ArrayBuffer])
 }

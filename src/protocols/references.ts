@@ -6,7 +6,8 @@
 
 import { foldName } from '../base/json.ts'
 import type { Json } from './checks.ts'
-import { isObject } from './json-object.ts'
+import type { FoundObject } from './json-object.ts'
+import { fieldsWritten, isObject } from './json-object.ts'
 
 export type ReferenceKind =
   | 'audio'
@@ -346,42 +347,24 @@ export function pathText(path: readonly (string | number)[]): string {
   return text
 }
 
-const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a]
-/** Most texts are names and short words, which are sooner over than a search for their end has begun. */
-const SHORT_BYTES = 24
-
-/** How many fields all objects of a JSON text have, also those of which JSON.parse keeps only the last. */
-export function countFields(body: Buffer): number {
-  let fields = 0
-  const { length } = body
-  for (let at = 0; at < length; at++) {
-    const byte = body[at]
-    if (byte === COLON) fields++
-    else if (byte === QUOTE) {
-      at = textEnd(body, at + 1)
-      if (at < 0) return fields
-    }
-  }
-  return fields
+/** Whether the text of a request may name something in a field that stands there twice, so that its JSON lacks it. */
+export function hidesReference(body: Buffer, fields: number): boolean {
+  if (fieldsWritten(body) === fields) return false
+  return mentionedBefore.get(body) ?? mentionsReference(body)
 }
 
-/** Where a text closes whose first byte is at `from`; -1 if it does not. */
-function textEnd(body: Buffer, from: number): number {
-  let at = from
-  for (const until = from + SHORT_BYTES; at < until; at++) {
-    if (body[at] === QUOTE) return at
-    if (body[at] === BACKSLASH) break
-  }
-  for (at = body.indexOf(QUOTE, at); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
-    let slashes = 0
-    while (body[at - 1 - slashes] === BACKSLASH) slashes++
-    if (slashes % 2 === 0) return at
-  }
-  return -1
+/** The same for a large body, beside the thread that serves calls; undefined where its JSON has all of its fields. */
+export const seekHidden = (body: Buffer, { json, counts }: FoundObject): boolean | undefined =>
+  counts.fields === fieldsIn(json) ? undefined : mentionsReference(body)
+
+export function noteHidden(body: Buffer, mentions: boolean | undefined): void {
+  if (mentions !== undefined) mentionedBefore.set(body, mentions)
 }
+
+const mentionedBefore = new WeakMap<Buffer, boolean>()
 
 /** Whether the text of a request has a name in it that may be one of these, however it is spelt. */
-export function mentionsReference(body: Buffer): boolean {
+function mentionsReference(body: Buffer): boolean {
   const text = body.toString('latin1')
   if (/\\u00[0-7]/i.test(text)) return true // letters that are written as escapes
   const plain = foldName(text)

@@ -246,14 +246,21 @@ describe('a large body of a caller', () => {
   const numbered = (count: number, of: (name: string) => string): string =>
     Array.from({ length: count }, (_, at) => of(at.toString(36))).join(',')
   const withField = (value: string): string => `${goodBody().slice(0, -1)},"x":${value}}`
+  const withNamed = (bytes: number): string => `${goodBody().slice(0, -1)},"${'n'.repeat(bytes)}":"${filled('p')}"}`
 
   const [deep, many, fine] = ['json_too_deep', 'json_too_many', 'insufficient_balance']
   const names = bounds.jsonNamesMax
+  const longest = bounds.jsonNameBytesMax
   const rows: readonly (readonly [name: string, body: string, code: string])[] = [
     ['of quotes', inContent(filled('\\"')), fine],
     ['of backslashes', inContent(filled('\\\\')), fine],
     ['of digits', withField(filled('7')), fine],
-    ['of one name', withField(`{"${filled('n')}":1}`), fine],
+    ['of one name', withField(`{"${filled('n')}":1}`), many],
+    ['of one name at the top', `${goodBody().slice(0, -1)},"${filled('n')}":1}`, many],
+    ['with the longest name at the top', withNamed(longest), fine],
+    ['with a longer one there', withNamed(longest + 1), many],
+    ['with the longest name', withField(`{"${'n'.repeat(longest)}":1,"pad":"${filled('p')}"}`), fine],
+    ['with a longer one', withField(`{"${'n'.repeat(longest + 1)}":1,"pad":"${filled('p')}"}`), many],
     ['of surrogates', inContent(filled('\\ud83d\\ude00')), fine],
     ['of half a pair', inContent(`${filled('a')}\\ud83d`), 'json_invalid'],
     ['of brackets', withField(filled('[')), deep],
@@ -266,6 +273,8 @@ describe('a large body of a caller', () => {
     ['of bare quotes', `{${filled('"')}`, 'json_invalid'],
     ['of spaces', goodBody() + filled(' '), fine],
     ['with a field twice', `${goodBody().slice(0, -1)},"n":1,"n":1,"pad":"${filled('p')}"}`, 'field_duplicate'],
+    ['with a file twice', withField(`{"file_id":"a","file_id":1,"pad":"${filled('p')}"}`), 'field_duplicate'],
+    ['with a harmless field twice', withField(`{"y":"a","y":1,"pad":"${filled('p')}"}`), fine],
     ['that is no UTF-8', inContent(filled('\xff')), 'json_invalid'],
   ]
 
