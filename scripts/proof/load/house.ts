@@ -68,6 +68,15 @@ export class House {
     return port
   }
 
+  /** Beside the gateway, on its core: reads bodies and keeps nothing. */
+  async drain(): Promise<number> {
+    const port = await freePort()
+    const command = [join(root, 'bin', 'weir-bun'), join(import.meta.dir, 'drain.ts'), String(port)]
+    const child = this.bench.start({ name: 'drain', core: SUBJECT_CORE, command, env: {} })
+    await untilListening(port, child)
+    return port
+  }
+
   async serve(env: Readonly<Record<string, string>> = {}): Promise<Serving> {
     const port = await freePort()
     const at = { OPENAI_BASE_URL: `http://127.0.0.1:${this.#upstreamPort}/v1`, OPENAI_API_KEY: 'upstream' }

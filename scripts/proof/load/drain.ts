@@ -1,0 +1,14 @@
+// A server that reads every request body to its end, keeps nothing of it and refuses it: what the bytes alone cost
+// whoever shares a machine with their receiver.
+
+const server = Bun.serve({
+  hostname: '127.0.0.1',
+  port: Number(process.argv[2]),
+  maxRequestBodySize: Number.MAX_SAFE_INTEGER,
+  idleTimeout: 60,
+  async fetch(request) {
+    if (request.body !== null) for await (const _ of request.body) continue
+    return new Response('{}', { status: 402 })
+  },
+})
+process.stdout.write(`${server.port}\n`)
