@@ -116,7 +116,8 @@ export async function openLoop({ port, seconds, warmSeconds, streams, linesMax }
       else lines--
     }
     while (performance.now() < endMs) {
-      const due = Math.floor(((performance.now() - startMs) * perSecond) / 1_000)
+      // The first is due at once: one that is sent only when the next is due would seem later by a whole interval.
+      const due = 1 + Math.floor(((performance.now() - startMs) * perSecond) / 1_000)
       for (; sent < due; sent++) void send(startMs + (sent * 1_000) / perSecond)
       await Bun.sleep(TICK_MS)
     }
