@@ -96,9 +96,9 @@ export class LargeJson {
     clearTimeout(this.#idle)
     this.#thread ??= this.#start()
     const id = ++this.#lastId
-    // Memory that is the body's alone changes hands; a part of something else is copied.
-    const isWhole = body.byteOffset === 0 && body.byteLength === body.buffer.byteLength
-    const bytes = isWhole ? new Uint8Array(body.buffer) : new Uint8Array(body)
+    // Its memory changes hands. A body that fills most of it has it alone, also where there was room for more.
+    const isAlone = body.byteLength * 2 >= body.buffer.byteLength
+    const bytes = isAlone ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
       this.#thread!.postMessage({ id, bytes } satisfies ToLargeJson, [bytes.buffer as ArrayBuffer])
