@@ -1,8 +1,8 @@
 // What is seen of an answer while it passes, of the attempt under way; what a failed attempt gave counts for nothing.
 
-import type { Unit, Units, Usage, UsageReport } from '../base/usage.ts'
+import type { Unit, Usage, UsageReport } from '../base/usage.ts'
 import { shrinks } from '../base/usage.ts'
-import type { FrameReading } from '../protocols/call.ts'
+import type { AnswerReading, FrameReading } from '../protocols/call.ts'
 import { usageShape } from '../protocols/usage-shape.ts'
 
 export interface Meter {
@@ -38,6 +38,8 @@ export interface Meter {
   serviceClass: string | undefined
   /** What the provider's own tools were seen to do. */
   readonly uses: Partial<Record<Unit, number>>
+  /** The names of the services that were seen to run something on a machine of the provider's. */
+  readonly machines: Set<string>
 }
 
 export const freshMeter = (): Meter => ({
@@ -57,6 +59,7 @@ export const freshMeter = (): Meter => ({
   failed: undefined,
   serviceClass: undefined,
   uses: {},
+  machines: new Set(),
 })
 
 /** A stream reports once or again and again; the last word counts, unless it is nonsense or takes something back. */
@@ -105,9 +108,11 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number, 
   }
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   meter.failed ??= reading.failed
-  if (reading.uses !== undefined) noteUses(meter, reading.uses)
+  noteUses(meter, reading)
 }
 
-export function noteUses(meter: Meter, uses: Units): void {
+export function noteUses(meter: Meter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
+  for (const name of machines ?? []) meter.machines.add(name)
+  if (uses === undefined) return
   for (const [unit, count] of Object.entries(uses)) meter.uses[unit as Unit] = (meter.uses[unit as Unit] ?? 0) + count
 }

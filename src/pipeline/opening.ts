@@ -156,7 +156,7 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   exchange.meter.outputBytes = reading.outputBytes
   exchange.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage, reading.json)
-  if (reading.uses !== undefined) noteUses(exchange.meter, reading.uses)
+  noteUses(exchange.meter, reading)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
   exchange.kept?.take(opened.body, opened.body === body ? reading.json : undefined)
   return opened

@@ -51,10 +51,13 @@ export function withUses(usage: Usage, exchange: Exchange, isWhole: boolean): Us
     const { unit, each = 1, always } = service
     const least = always || (!isWhole && outputTokens(usage) > 0) ? 1 : 0
     const seen = Math.max(usage[unit!] ?? 0, meter.uses[unit!] ?? 0, least)
-    // A call has one machine, however often it runs something on it.
-    const used = service.sessionSeconds === undefined ? seen : Math.min(seen, 1)
-    const count = used * each * sessionsIn(service, seconds)
-    if (count > 0) uses[unit!] = Math.max(uses[unit!] ?? 0, count)
+    if (service.sessionSeconds === undefined) {
+      if (seen > 0) uses[unit!] = Math.max(uses[unit!] ?? 0, seen * each)
+      continue
+    }
+    // A tool has one machine in a call, however often it runs something on it, and shares it with no other tool.
+    const isUsed = meter.machines.size === 0 ? seen > 0 : least > 0 || meter.machines.has(service.name)
+    if (isUsed) uses[unit!] = (uses[unit!] ?? 0) + each * sessionsIn(service, seconds)
   }
   return { ...asked, ...uses }
 }

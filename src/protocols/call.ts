@@ -121,6 +121,8 @@ export interface AnswerReading {
   readonly serviceClass?: string | undefined
   /** What the provider's own tools did in it, counted by what can be seen of that. */
   readonly uses?: Units
+  /** The names of the services that ran something on a machine of the provider's. */
+  readonly machines?: readonly string[]
   readonly error?: UpstreamWords
   /** The upstream's own words for having failed in the middle of an answer that is otherwise one. */
   readonly failed?: string | undefined

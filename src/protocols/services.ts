@@ -25,6 +25,8 @@ export interface Service {
 
 /** How often a model may use a tool in one answer, where nobody says. */
 export const USES_MAX = 10
+/** The most that is held for where the caller says how often: no answer has more uses of a tool in it. */
+export const USES_SAID_MAX = 1_000
 
 const DEPTH_MAX = 4
 

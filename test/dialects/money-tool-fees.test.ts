@@ -56,6 +56,10 @@ const machine = (memory?: string) => ({
   type: 'code_interpreter',
   container: { type: 'auto', ...(memory && { memory_limit: memory }) },
 })
+const hostedShell = (memory: string) => ({
+  type: 'shell',
+  environment: { type: 'container_auto', memory_limit: memory },
+})
 const ran = { type: 'server_tool_use', id: 's', name: 'bash_code_execution', input: { command: 'ls' } }
 const code = { type: 'code_execution_20250825', name: 'code_execution' }
 const upload = { messages: [{ role: 'user', content: [{ type: 'container_upload', file_id: 'f' }] }] }
@@ -71,6 +75,10 @@ const rows: readonly Row[] = [
   ['a larger machine', 'openai-responses', GPT, { tools: [machine('16g')] },
     response('code_interpreter_call'), 280_000 + 480_000_000],
   ['a machine that nobody used', 'openai-responses', GPT, { tools: [machine('64g')] }, response(), 280_000],
+  ['two machines', 'openai-responses', GPT, { tools: [machine('16g'), hostedShell('4g')] },
+    response('code_interpreter_call', 'shell_call', 'shell_call'), 280_000 + (16 + 4) * 30_000_000],
+  ['one of two machines', 'openai-responses', GPT, { tools: [machine('16g'), hostedShell('4g')] },
+    response('shell_call'), 280_000 + 4 * 30_000_000],
   ["the caller's own shell", 'openai-responses', GPT, { tools: [{ type: 'shell', environment: { type: 'local' } }] },
     response('shell_call'), 280_000],
   ['code', 'anthropic-messages', HAIKU, { tools: [code] }, message([ran, ran]), 150_000 + SESSION],
@@ -118,6 +126,34 @@ test('the most that tools can cost is held', async () => {
   const cap = { max_output_tokens: 16, input: 'Hi' }
   const big = await ask({ ...cap, tools: [machine('4g')] })
   expect([big.status, await big.text()]).toEqual([402, expect.any(String)])
+})
+
+test('what the caller says of its tool calls is held for, up to a thousand', async () => {
+  const poor = await harness.key({ credit: '0.25' })
+  const more = { max_output_tokens: 16, input: 'Hi', tools: [{ type: 'web_search' }] }
+  const ask = (calls: object) =>
+    send(harness, poor, requestIn('openai-responses', { model: 'openai/gpt-5-nano', more: { ...more, ...calls } }))
+  const many = await ask({ max_tool_calls: 500 })
+  expect([many.status, await many.text()]).toEqual([402, expect.any(String)])
+  harness.upstream.plan(says(response()))
+  const few = await ask({})
+  expect([few.status, await few.text()]).toEqual([200, expect.any(String)])
+})
+
+test('the tools that a server listed in an earlier turn are no tools of this request', async () => {
+  const listed = { tools: [{ name: 'roll', input_schema: { type: 'object' }, annotations: null }] }
+  const past = { type: 'mcp_list_tools', id: 'mcpl_1', server_label: 'dice', ...listed }
+  const more = { input: [{ role: 'user', content: 'Hi' }, past, { role: 'user', content: 'Again' }] }
+  harness.upstream.plan(says(response()))
+  const told = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
+  expect([told.status, await told.text()]).toEqual([200, expect.any(String)])
+})
+
+test.each(['additional_tools', 'tool_search_output', 'of_a_later_day'])('%s adds its tools', async type => {
+  const added = { type, tools: [{ type: 'unheard_of' }] }
+  const more = { input: [{ role: 'user', content: 'Hi' }, added] }
+  const told = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
+  expect([told.status, await told.text()]).toEqual([503, expect.stringContaining('unheard_of')])
 })
 
 test('the older search is served where its price is that of the other', async () => {

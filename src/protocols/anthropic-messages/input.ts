@@ -6,6 +6,7 @@ import { at } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Service } from '../services.ts'
 import { allTools, distinct, isWebSearch, paidFields, runsAtProvider, toolName } from '../services.ts'
+import { USES_MAX, USES_SAID_MAX } from '../services.ts'
 
 export interface MessageInput {
   /** All of its input is text in the body. */
@@ -20,10 +21,6 @@ export interface MessageInput {
 
 /** The provider reads what is not in the request: servers of tools, its own machine, a conversation that it keeps. */
 export const fetchingFields = ['mcp_servers', 'container', 'thread', 'tools'] as const
-
-/** What a search costs nobody bounds but the caller, by `max_uses`. */
-const SEARCHES_MAX = 10
-const SEARCHES_SAID_MAX = 1_000
 
 /** An image or a page is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
 const PART_BYTES = 4_000
@@ -174,5 +171,5 @@ function weighTools(tools: unknown, path: string): WeighedTools {
 
 function usesMax({ max_uses: uses }: Json): number {
   const isBound = Number.isSafeInteger(uses) && (uses as number) >= 0
-  return isBound ? Math.min(uses as number, SEARCHES_SAID_MAX) : SEARCHES_MAX
+  return isBound ? Math.min(uses as number, USES_SAID_MAX) : USES_MAX
 }

@@ -4,7 +4,7 @@ import { isObject } from '../json-object.ts'
 import type { Json } from '../checks.ts'
 import type { Service } from '../services.ts'
 import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
-import { runsAtProvider, toolName, USES_MAX } from '../services.ts'
+import { runsAtProvider, toolName, USES_MAX, USES_SAID_MAX } from '../services.ts'
 
 export interface ResponsesInput {
   /** All of its input is text in the body. */
@@ -43,6 +43,15 @@ const TEXT_ITEMS: ReadonlySet<unknown> = new Set([
   ...['local_shell_call', 'local_shell_call_output', 'apply_patch_call', 'apply_patch_call_output'],
 ])
 
+/** What an earlier turn did. `additional_tools` and `tool_search_output` are not among them: these add tools. */
+const PAST_ITEMS: ReadonlySet<unknown> = new Set([
+  ...['mcp_list_tools', 'mcp_call', 'mcp_approval_request', 'mcp_approval_response', 'tool_search_call', 'reasoning'],
+  ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'item_reference'],
+  ...['file_search_call', 'web_search_call', 'code_interpreter_call', 'image_generation_call', 'computer_call'],
+  ...['computer_call_output', 'local_shell_call', 'local_shell_call_output', 'shell_call', 'shell_call_output'],
+  ...['apply_patch_call', 'apply_patch_call_output', 'compaction', 'program', 'program_output'],
+])
+
 export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
   const items = Array.isArray(json.input) ? (json.input as readonly unknown[]) : []
   const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallers(tool))
@@ -61,8 +70,13 @@ export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
   }
 }
 
-/** Those of a request, or those that an item adds to them. */
-const toolsOf = (holder: unknown): readonly Json[] => (isObject(holder) ? allTools(holder.tools) : [])
+/**
+ * Those of a request, or those that an item adds to them. An item of a kind that is not known may add tools; one of
+ * these kinds tells what happened in an earlier turn, such as which tools a server had listed.
+ */
+function toolsOf(holder: unknown): readonly Json[] {
+  return isObject(holder) && !PAST_ITEMS.has(holder.type) ? allTools(holder.tools) : []
+}
 
 const nameOf = ({ type }: Json): string => (typeof type === 'string' ? toolName(type) : 'tools')
 
@@ -119,7 +133,7 @@ function weighItem(weight: Weight, item: unknown): void {
 }
 
 const usesMaxOf = (calls: unknown): number =>
-  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_MAX) : USES_MAX
+  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_SAID_MAX) : USES_MAX
 
 /** The texts of a part, such as the image in its `image_url`. */
 function inlineBytes(part: unknown, depth = 0): number {

@@ -113,7 +113,9 @@ describe('the weight of an input', () => {
 
   test('bounds searches by the calls that the caller allows', () => {
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 3 }).searchesMax).toBe(3)
-    expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 99 }).searchesMax).toBe(10)
+    expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 99 }).searchesMax).toBe(99)
+    expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 5_000 }).searchesMax).toBe(1_000)
+    expect(read({ ...base, tools: [{ type: 'web_search' }] }).searchesMax).toBe(10)
   })
 })
 

@@ -5,7 +5,7 @@ import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { readError } from '../openai-chat/response.ts'
-import { readUsage } from './usage.ts'
+import { machinesOf, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let answer: unknown
@@ -21,7 +21,9 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (!Array.isArray(answer.output)) return undefined
   let outputBytes = 0
   for (const item of answer.output) outputBytes += itemBytes(item)
-  return { json: answer, outputBytes, usage, serviceClass: readServiceClass(answer) }
+  const machines = machinesOf(answer.output)
+  const [serviceClass, ran] = [readServiceClass(answer), machines === undefined ? {} : { machines }]
+  return { json: answer, outputBytes, usage, serviceClass, ...ran }
 }
 
 export const readServiceClass = ({ service_tier: tier }: Json): string | undefined =>

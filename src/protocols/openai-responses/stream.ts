@@ -4,7 +4,7 @@ import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { failureOf, readFailure, readServiceClass } from './response.ts'
-import { readUsage, usesOf } from './usage.ts'
+import { machinesOf, readUsage, usesOf } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -33,10 +33,12 @@ export function readFrame(data: string | undefined): FrameReading {
   if (type === 'response.failed' || LAST.has(type)) return readLast(type, event.response, event)
   const outputBytes = deltaBytes(type, event.delta)
   const uses = type === 'response.output_item.done' ? usesOf([event.item]) : undefined
+  const machines = type === 'response.output_item.done' ? machinesOf([event.item]) : undefined
   const kind = outputBytes > 0 || isPicture(event) ? 'content' : 'opening'
   return {
     ...{ kind, outputBytes, finishes: 0, json: event } as const,
     ...(uses !== undefined && { uses }),
+    ...(machines !== undefined && { machines }),
     ...(type.startsWith('response.reasoning') && { thoughtBytes: outputBytes }),
   }
 }
@@ -54,7 +56,12 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
   if (type === 'response.failed' || error !== undefined) {
     return { kind: 'error', outputBytes: 0, finishes: 0, usage, error: error ?? readFailure(undefined) }
   }
-  return { kind: 'terminal', outputBytes: 0, finishes: 1, json: event, usage, serviceClass: readServiceClass(response) }
+  const machines = machinesOf(response.output)
+  return {
+    ...{ kind: 'terminal', outputBytes: 0, finishes: 1, json: event, usage } as const,
+    serviceClass: readServiceClass(response),
+    ...(machines !== undefined && { machines }),
+  }
 }
 
 /** What was written comes in deltas, and what is done only says it again. Sound is base64, its words come beside it. */

@@ -73,6 +73,17 @@ const USES: ReadonlyMap<unknown, Unit> = new Map<unknown, Unit>([
 ])
 
 /** What the provider's tools did, by the items of an answer; undefined where nothing was done. */
+const MACHINES: ReadonlyMap<unknown, string> = new Map([
+  ...([['code_interpreter_call', 'code_interpreter'], ['shell_call', 'shell']] as const),
+])
+
+/** The services that ran something on a machine of theirs. */
+export function machinesOf(items: unknown): readonly string[] | undefined {
+  if (!Array.isArray(items)) return undefined
+  const names = (items as readonly unknown[]).flatMap(item => MACHINES.get(field(item, 'type')) ?? [])
+  return names.length > 0 ? [...new Set(names)] : undefined
+}
+
 export function usesOf(items: unknown): Units | undefined {
   let uses: Partial<Record<Unit, number>> | undefined
   for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) {
