@@ -44,6 +44,8 @@ export function writeRequestBodies(): string {
         : 'no (415)',
     ),
     row('time to arrive', name => `${bodyRules[name].msMax / 1_000} s`),
+    row('pieces', name =>
+      `${number(bodyRules[name].readsMin)} of any size, and one more for each ${bounds.bodyReadBytesMin} bytes`),
     row('levels of JSON', name => number(bodyRules[name].json.depthMax)),
     row('values', name => number(bodyRules[name].json.valuesMax)),
     row('lists and objects among them', name => {
@@ -79,6 +81,12 @@ ${rows.join('\n')}
   is not the one that is refused: the one that has waited longest for its next byte is given up, of whoever has the
   most on its way (429 \`concurrency_exceeded\` beyond one's own room, 503 \`overloaded\` beyond that of all;
   \`weir_request_bodies_given_up_total\`). A body that comes together with its head is always read.
+- **A body that comes in small pieces** (chunks of \`Transfer-Encoding: chunked\`, or packets) costs Weir a read for
+  each, which takes more time than a few bytes are worth. A body with more pieces than the table allows is refused
+  with 400 \`body_in_pieces\` as soon as it has them, and its connection is closed. HTTP libraries send pieces of
+  1,000 bytes and more. Pieces below 4 KiB are put together as they come, and the memory that they take beside their
+  bytes counts as on its way. Beyond the first ones, others have their turn after every
+  ${bounds.bodyReadsAtOnceMax} pieces.
 - **A compressed body** may become ${sizeText(bounds.decodedBytesMin)}, whatever its size,
   and ${bounds.decodedRatioMax} times its size beyond that, but never more than ${sizeText(bounds.bodyBytesMax)}.
   Prompts compress to about a tenth, very monotonous ones to a fiftieth; what compresses further was made to cost more

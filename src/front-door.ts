@@ -303,7 +303,7 @@ class Arriving implements Ingress {
     const lease = inflow.enter(owner)
     try {
       this.#arrival.takeTime()
-      const reading = { limits: lesser(rule, bodyBounds), deadlines, type, lease }
+      const reading = { limits: lesser(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
       const body = await readBody(this.#arrival, { ...reading, decodings: rule.decodes ? decodings : undefined })
       if (type !== 'json' || body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() })

@@ -8,6 +8,16 @@ export const bounds = {
   bodyMsMax: 60_000,
   /** A body up to this size is read in one piece, and its JSON on the thread that serves calls. */
   smallBodyBytesMax: 64 * 1024,
+  /**
+   * A body may take so many reads, and one more for each so many bytes that have come. A read costs more than what a
+   * few bytes are worth: whoever sends single bytes as chunks would keep the serving thread busy for nothing.
+   */
+  callerBodyReadsMin: 1_024,
+  personBodyReadsMin: 64,
+  strangerBodyReadsMin: 64,
+  bodyReadBytesMin: 64,
+  /** Beyond the first ones, everybody else has a turn after so many reads of one body. */
+  bodyReadsAtOnceMax: 64,
   /** A compressed body may become this large whatever its size, and this many times its size beyond that. */
   decodedBytesMin: 1024 * 1024,
   decodedRatioMax: 100,

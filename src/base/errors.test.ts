@@ -9,7 +9,7 @@ const rows = Object.entries(errorRows) as [ErrorCode, (typeof errorRows)[ErrorCo
 /** Which case gets which status. */
 const statuses: Readonly<Record<number, readonly ErrorCode[]>> = {
   400: [
-    ...(['json_invalid', 'json_too_deep', 'body_not_object', 'encoding_invalid'] as const),
+    ...(['json_invalid', 'json_too_deep', 'body_not_object', 'encoding_invalid', 'body_in_pieces'] as const),
     ...(['field_duplicate', 'field_missing', 'field_invalid', 'model_malformed'] as const),
   ],
   401: ['key_missing', 'key_invalid', 'token_invalid'],

@@ -58,6 +58,7 @@ const rows = {
   password_weak: [400, 'invalid_request', false, 'This password is not accepted.'],
   invitation_invalid: [400, 'invalid_request', false, 'This invitation is unknown, used, revoked or expired.'],
   code_unusable: [400, 'invalid_request', false, 'This code is not known, was redeemed or taken back, or has expired.'],
+  body_in_pieces: [400, 'invalid_request', false, 'The request body comes in too many small pieces. Send larger ones.'],
   encoding_invalid: [400, 'invalid_request', false, 'The request body does not match its Content-Encoding.'],
   balance_too_low: [402, 'payment', false, 'The balance does not cover what this call may cost.'],
   budget_too_low: [402, 'payment', false, 'A budget does not cover what this call may cost.'],

@@ -8,6 +8,8 @@ import type { BodyClass } from './inflow.ts'
 export interface BodyRule {
   readonly bytesMax: number
   readonly msMax: number
+  /** How often it may be read, however little each read brings. */
+  readonly readsMin: number
   /** Whether it may be compressed. */
   readonly decodes: boolean
   /** Of its JSON, looked at before it is parsed. */
@@ -18,18 +20,21 @@ export const bodyRules: Readonly<Record<BodyClass, BodyRule>> = {
   stranger: {
     bytesMax: bounds.strangerBodyBytesMax,
     msMax: bounds.strangerBodyMsMax,
+    readsMin: bounds.strangerBodyReadsMin,
     decodes: false,
     json: { depthMax: bounds.strangerJsonDepthMax, valuesMax: bounds.strangerJsonValuesMax },
   },
   person: {
     bytesMax: bounds.managementBodyBytesMax,
     msMax: bounds.bodyMsMax,
+    readsMin: bounds.personBodyReadsMin,
     decodes: false,
     json: { depthMax: bounds.managementJsonDepthMax, valuesMax: bounds.managementJsonValuesMax },
   },
   caller: {
     bytesMax: bounds.bodyBytesMax,
     msMax: bounds.bodyMsMax,
+    readsMin: bounds.callerBodyReadsMin,
     decodes: true,
     json: {
       depthMax: bounds.jsonDepthMax,

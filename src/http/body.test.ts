@@ -2,9 +2,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import zlib from 'node:zlib'
+import { bounds } from '../base/bounds.ts'
 import { Deadlines } from '../base/deadlines.ts'
 import { Refusal } from '../base/errors.ts'
-import { openDecodings, readBody } from './body.ts'
+import { openDecodings, readBody, readsMax } from './body.ts'
 import { Inflow, inflowBounds } from './inflow.ts'
 import type { Arrival } from './server.ts'
 
@@ -16,17 +17,21 @@ interface Sent {
   readonly body?: Uint8Array | string | ReadableStream<Uint8Array>
 }
 
-function read({ headers = json, body = '{}' }: Sent, bounds = limits): Promise<Buffer> {
+const openInflow = (): Inflow => new Inflow(inflowBounds(1e9))
+
+function read({ headers = json, body = '{}' }: Sent, within = limits, inflow = openInflow()): Promise<Buffer> {
   const request = new Request('http://weir/', { method: 'POST', headers: { 'content-type': '' }, body })
   const arrival = { request, headers } as Pick<Arrival, 'request' | 'headers'> as Arrival
   const deadlines = new Deadlines(() => performance.now())
-  const lease = new Inflow(inflowBounds(1e9)).enter({ class: 'caller', name: 'account 1' })
-  return readBody(arrival, { limits: bounds, deadlines, type: 'json', lease, decodings: openDecodings() })
+  const lease = inflow.enter({ class: 'caller', name: 'account 1' })
+  return readBody(arrival, {
+    ...{ limits: within, readsMin: 1_024, deadlines, type: 'json', lease, decodings: openDecodings() },
+  })
 }
 
-async function codeOf(sent: Sent, bounds = limits): Promise<string> {
+async function codeOf(sent: Sent, within = limits): Promise<string> {
   try {
-    await read(sent, bounds)
+    await read(sent, within)
     return 'read'
   } catch (fault) {
     return fault instanceof Refusal ? fault.code : `not a refusal: ${String(fault)}`
@@ -99,6 +104,84 @@ describe('its size', () => {
   test('an empty one is empty', async () => {
     expect(await readText({ body: '' })).toBe('')
     expect(await readText({ headers: { ...json, 'content-length': '0' }, body: '' })).toBe('')
+  })
+})
+
+describe('its pieces', () => {
+  const roomy = { bytesMax: 1024 * 1024, msMax: 30_000 }
+  /** Counts what is handed over. */
+  function counted(count: number, size: number): { readonly body: ReadableStream<Uint8Array>; pulled: number } {
+    const sent = { body: undefined as unknown as ReadableStream<Uint8Array>, pulled: 0 }
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      if (sent.pulled++ === count) controller.close()
+      else controller.enqueue(new Uint8Array(size).fill(0x20))
+    }
+    sent.body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 })
+    return sent
+  }
+
+  test.each([1, 7, 32])('so many of %p bytes are too many, and no more is read', async size => {
+    const sent = counted(1e6, size)
+    expect(await codeOf(sent, roomy)).toBe('body_in_pieces')
+    const most = Math.floor(1_024 / (1 - size / bounds.bodyReadBytesMin)) + bounds.bodyReadBytesMin
+    expect(sent.pulled).toBeGreaterThan(1_024)
+    expect(sent.pulled).toBeLessThanOrEqual(most)
+  })
+
+  test('the first ones may have any size, to the piece', async () => {
+    const most = readsMax(1_024, 1_040)
+    expect(most).toBe(1_040)
+    expect(await codeOf(counted(most, 1), roomy)).toBe('read')
+    expect(await codeOf(counted(most + 1, 1), roomy)).toBe('body_in_pieces')
+  })
+
+  test('pieces of 64 bytes may be as many as fit', async () => {
+    expect(await codeOf(counted(16_384, 64), roomy)).toBe('read')
+  })
+
+  test('an announced length makes no difference', async () => {
+    const headers = { ...json, 'content-length': '200000' }
+    expect(await codeOf({ headers, body: counted(200_000, 1).body }, roomy)).toBe('body_in_pieces')
+  })
+
+  test('large and small ones are put together in their order, and what they take is held', async () => {
+    const sizes = [1, 4_096, 3, 4_095, 70_000, 1_023, 5_000, 2, 2, 4_000, 66_000, 9, ...Array<number>(900).fill(333)]
+    const whole = Buffer.from(Uint8Array.from({ length: sizes.reduce((a, b) => a + b) }, (_, at) => (at * 31) % 251))
+    for (const announced of [false, true]) {
+      let at = 0
+      let next = 0
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (next === sizes.length) return controller.close()
+          controller.enqueue(new Uint8Array(whole.subarray(at, (at += sizes[next++]!))))
+        },
+      })
+      const headers = announced ? { ...json, 'content-length': String(whole.length) } : json
+      const inflow = openInflow()
+      expect((await read({ headers, body }, roomy, inflow)).equals(whole)).toBe(true)
+      const { bytes } = inflow.held('caller')
+      expect(bytes).toBeGreaterThanOrEqual(whole.length)
+      expect(bytes).toBeLessThan(whole.length + 80_000)
+    }
+  })
+
+  test('many kept ones are held with what they cost beside their bytes', async () => {
+    const inflow = openInflow()
+    await read(counted(100, 4_096), roomy, inflow)
+    expect(inflow.held('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
+  })
+
+  test('others have their turn while many come at once', async () => {
+    const sent = counted(10_000, 64)
+    let turns = 0
+    const turn = (): void => {
+      turns++
+      timer = setImmediate(turn)
+    }
+    let timer = setImmediate(turn)
+    expect(await codeOf(sent, roomy)).toBe('read')
+    clearImmediate(timer)
+    expect(turns).toBeGreaterThan(100)
   })
 })
 

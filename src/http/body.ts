@@ -42,6 +42,8 @@ export const openDecodings = (): FairTurns => new FairTurns(bounds.decodingsMax,
 
 export interface BodyReading {
   readonly limits: BodyBounds
+  /** How often it may be read, however little each read brings; see `readsMax`. */
+  readonly readsMin: number
   readonly deadlines: Deadlines
   readonly type: BodyType
   /** Holds what has arrived. Whoever opened it leaves it. */
@@ -89,9 +91,20 @@ function decoderOf(encoding: string | undefined, isAllowed: boolean): Decode | u
 const tooLarge = (detail: string, bytesMax: number): Refusal =>
   new Refusal('body_too_large', detail, { hint: `It may have ${bytesMax} bytes here, decoded.` })
 
+/** How many reads a body may have taken when so many bytes have come. */
+export const readsMax = (readsMin: number, bytes: number): number =>
+  readsMin + Math.floor(bytes / bounds.bodyReadBytesMin)
+
+/** The connection is closed with it: the runtime would go on to take apart whatever else is sent. */
+const inPieces = (reads: number, bytes: number): Refusal =>
+  new Refusal('body_in_pieces', `${bytes} bytes in ${reads} reads`, {
+    headers: { connection: 'close' },
+    hint: `After the first pieces, each must have ${bounds.bodyReadBytesMin} bytes on average.`,
+  })
+
 /** `given` rejects when it is no longer wanted. */
 async function readAll({ request, headers }: Arrival, reading: BodyReading, given: Promise<unknown>) {
-  const { limits, lease } = reading
+  const { limits, lease, readsMin } = reading
   const announced = headers['content-length']
   const length = announced === undefined ? Number.NaN : Number(announced)
   if (length <= bounds.smallBodyBytesMax) {
@@ -103,28 +116,83 @@ async function readAll({ request, headers }: Arrival, reading: BodyReading, give
   const isAnnounced = !Number.isNaN(length)
   const filling = isAnnounced ? new Filling(length) : new Pieces()
   const bytesMax = isAnnounced ? length : limits.bytesMax
-  return await readCounting(request.body.getReader(), { bytesMax, lease, given, filling })
+  return await readCounting(request.body.getReader(), { bytesMax, readsMin, lease, given, filling })
 }
 
 interface Counting {
   readonly bytesMax: number
+  readonly readsMin: number
   readonly lease: BodyLease
   readonly given: Promise<unknown>
   readonly filling: Pieces
 }
 
+/** A piece below this size is copied: an array of its own costs more than what a small one holds. */
+const KEPT_PIECE_BYTES = 4 * 1024
+/** What an array costs beside its bytes, about. */
+const ARRAY_BYTES = 128
+/** Blocks that small pieces are copied into: as large as what has come so far, within these. */
+const BLOCK_BYTES_MIN = 1_024
+const BLOCK_BYTES_MAX = 64 * 1024
+
 /** What has arrived, piece by piece. */
 class Pieces {
-  readonly pieces: Uint8Array[] = []
+  #list: Uint8Array[] = []
+  #block = new Uint8Array(0)
+  /** Where the part of the block begins that is not in the list yet, and where it ends. */
+  #from = 0
+  #to = 0
   length = 0
 
-  add(piece: Uint8Array): void {
-    this.pieces.push(piece)
+  /** Returns how many bytes of memory it takes, beside what earlier pieces have taken. */
+  add(piece: Uint8Array): number {
+    const taken = piece.length < KEPT_PIECE_BYTES ? this.#copy(piece) : this.#keep(piece)
     this.length += piece.length
+    return taken
   }
 
   whole(): Uint8Array {
-    return Buffer.concat(this.pieces, this.length)
+    return Buffer.concat(this.#all(), this.length)
+  }
+
+  /** Writes all of it to the start of an array, and forgets it. */
+  protected moveTo(room: Uint8Array): void {
+    let at = 0
+    for (const piece of this.#all()) {
+      room.set(piece, at)
+      at += piece.length
+    }
+    this.#list = []
+    this.#block = new Uint8Array(0)
+    this.#from = this.#to = 0
+  }
+
+  #keep(piece: Uint8Array): number {
+    const parts = this.#all()
+    parts.push(piece)
+    return piece.length + 2 * ARRAY_BYTES
+  }
+
+  #copy(piece: Uint8Array): number {
+    const fits = Math.min(piece.length, this.#block.length - this.#to)
+    this.#block.set(piece.subarray(0, fits), this.#to)
+    this.#to += fits
+    if (fits === piece.length) return 0
+    const rest = piece.subarray(fits)
+    this.#all()
+    const size = Math.min(Math.max(BLOCK_BYTES_MIN, this.length), BLOCK_BYTES_MAX)
+    this.#block = new Uint8Array(Math.max(size, rest.length))
+    this.#block.set(rest)
+    this.#from = 0
+    this.#to = rest.length
+    return this.#block.length + 2 * ARRAY_BYTES
+  }
+
+  /** The list, with what was copied last. */
+  #all(): Uint8Array[] {
+    if (this.#to > this.#from) this.#list.push(this.#block.subarray(this.#from, this.#to))
+    this.#from = this.#to
+    return this.#list
   }
 }
 
@@ -141,20 +209,19 @@ class Filling extends Pieces {
     this.#announced = announced
   }
 
-  override add(piece: Uint8Array): void {
-    if (this.#room === undefined) super.add(piece)
-    else {
+  override add(piece: Uint8Array): number {
+    if (this.#room !== undefined) {
       this.#room.set(piece, this.length)
       this.length += piece.length
+      return piece.length
     }
-    if (this.#room !== undefined || this.length < this.#announced * ARRIVED_SHARE) return
-    const room = new Uint8Array(this.#announced)
-    let at = 0
-    for (const early of this.pieces.splice(0)) {
-      room.set(early, at)
-      at += early.length
+    const taken = super.add(piece)
+    if (this.length >= this.#announced * ARRIVED_SHARE) {
+      const room = new Uint8Array(this.#announced)
+      this.moveTo(room)
+      this.#room = room
     }
-    this.#room = room
+    return taken
   }
 
   override whole(): Uint8Array {
@@ -165,15 +232,18 @@ class Filling extends Pieces {
 type Reader = Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>
 
 async function readCounting(reader: Reader, counting: Counting): Promise<Uint8Array> {
-  const { bytesMax, lease, given, filling } = counting
+  const { bytesMax, readsMin, lease, given, filling } = counting
   const cancel = (): void => void reader.cancel().catch(() => {})
   given.catch(cancel)
-  for (;;) {
+  for (let reads = 1; ; reads++) {
     const { done, value } = await reader.read()
     if (done) return filling.whole()
-    if (filling.length + value.byteLength > bytesMax) throw tooLarge(`more than ${bytesMax} bytes`, bytesMax)
-    lease.hold(value.byteLength)
-    filling.add(value)
+    const bytes = filling.length + value.byteLength
+    if (bytes > bytesMax) throw tooLarge(`more than ${bytesMax} bytes`, bytesMax)
+    if (reads > readsMax(readsMin, bytes)) throw inPieces(reads, bytes)
+    lease.hold(filling.add(value))
+    // What comes meanwhile is put together by the runtime, and is one read.
+    if (reads > readsMin && reads % bounds.bodyReadsAtOnceMax === 0) await new Promise(setImmediate)
   }
 }
 

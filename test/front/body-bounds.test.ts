@@ -1,7 +1,7 @@
 // What a body may cost us before and after we know whose it is: the worst that fits under each bound, on a real
 // gateway. Nothing here measures time: what counts is what is refused, and that everybody else is served.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import net from 'node:net'
 import zlib from 'node:zlib'
 import { bounds } from '../../src/base/bounds.ts'
@@ -140,6 +140,73 @@ describe('of strangers', () => {
     await until(() => caller.status !== 0, 'the caller is answered')
     expect(caller.status).toBe(408)
     for (const { socket } of [stranger, caller]) socket.destroy()
+  })
+})
+
+describe('in many small pieces', () => {
+  const chunked = { 'transfer-encoding': 'chunked' }
+  const form = { 'content-type': 'multipart/form-data; boundary=x' }
+  const singles = (count: number): string => '1\r\n \r\n'.repeat(count)
+
+  /** What it is answered until its connection is closed, and how often a body was read meanwhile. */
+  async function sent(path: string, headers: Headers, body: string): Promise<{ answer: Unfinished; reads: number }> {
+    const reading = spyOn(ReadableStreamDefaultReader.prototype, 'read')
+    try {
+      const answer = new Unfinished(path, { ...chunked, ...headers }, body)
+      await until(() => answer.socket.closed, 'its connection is closed', 20_000)
+      return { answer, reads: reading.mock.calls.length }
+    } finally {
+      reading.mockRestore()
+    }
+  }
+
+  const paths: readonly [who: string, path: string, readsMin: number, headers: () => Promise<Headers>][] = [
+    ['a stranger', SIGN_IN, bounds.strangerBodyReadsMin, async () => from('192.0.2.77')],
+    ['a caller', CHAT, bounds.callerBodyReadsMin, async () => bearer(await harness.key())],
+    ['a caller that counts', '/v1/messages/count_tokens', bounds.callerBodyReadsMin,
+      async () => bearer(await harness.key())],
+    ['a caller with a file', '/v1/audio/transcriptions', bounds.callerBodyReadsMin,
+      async () => ({ ...bearer(await harness.key()), ...form })],
+  ]
+
+  test.each(paths)('16,000 single bytes of %s are refused after the first, and the connection is closed', async (
+    ...[, path, readsMin, headers]
+  ) => {
+    const { answer, reads } = await sent(path, await headers(), singles(16_000))
+    expect(answer.received).toStartWith('HTTP/1.1 400')
+    expect(answer.received).toContain('too many small pieces')
+    expect(answer.received.toLowerCase()).toContain('connection: close')
+    expect(reads).toBeGreaterThan(readsMin)
+    expect(reads).toBeLessThan(readsMin * 1.1 + 10)
+    await expectServed()
+  })
+
+  test.each([
+    ['a stranger', SIGN_IN, () => from('192.0.2.78')],
+    ['a person', '/api/web/accounts', () => bearer(owner.token)],
+  ])('of %s, one at a time, for as long as they are not refused', async (_, path, headers) => {
+    const answer = new Unfinished(path, { ...chunked, ...headers() })
+    answer.socket.setNoDelay(true)
+    let written = 0
+    const drop = (): void => {
+      if (answer.status !== 0 || answer.socket.destroyed || written++ === 16_000) return
+      answer.socket.write(singles(1), () => setImmediate(drop))
+    }
+    drop()
+    await until(() => answer.socket.closed, 'its connection is closed', 20_000)
+    expect(answer.received).toContain('body_in_pieces')
+    expect(written).toBeLessThan(16_000)
+  })
+
+  test('a MiB in chunks of 1,400 bytes is an ordinary body', async () => {
+    const body = Buffer.from(goodBody({ user: 'x'.repeat(MIB) }))
+    const chunks: Buffer[] = []
+    for (let at = 0; at < body.length; at += 1_400) {
+      const part = body.subarray(at, at + 1_400)
+      chunks.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'))
+    }
+    const head = ask('POST', CHAT, { ...json, ...chunked, ...bearer(await harness.key()) })
+    expect((await raw(Buffer.concat([head, ...chunks, Buffer.from('0\r\n\r\n')]))).status).toBe(200)
   })
 })
 

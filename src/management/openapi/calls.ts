@@ -47,7 +47,7 @@ const KEY_CODES: readonly ErrorCode[] = ['key_missing', 'key_invalid']
 const BODY_CODES: readonly ErrorCode[] = [
   ...(['json_invalid', 'json_too_deep', 'json_too_many', 'body_not_object', 'field_duplicate'] as const),
   ...(['field_missing', 'field_invalid', 'encoding_invalid', 'body_too_slow', 'body_too_large'] as const),
-  ...(['content_type_unsupported', 'encoding_unsupported', 'overloaded'] as const),
+  ...(['body_in_pieces', 'content_type_unsupported', 'encoding_unsupported', 'overloaded'] as const),
 ]
 const LIMIT_CODES: readonly ErrorCode[] = ['qpm_exceeded', 'rpd_exceeded', 'explained_too_often']
 const MODEL_CODES: readonly ErrorCode[] = ['model_malformed', 'model_forbidden', 'provider_unknown', 'model_unknown']

@@ -125,7 +125,7 @@ function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   if (query !== undefined) asked.push('field_invalid', 'field_duplicate')
   if (body !== undefined) {
     asked.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
-    asked.push('content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
+    asked.push('body_in_pieces', 'content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
   }
   if (!isNobody) asked.push('token_invalid')
   if (!isNobody || body !== undefined) asked.push('concurrency_exceeded')
