@@ -234,6 +234,8 @@ export interface Exchange {
   usedTokens?: number
   /** When it ended, once it has, however late that is written down. */
   endedMs?: number
+  /** When its caller left. */
+  leftMs?: number
   /** How it ended, once it has. */
   ending?: Ending
   /** What its caller was told in place of an answer, which may be because its end could not be written down. */

@@ -22,6 +22,7 @@ export class Leaving {
   left(exchange: Exchange): void {
     const { stop, alone } = exchange
     if (exchange.detached || exchange.untilAlone !== undefined) return
+    exchange.leftMs ??= exchange.timings.nowMs()
     if (!mayGoOn(exchange) || !this.#alone.take(accountOf(exchange))) return stop.stop(callerLeft)
     exchange.untilAlone = this.#deadlines.after(bounds.aloneMsMax, () => stop.stop(callerLeft))
     alone.stop(callerLeft)

@@ -53,10 +53,18 @@ export function hiddenTokens(exchange: Exchange, ending: Ending, known: number):
   const rate = traitsOf(exchange).tokensPerSecondMax ?? tokensPerSecondDefault
   // A silence that we ended in the midst of an answer was its upstream's, and nobody knows that it thought.
   const isStalled = meter.content && ending.outcome === 'over_bound' && ending.error === 'upstream_too_slow'
-  const most = Math.ceil((silentMs(meter, isStalled ? meter.heardMs : endedMs) / 1_000) * rate * choices)
+  const untilMs = isStalled ? meter.heardMs : isUnheard(exchange) ? (exchange.leftMs ?? endedMs) : endedMs
+  const most = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
   const unseen = most - estimateTokens(meter.thoughtBytes)
   return Math.max(0, Math.min(unseen, (outputTokensMax + thoughtTokensMax) * choices - known))
 }
+
+/**
+ * An upstream that never said anything may hang. Of a model that is not known to think, a caller that left pays only
+ * for the time in which it waited itself.
+ */
+const isUnheard = (exchange: Exchange): boolean =>
+  !exchange.meter.content && traitsOf(exchange).thinking === undefined
 
 /** Whether what goes upstream turns thinking off, at a model that is known to obey. */
 export function isUnthinking({ route, call }: Hold, exchange: Exchange): boolean {

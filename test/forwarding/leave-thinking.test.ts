@@ -193,9 +193,8 @@ describe('before any content', () => {
     jumpMs += bounds.aloneMsMax
     const record = await lastRecord()
     expect(record).toMatchObject({ outcome: 'client_left', rule: 'left_waiting' })
-    expect(Number(record.reasoning_tokens)).toBeGreaterThanOrEqual(
-      Math.min(((20_000 + bounds.aloneMsMax) / 1_000) * tokensPerSecondDefault, 25_000),
-    )
+    // The upstream may hang: the time in which only the gateway waited is not charged.
+    expect(Number(record.reasoning_tokens)).toBeWithin(20 * tokensPerSecondDefault, 21 * tokensPerSecondDefault)
   })
 
   test('who takes its own key away pays as if it had left', async () => {
