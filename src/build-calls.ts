@@ -130,7 +130,7 @@ export function buildCalls(parts: CallParts) {
     ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
     accounts: store.reader.accounts,
     lookAtLimits,
-    countExplanation: buildExplanationLimit(nowMs),
+    countExplanation: buildExplanationLimit({ limits, nowMs }),
   })
   const countCall = buildCounting({
     ...{ lanes, limitRate, countTokens: counter.count, send: upstreams.send },

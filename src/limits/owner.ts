@@ -102,7 +102,7 @@ export class Owner {
 
 /** What the calls of one key for one model meet: worked out once for many calls that are alike. */
 export interface Plan {
-  /** Undefined where no rule asks for it; null where no model is called. */
+  /** Undefined where no rule asks for it. */
   readonly model: string | null | undefined
   /** The name that was asked for, where it may be another. */
   readonly asked: string | undefined
@@ -119,7 +119,7 @@ export interface Shape {
 }
 
 export function isPlanFor({ model, asked }: Plan, subject: Pick<Subject, 'model' | 'names'>): boolean {
-  if (model === undefined) return subject.model !== null
+  if (model === undefined) return true
   return model === subject.model && asked === subject.names?.[0]
 }
 

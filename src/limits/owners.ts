@@ -42,6 +42,7 @@ export class Owners {
   }
 
   planFor(subject: Subject, nowMs: number): Plan | TooMany {
+    if (subject.model === null) return this.#planWithoutModel(subject, nowMs)
     const key = this.keyOf(subject, nowMs)
     const { plan } = key
     if (plan !== undefined && isPlanFor(plan, subject)) return plan
@@ -79,6 +80,15 @@ export class Owners {
     return { model: undefined, asked: undefined, owners, shape: { fits, isLeased: false } }
   }
 
+  /** Requests of every limit that is for any model. Places and days count only where a provider is asked. */
+  #planWithoutModel(subject: Subject, nowMs: number): Plan {
+    const { owners, shape, ...plan } = this.plainPlan(subject, nowMs)
+    const isMet = ({ countsTokens, countsPlaces, isOfDay }: Rule): boolean =>
+      !countsTokens && (subject.asksProvider === true || !(countsPlaces || isOfDay))
+    const fits = shape.fits.map((some, index) => some.filter(at => isMet(owners[index]!.rules[at]!)))
+    return { ...plan, owners, shape: this.#shapeOf(owners, fits) }
+  }
+
   sweep(nowMs: number): void {
     for (; this.#sweeps > 0; this.#sweeps--) {
       this.#sweeper ??= this.#owners.values()
@@ -102,10 +112,8 @@ export class Owners {
 
   #makePlan(key: KeyOwner, subject: Subject, nowMs: number): Plan | TooMany {
     const { model } = subject
-    const { names = [model ?? ''] } = subject
+    const { names = [model!] } = subject
     const [asked] = subject.names ?? []
-    // The key's own calls a minute are the first of its rules.
-    if (model === null) return { model, asked, owners: [key], shape: this.#shapeOf([key], [[0]]) }
     const owners: Owner[] = []
     const fits: number[][] = []
     let asksModel = false

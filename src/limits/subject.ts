@@ -12,8 +12,10 @@ export interface Who {
 
 /** What is limited: a call. */
 export interface Subject extends Who {
-  /** By which each model has its own. Null where none is called: then only the key's own calls a minute count. */
+  /** By which each model has its own. Null where none is called: no limit of tokens or of some models is for that. */
   readonly model: string | null
+  /** Without a model: whether a provider is asked. If so it is counted like a call, else only by limits of a minute. */
+  readonly asksProvider?: boolean | undefined
   /** All names that it goes by, the one that was asked for first; its own alone if not given. */
   readonly names?: readonly string[] | undefined
   /** What it is taken to use until that is known. */

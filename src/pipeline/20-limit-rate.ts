@@ -18,14 +18,17 @@ export interface LimitRateParts {
 }
 
 /** What is called. */
-export interface About extends Pick<Subject, 'model' | 'names'> {
+export interface About extends Pick<Subject, 'model' | 'names' | 'asksProvider'> {
   readonly tokens: number
 }
 
 export type LimitRate = (caller: Caller, about: About) => Permit
 
-/** Looks at something that is kept, or counts: only the key's own calls a minute are for that. */
+/** Looks at something that is kept, is explained, or was refused: one request in every limit of a minute. */
 export const looking: About = { model: null, tokens: 0 }
+
+/** Has tokens counted, for which a provider may be asked: one request, and a place for as long as it takes. */
+export const counting: About = { ...looking, asksProvider: true }
 
 /** For an answer whose length nobody knows yet. It is corrected when the call is over. */
 const OUTPUT_TOKENS_GUESS = 1_024
@@ -47,8 +50,8 @@ export const whoOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: Counte
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
-  return function limitRate(caller, { model, names, tokens }) {
-    const admission = limits.admit({ ...whoOf(caller), model, names, tokens }, nowMs())
+  return function limitRate(caller, { model, names, tokens, asksProvider }) {
+    const admission = limits.admit({ ...whoOf(caller), model, names, tokens, asksProvider }, nowMs())
     if (!admission.admitted) throw refusalOf(admission, caller.keyId)
     return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
   }
@@ -65,14 +68,17 @@ export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate 
   }
 }
 
-/** Calls that are only explained count in no other limit. */
-export function buildExplanationLimit(nowMs: () => number): (caller: Caller) => void {
+/** A call that is only explained has a limit of its own, and is one request in every limit of a minute. */
+export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) => void {
   const limits = new Limits()
-  return function countExplanation({ keyId, accountId, tier, qpm }) {
-    const often = Math.min(qpm, bounds.explainedPerMinuteMax)
-    const admission = limits.admit({ keyId, accountId, tier, qpm: often, ...looking }, nowMs())
-    if (admission.admitted) return
-    throw new Refusal('explained_too_often', `key ${keyId}`, { retryAfterMs: admission.retryAfterMs })
+  const limitRate = buildLimitRate(parts)
+  return function countExplanation(caller) {
+    const qpm = Math.min(caller.qpm, bounds.explainedPerMinuteMax)
+    const admission = limits.admit({ ...whoOf(caller), qpm, ...looking }, parts.nowMs())
+    if (!admission.admitted) {
+      throw new Refusal('explained_too_often', `key ${caller.keyId}`, { retryAfterMs: admission.retryAfterMs })
+    }
+    limitRate(caller, looking)
   }
 }
 

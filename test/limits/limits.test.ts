@@ -75,11 +75,34 @@ describe('tokens', () => {
     expect(limits.admit(subject({ tokens: 1 }), 0).admitted).toBe(false)
   })
 
-  test('what looks at something that is kept counts only as one of the key’s own calls', () => {
-    const limits = limitsOf(row(1, { ...requests(1), per: ['key'] }), row(2, { ...concurrency(1), per: ['key'] }))
-    const looks = subject({ qpm: 5, model: null, tokens: 0 })
-    expect(howMany(limits, looks, { nowMs: 0 })).toBe(5)
-    expect(limits.size.leases).toBe(0)
+  describe('what calls no model', () => {
+    const looks = { qpm: 5, model: null, tokens: 0 }
+    const ofAccount = row(1, { ...requests(7), per: ['account'] })
+    const ofDay = row(2, { ...requests(2), span: 'day', per: ['account'] })
+    const places = row(3, { ...concurrency(3), per: ['account'] })
+    const others = [
+      row(4, { ...tokens(1), per: ['key'] }),
+      row(5, { ...requests(1), per: ['key', 'model'] }),
+      row(6, { ...requests(1), model: '*', per: ['key'] }),
+    ]
+
+    test('is one request in every limit of a minute that is for any model', () => {
+      const limits = limitsOf(ofAccount, ofDay, places, ...others)
+      const [one, other] = [subject({ ...looks, keyId: 1 }), subject({ ...looks, keyId: 2 })]
+      expect(howMany(limits, one, { nowMs: 0 })).toBe(5)
+      expect(howMany(limits, other, { nowMs: 0 })).toBe(2)
+      expect(limits.size.leases).toBe(0)
+    })
+
+    test('is counted by days and has a place, too, where a provider is asked', () => {
+      const asking = subject({ ...looks, asksProvider: true })
+      expect(howMany(limitsOf(ofAccount, ofDay, ...others), asking, { nowMs: 0 })).toBe(2)
+      const limits = limitsOf(ofAccount, places, ...others)
+      const admitted = [1, 2, 3].map(() => leaseOf(limits.admit(asking, 0)))
+      expect(limits.admit(asking, 0)).toMatchObject({ admitted: false, by: { resource: 'concurrency' } })
+      for (const lease of admitted) lease.release()
+      expect([limits.admit(asking, 0).admitted, limits.size.leases]).toEqual([true, 1])
+    })
   })
 })
 

@@ -63,7 +63,7 @@ function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorC
     return [...all, ...form, ...state, ...task, 'file_unknown']
   }
   const known: Readonly<Record<string, readonly ErrorCode[]>> = {
-    'Counting': [...MODEL_CODES, 'no_channel', 'upstream_refused'],
+    'Counting': [...MODEL_CODES, 'concurrency_exceeded', 'no_channel', 'upstream_refused'],
     'Stored responses': ['response_unknown', 'response_unfit', 'field_invalid', 'upstream_unusable'],
     'Tasks and files': ['task_unknown', 'file_unknown', 'field_invalid', 'no_channel', 'upstream_unusable'],
   }

@@ -13,13 +13,13 @@ import type { Asked } from '../../protocols/protocol.ts'
 import { checkModel } from '../../identity/key-rights.ts'
 import type { Channel } from '../../upstreams/catalogue.ts'
 import type { LimitRate } from '../20-limit-rate.ts'
-import { looking } from '../20-limit-rate.ts'
+import { counting as aboutCounting } from '../20-limit-rate.ts'
 import { fitting } from '../fitting.ts'
 import type { ChannelSeat, Lanes } from '../lanes.ts'
 import { addQuotas } from '../answer-headers.ts'
 import type { Counting } from './request.ts'
 import { askForCount, countPath, countRequest } from './request.ts'
-import type { Caller } from '../exchange.ts'
+import type { Caller, Permit } from '../exchange.ts'
 import type { Following } from '../responses/following.ts'
 import { addressesIn } from '../media.ts'
 import type { CountReply, OwnCountParts } from './own-counts.ts'
@@ -74,9 +74,17 @@ export function buildCounting(parts: CountingParts): CountCall {
   }
 
   return async function countCall(ask, dialect) {
-    const { caller } = ask
     // Before its body is read: one that is refused has cost as much as any other.
-    const permit = limitRate(caller, looking)
+    const permit = limitRate(ask.caller, aboutCounting)
+    try {
+      return await countWith(permit, ask, dialect)
+    } finally {
+      permit.lease.release()
+    }
+  }
+
+  async function countWith(permit: Permit, ask: CountAsk, dialect: CountDialect): Promise<CountReply> {
+    const { caller } = ask
     const read = dialect.readCall(await ask.readBody(), ask)
     // What a key must not call it must not have counted, either: a count may show its words to a provider, too.
     const [mouth] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
