@@ -13,6 +13,8 @@ export interface ObjectScan {
   readonly fields: ReadonlyMap<string, FieldSpan>
   readonly duplicates: ReadonlySet<string>
   readonly counts: Readonly<ScanCounts>
+  /** How many fields each name has below the top, if `namesMax` was given. As in the text: see `writtenName`. */
+  readonly names?: ReadonlyMap<string, { readonly count: number }>
 }
 
 export type ScanProblem = 'not_object' | 'too_deep' | 'too_many' | 'malformed'
@@ -34,7 +36,7 @@ export interface ScanCounts {
   values: number
   containers: number
   names: number
-  /** Of all objects, also those of which JSON.parse keeps only the last. */
+  /** Of all objects, with each one of those that stand twice in an object. */
   fields: number
 }
 
@@ -122,10 +124,14 @@ function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scan
     } else if (byte === COMMA) values++
     else if (byte === COLON) {
       fields++
-      if (names === undefined || name === undefined) continue
-      if (name.end - name.start - 1 > nameBytesMax) return 'too_many'
-      if (names.add(bytes.toString('latin1', name.start, name.end)).size > namesMax) return 'too_many'
-      name = undefined
+      if (names !== undefined && name !== undefined) {
+        if (name.end - name.start - 1 > nameBytesMax) return 'too_many'
+        const written = bytes.toString('latin1', name.start, name.end)
+        const known = names.get(written)
+        if (known !== undefined) known.count++
+        else if (names.set(written, { count: 1 }).size > namesMax) return 'too_many'
+        name = undefined
+      }
     }
     if (values > valuesMax) return 'too_many'
   }
@@ -135,7 +141,7 @@ function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scan
 interface Scanning {
   readonly bounds: ScanBounds
   readonly counts: ScanCounts
-  readonly names: Set<string> | undefined
+  readonly names: Map<string, { count: number }> | undefined
 }
 
 /** The bounds on values hold for all fields together. */
@@ -143,12 +149,12 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
   const fields = new Map<string, FieldSpan>()
   const duplicates = new Set<string>()
   const { nameBytesMax = Number.POSITIVE_INFINITY } = bounds
-  const names = bounds.namesMax === undefined ? undefined : new Set<string>()
+  const names = bounds.namesMax === undefined ? undefined : new Map<string, { count: number }>()
   const counts: ScanCounts = { values: 0, containers: 0, names: 0, fields: 0 }
   const scanning: Scanning = { bounds, counts, names }
   const scanned = (): ObjectScan => {
     counts.names = names?.size ?? 0
-    return { fields, duplicates, counts }
+    return { fields, duplicates, counts, ...(names && { names }) }
   }
   let at = 0
   const skipSpace = (): number | undefined => {
@@ -172,13 +178,13 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     if (names !== undefined && nameEnd - at - 2 > nameBytesMax) return 'too_many'
     at = nameEnd
     if (skipSpace() !== COLON) return 'malformed'
-    counts.fields++
     at++
     skipSpace()
     const end = valueEnd(bytes, at, scanning)
     if (typeof end === 'string') return end
     if (fields.has(name)) duplicates.add(name)
     fields.set(name, { start: at, end })
+    counts.fields++
     if (fields.size > FIELDS_MAX) return 'too_many'
     at = end
     const next = skipSpace()
@@ -186,6 +192,43 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     if (next === BRACE_CLOSE) return scanned()
     if (next !== COMMA) return 'malformed'
   }
+}
+
+/** The name that a key of `ObjectScan.names` stands for; undefined for what is no JSON. */
+export const writtenName = (written: string): string | undefined => {
+  const bytes = Buffer.from(`${written}"`, 'latin1')
+  return fieldName(bytes, 0, bytes.length)
+}
+
+/** How many fields all objects of a parsed value have. */
+export function countFields(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let fields = 0
+  if (Array.isArray(value)) {
+    for (const one of value) if (typeof one === 'object') fields += countFields(one)
+  } else {
+    for (const name in value) {
+      const inner = (value as Readonly<Record<string, unknown>>)[name]
+      fields += typeof inner === 'object' ? 1 + countFields(inner) : 1
+    }
+  }
+  return fields
+}
+
+/** The same name by name. */
+export function countNames(value: unknown, into: Map<string, number> = new Map()): Map<string, number> {
+  if (Array.isArray(value)) for (const one of value) countNames(one, into)
+  else if (isObject(value)) {
+    for (const name in value) {
+      into.set(name, (into.get(name) ?? 0) + 1)
+      countNames(value[name], into)
+    }
+  }
+  return into
+}
+
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** How each half of a pair begins where it is escaped. */

@@ -13,7 +13,8 @@ import { isOurItem } from '../protocols/openai-responses/response-body.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { madeReader, type ReadMade } from '../protocols/references-made.ts'
 import type { Reference } from '../protocols/references.ts'
-import { findReferences, hidesReference, pathText } from '../protocols/references.ts'
+import { findReferences, pathText } from '../protocols/references.ts'
+import { formValues } from '../protocols/side-call.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
 import type { References } from '../vault/vault.ts'
@@ -72,22 +73,13 @@ export class ReferenceCheck {
   }
 
   #read(call: Call, { protocol, accountId, seats }: Reading): Named | undefined {
-    const { references, fields } = findReferences(call.json)
-    const isJson = protocol.takes === undefined || protocol.takes === 'json'
-    if (isJson && hidesReference(call.body, fields)) {
-      throw new Refusal('field_duplicate', 'in an object', { hint: 'An object in it has the same field twice.' })
-    }
-    if (references.length === 0) return undefined
-    const ids = new Set<string>()
-    const kept = references.filter(reference => {
-      if (!isKept(reference, call, seats)) return false
-      ids.add(keyOf(reference))
-      return true
-    })
+    const json = protocol.takes === 'multipart' ? formValues(call.json) : call.json
+    const kept = findReferences(json, reference => isKept(reference, call, seats))
     if (kept.length === 0) return undefined
-    if (ids.size > bounds.referencesOfCallMax) {
+    if (kept.length > bounds.referencesOfCallMax) {
       throw invalid(pathText(kept[0]!.path), `and others name more than ${bounds.referencesOfCallMax} kept things`)
     }
+    const ids = new Set(kept.map(keyOf))
     return new Named(kept, {
       protocol,
       owned: this.#parts.references.owned(accountId, [...ids]),
@@ -114,19 +106,34 @@ interface Counted extends Reading {
 
 const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`
 
-/** Responses and their conversations are looked after where they are followed, and so are items that we named. */
-function isKept({ kind, id, isAddress }: Reference, { state }: Call, seats: readonly ChannelSeat[]): boolean {
-  if (state !== undefined && (kind === 'response' || kind === 'conversation')) return false
+/** The fields that are looked after where they are followed; any other one would pass to the upstream as it is. */
+const FOLLOWED: ReadonlySet<unknown> = new Set(['previous_response_id', 'conversation'])
+
+/** Not what is looked after elsewhere: earlier responses, drafts of tasks, and items that we named. */
+function isKept({ kind, id, path, isAddress }: Reference, call: Call, seats: readonly ChannelSeat[]): boolean {
+  if (call.state !== undefined && path.length === 1 && FOLLOWED.has(path[0])) return false
+  if (kind === 'task' && isDraftOfTask(call, path)) return false
   if (kind === 'item' && isOurItem(id)) return false
   return !isAddress || !isPublic(id, seats)
 }
 
+/** `content[1].draft_task`. */
+const isDraftOfTask = ({ dialect }: Call, [field, , name, ...more]: Reference['path']): boolean =>
+  dialect === 'ark-tasks' && field === 'content' && name === 'draft_task' && more.length === 0
+
+/** Where Google keeps files of its users, whatever host is written before it. */
+const KEPT_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
+/** What readers of addresses do not agree on. */
+const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
+
 /** Whether anybody could fetch it: it lies neither at the upstream itself nor where its credential is used. */
 function isPublic(address: string, seats: readonly ChannelSeat[]): boolean {
+  if (UNCLEAR.test(address)) return false
   const url = URL.parse(address)
   if (url === null || url.username !== '' || url.password !== '') return false
   const host = url.hostname.replace(/\.$/, '').toLowerCase()
   if (host !== PUBLIC_HOST && CREDENTIALED_HOST.test(host)) return false
+  if (host !== PUBLIC_HOST && KEPT_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))) return false
   return seats.every(({ channel }) => URL.parse(channel.baseUrl)?.hostname !== host)
 }
 

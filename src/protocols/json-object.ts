@@ -1,12 +1,16 @@
 // A request body as a JSON object: bounded in depth before it is parsed, strict in its encoding, and without
-// duplicates of the fields that the dialect reads.
+// duplicates of the fields that the dialect reads, or of those that may name something kept at an upstream.
 
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { FieldSpan, ObjectScan, ScanBounds, ScanCounts, ScanProblem } from '../base/json.ts'
-import { hasLoneSurrogate, isTooDeep, parseShallow, scanObject } from '../base/json.ts'
+import { countFields, countNames, hasLoneSurrogate, isObject, isTooDeep, parseShallow } from '../base/json.ts'
+import { scanObject, writtenName } from '../base/json.ts'
 import { bodyRules } from '../http/body-rules.ts'
+import { isLookedAt } from './references.ts'
+
+export { isObject } from '../base/json.ts'
 
 export const scanBounds = bodyRules.caller.json
 
@@ -21,6 +25,8 @@ export interface FoundObject extends JsonObject {
   readonly counts: Readonly<ScanCounts>
   /** The scans of large objects at its top, by where they start. */
   readonly inside: ReadonlyMap<number, ObjectScan>
+  /** A field that JSON.parse has dropped, and that may name something kept at an upstream which reads it. */
+  readonly dropped?: string
 }
 
 export interface FoundProblem {
@@ -47,7 +53,31 @@ export function findObject(body: Buffer): Found {
   if (!isObject(json)) return { code: 'body_not_object', detail: Array.isArray(json) ? 'array' : typeof json }
   if (typeof scan === 'string') return { code: 'json_invalid', detail: scan }
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
-  return { json, ...scan, inside: isLarge ? scansInside(body, scan.fields) : nothingInside }
+  const { names, ...found } = scan
+  const dropped = scan.counts.fields === countFields(json) ? undefined : droppedField(body, json, scan)
+  const inside = isLarge ? scansInside(body, scan.fields) : nothingInside
+  return { json, ...found, inside, ...(dropped !== undefined && { dropped }) }
+}
+
+/**
+ * Of fields with the same name in one object JSON.parse keeps the last, with all that is in it; an upstream may read
+ * another one. Which names were dropped is told by how often they stand in the text and in what was parsed.
+ */
+function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }: ObjectScan): string | undefined {
+  for (const name of duplicates) if (isLookedAt(name)) return name
+  if (names === undefined) {
+    const again = scanObject(body, { ...scanBounds, namesMax: bounds.jsonNamesMax })
+    return typeof again === 'string' ? 'an object' : droppedField(body, json, again)
+  }
+  const written = new Map<string, number>()
+  for (const name of fields.keys()) written.set(name, 1)
+  for (const [key, { count }] of names) {
+    const name = writtenName(key) ?? key
+    written.set(name, (written.get(name) ?? 0) + count)
+  }
+  const kept = countNames(json)
+  for (const [name, count] of written) if (count !== kept.get(name) && isLookedAt(name)) return name
+  return undefined
 }
 
 function scansInside(body: Buffer, fields: ReadonlyMap<string, FieldSpan>): FoundObject['inside'] {
@@ -84,18 +114,11 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
   if (twice !== undefined) {
     throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
   }
-  fieldsIn.set(body, found.counts.fields)
+  if (found.dropped !== undefined) {
+    const hint = `An object in it has the same field twice, and "${found.dropped}" is one of them or in one of them.`
+    throw new Refusal('field_duplicate', 'in an object', { param: found.dropped.slice(0, 64), hint })
+  }
   return { json: found.json, fields: found.fields }
-}
-
-const fieldsIn = new WeakMap<Buffer, number>()
-
-/** How many fields all objects of a body have, also those of which JSON.parse keeps only the last. */
-export function fieldsWritten(body: Buffer): number | undefined {
-  const known = fieldsIn.get(body)
-  if (known !== undefined) return known
-  const scan = scanObject(body, scanBounds)
-  return typeof scan === 'string' ? undefined : scan.counts.fields
 }
 
 /** The object that is the value of a field at the top of a body that was read. */
@@ -148,7 +171,3 @@ export function boundOfAnswer(text: string): string | undefined {
 /** JSON inside of a text, such as the arguments of a call, which no scan of the body around it has seen. */
 export const parseText = (text: string, revive?: Parameters<typeof parseShallow>[2]): unknown =>
   parseShallow(text, bounds.jsonDepthMax, revive)
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

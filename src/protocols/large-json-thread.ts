@@ -5,7 +5,6 @@ import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { findObject } from './json-object.ts'
 import type { FromLargeJson, ToLargeJson } from './large-json.ts'
-import { seekHidden } from './references.ts'
 
 declare const self: Worker
 
@@ -29,7 +28,6 @@ self.onmessage = ({ data }: MessageEvent<ToLargeJson>) => {
   const { id, bytes } = data
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const found = findObject(body)
-  const hidden = 'counts' in found ? seekHidden(body, found) : undefined
-  const done: FromLargeJson = { id, found, bytes, hash: hash('sha256', bytes, 'hex'), hidden }
+  const done: FromLargeJson = { id, found, bytes, hash: hash('sha256', bytes, 'hex') }
   postMessage(done, [bytes.buffer as ArrayBuffer])
 }

@@ -11,7 +11,6 @@ import type { Rest } from '../base/fair-turns.ts'
 import { FairTurns } from '../base/fair-turns.ts'
 import type { Found } from './json-object.ts'
 import { noteFound } from './json-object.ts'
-import { noteHidden } from './references.ts'
 
 export interface ToLargeJson {
   readonly id: number
@@ -22,8 +21,6 @@ export interface FromLargeJson extends ToLargeJson {
   readonly found: Found
   /** SHA-256, in hex. */
   readonly hash: string
-  /** Whether it may name something in a field that its JSON does not show; undefined where that shows all. */
-  readonly hidden: boolean | undefined
 }
 
 const hashes = new WeakMap<Uint8Array, string>()
@@ -76,11 +73,10 @@ export class LargeJson {
       restAfter: ({ found }) => restAfter(found, body.length),
     })
     const late = (): Refusal => new Refusal('overloaded', 'large bodies wait for their turn', { retryAfterMs: 2_000 })
-    const { bytes, found, hash, hidden } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
+    const { bytes, found, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
     const back = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     noteFound(back, found)
     hashes.set(back, hash)
-    noteHidden(back, hidden)
     return back
   }
 

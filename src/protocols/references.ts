@@ -4,10 +4,9 @@
 //
 // docs/kept-state.md lists `referenceFields`; a test compares the two.
 
-import { foldName } from '../base/json.ts'
+import { bounds } from '../base/bounds.ts'
+import { foldName, isObject } from '../base/json.ts'
 import type { Json } from './checks.ts'
-import type { FoundObject } from './json-object.ts'
-import { fieldsWritten, isObject } from './json-object.ts'
 
 export type ReferenceKind =
   | 'audio'
@@ -23,6 +22,7 @@ export type ReferenceKind =
   | 'prompt'
   | 'response'
   | 'skill'
+  | 'task'
   | 'thread'
   | 'url'
   | 'vector store'
@@ -48,30 +48,38 @@ export interface ReferenceField {
   readonly read: (value: unknown) => readonly string[]
 }
 
-const texts = (value: unknown): readonly string[] => {
+/** Ids, also in lists of them, and in objects that have an id or a name. */
+function texts(value: unknown): readonly string[] {
   if (typeof value === 'string') return value === '' ? [] : [value]
   if (typeof value === 'number') return [String(value)]
-  return Array.isArray(value) ? value.flatMap(one => (typeof one === 'object' ? [] : texts(one))) : []
+  if (Array.isArray(value)) return value.flatMap(texts)
+  if (!isObject(value)) return []
+  return [...valuesOf(value, 'id'), ...valuesOf(value, 'name')].flatMap(one => (isObject(one) ? [] : texts(one)))
 }
 
 /** An id, or an object that has one. */
-const textOrId = (value: unknown): readonly string[] => (isObject(value) ? texts(fieldOf(value, 'id')) : texts(value))
-const objectId = (value: unknown): readonly string[] => (isObject(value) ? texts(fieldOf(value, 'id')) : [])
+const textOrId = (value: unknown): readonly string[] => (isObject(value) ? objectId(value) : texts(value))
+/** The ids of objects. */
+function objectId(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(objectId)
+  return isObject(value) ? valuesOf(value, 'id').flatMap(one => (isObject(one) ? [] : texts(one))) : []
+}
 /** Whatever stands there names something. */
 const anything = (value: unknown): readonly string[] => {
   const isEmpty = value === undefined || value === null || value === false || value === ''
-  return isEmpty ? [] : [typeof value === 'string' ? value : JSON.stringify(value).slice(0, 256)]
+  return isEmpty ? [] : [typeof value === 'string' ? value : 'an object']
 }
 
 /** Skills of the provider are there for everybody, under words (`xlsx`, `openai-sheets`); others have random ids. */
 const PUBLISHED = /^[a-z]{2,16}(?:-[a-z]{2,32})*$/
 const skills = (value: unknown): readonly string[] => texts(value).filter(id => !PUBLISHED.test(id))
 
-/** Any spelling of a field: some servers read `File_ID` and `fileId` as `file_id`. */
-function fieldOf(holder: Json, name: string): unknown {
-  if (Object.hasOwn(holder, name)) return holder[name]
-  const found = Object.keys(holder).find(one => foldName(one) === name)
-  return found === undefined ? undefined : holder[found]
+/** The values of a field in all spellings: some servers read `File_ID` and `fileId` as `file_id`. */
+export function valuesOf(holder: Json, name: string): readonly unknown[] {
+  const plain = foldName(name)
+  const values: unknown[] = []
+  for (const one in holder) if (one === name || readName(one).plain === plain) values.push(holder[one])
+  return values
 }
 
 export const referenceFields: readonly ReferenceField[] = [
@@ -82,6 +90,16 @@ export const referenceFields: readonly ReferenceField[] = [
       '`code_interpreter.container`, `image_generation.input_image_mask` and annotations of Responses; `source`, ' +
       '`container_upload` and results of code execution of Messages; forms of images and transcription',
     read: texts,
+  },
+  {
+    kind: 'file',
+    fields: [
+      ...['file', 'files', 'image_file', 'image_files', 'input_file', 'input_files', 'video_file', 'audio_file'],
+      ...['document_file', 'image', 'images', 'input_image', 'video', 'input_video', 'input_audio', 'media'],
+      ...['image_url', 'video_url', 'audio_url'],
+    ],
+    where: 'an `id` in the object: `file.id`, `image_file.id`; the `id` of a part whose type is one of these',
+    read: objectId,
   },
   { kind: 'file', fields: ['file_uri'], where: 'Gemini `fileData`; see addresses below', read: texts },
   {
@@ -117,6 +135,12 @@ export const referenceFields: readonly ReferenceField[] = [
     fields: ['vector_store_id', 'vector_store_ids', 'file_search_store_names', 'collection_ids', 'collection_id'],
     where: 'Responses `file_search.vector_store_ids`; Gemini `fileSearch.fileSearchStoreNames`',
     read: texts,
+  },
+  {
+    kind: 'task',
+    fields: ['draft_task', 'draft_task_id'],
+    where: 'Ark `content[].draft_task` (there it must be a task of the account)',
+    read: textOrId,
   },
   { kind: 'cached content', fields: ['cached_content'], where: 'Gemini `cachedContent`', read: texts },
   {
@@ -157,11 +181,25 @@ const byName: ReadonlyMap<string, ReferenceField> = new Map(
 )
 
 /** Whose texts may be addresses with a scheme of the provider's own, such as `asset://` and `gs://`. */
-const HOLDS_ADDRESS = /(?:ur[il]|^image|^images|^video|^audio|^media)$/
-const SCHEME = /^\s{0,16}([a-z][a-z0-9+.-]{0,30}):/i
+const HOLDS_ADDRESS = /(?:ur[il]|image|video|audio|media|mask|frame)s?$/
+const SCHEME = /^([a-z][a-z0-9+.-]{0,30}):/i
 const OPEN_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'data'])
+const OPEN_ADDRESS = /^(?:https?|data):/i
 /** A text that is nothing but the name of a file. */
-const FILE_TEXT = /^\s{0,16}fileid:\/\//i
+const FILE_TEXT = /^fileid:\/\//i
+/** What servers may leave out before they read a text: blanks, control characters, and what nobody sees. */
+const UNSEEN = /^[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]+/u
+/** Left out of an address wherever they stand. */
+const BREAKS = /[\t\r\n]+/g
+/** Longer texts are no ids: of these only the beginning is looked at, so that their length costs nothing. */
+const ID_CHARS_MAX = 4_096
+
+/** The beginning of a text without what nobody sees; empty if there is nothing else in it. */
+function beginning(text: string): string {
+  const first = text.charCodeAt(0)
+  const head = text.slice(0, ID_CHARS_MAX)
+  return first > 0x20 && first < 0x7f ? head : head.replace(UNSEEN, '')
+}
 
 /** The caller's own words: schemas, arguments of its tools, labels. No upstream takes anything in them for an id. */
 const OWN_WORDS: ReadonlySet<string> = new Set(
@@ -178,6 +216,17 @@ const WHOLE_ITEMS: ReadonlySet<unknown> = new Set([
   ...['local_shell_call_output', 'shell_call', 'shell_call_output', 'apply_patch_call', 'apply_patch_call_output'],
   ...['mcp_approval_response', 'computer_call_output', 'tool_search_output', 'additional_tools'],
 ])
+
+/** Items that hold all that they mean in `encrypted_content`, if they have it. */
+const SEALED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', 'compaction_summary'])
+
+/** Parts of messages that are a file: an `id` in them is the file's. */
+const FILE_PARTS: ReadonlySet<string> = new Set([
+  ...['file', 'input_file', 'image_file', 'input_image', 'video_file', 'input_video', 'audio_file', 'input_audio'],
+])
+
+/** Besides the fields of the table: what decides whether something is named. */
+const DECIDING: ReadonlySet<string> = new Set(['id', 'type', 'encrypted_content'].map(foldName))
 
 /** What a field's name says of its value. */
 interface Name {
@@ -196,8 +245,9 @@ const NAME_CHARS_MAX = 64
 function readName(name: string): Name {
   const known = names.get(name)
   if (known !== undefined) return known
-  // The last part of a form's `image[0][file_id]`.
-  const words = name.includes('[') ? name.split(/[[\]]+/) : [name]
+  // No name that matters is longer; the last part of a form's `image[0][file_id]` and `image.0.file_id` is.
+  const end = name.slice(-NAME_CHARS_MAX)
+  const words = /[[.]/.test(end) ? end.split(/[[\].]+/) : [end]
   const part = words.findLast(one => one !== '' && !/^\d+$/.test(one)) ?? ''
   const plain = foldName(part)
   const read: Name = {
@@ -205,7 +255,7 @@ function readName(name: string): Name {
     row: byName.get(plain),
     holdsAddress: HOLDS_ADDRESS.test(plain) && plain !== 'fileuri',
     holdsText: plain === 'content' || plain === 'text',
-    holdsOwnWords: OWN_WORDS.has(plain),
+    holdsOwnWords: words.length === 1 && OWN_WORDS.has(plain),
   }
   if (names.size >= NAMES_MAX) names.clear()
   if (name.length <= NAME_CHARS_MAX) names.set(name, read)
@@ -214,31 +264,42 @@ function readName(name: string): Name {
 
 export const isReferenceName = (name: string): boolean => readName(name).row !== undefined
 
-export interface Found {
-  readonly references: readonly Reference[]
-  /** How many fields all objects have, for whoever wants to know whether the text had more. */
-  readonly fields: number
+/** Whether a field of this name is read here: if it stands twice in an object, an upstream may read another one. */
+export function isLookedAt(name: string): boolean {
+  const { plain, row, holdsAddress, holdsText } = readName(name)
+  return row !== undefined || holdsAddress || holdsText || DECIDING.has(plain)
 }
 
-const nothing: readonly Reference[] = []
+/** Whether something is kept at an upstream. Its path may be used only within the call. */
+export type Keeps = (reference: Reference) => boolean
 
-export function findReferences(json: Json): Found {
-  const search = new Search()
+/** What `json` names of what is kept, each thing once: at most one more than a call may name. */
+export function findReferences(json: Json, keeps: Keeps = () => true): readonly Reference[] {
+  const search = new Search(keeps)
   search.object(json, '')
-  return { references: search.found ?? nothing, fields: search.fields }
+  return search.found
 }
 
 class Search {
-  fields = 0
-  found: Reference[] | undefined
+  readonly found: Reference[] = []
+  readonly #keeps: Keeps
+  readonly #seen = new Set<string>()
   readonly #path: (string | number)[] = []
+
+  constructor(keeps: Keeps) {
+    this.#keeps = keeps
+  }
+
+  get #isOver(): boolean {
+    return this.found.length > bounds.referencesOfCallMax
+  }
 
   object(holder: Json, under: string): void {
     for (const name in holder) {
-      this.fields++
       const value = holder[name]
       const isNothing = value === null || value === undefined || typeof value === 'boolean'
       if (isNothing) continue
+      if (this.#isOver) return
       this.#path.push(name)
       this.#field(readName(name), value, { holder, under })
       this.#path.pop()
@@ -248,24 +309,29 @@ class Search {
   #field(name: Name, value: unknown, { holder, under }: Place): void {
     const { plain, row } = name
     if (row !== undefined) for (const id of row.read(value)) this.#add(row.kind, id, plain)
-    if (typeof value === 'string') this.#text(name, value)
+    if (typeof value === 'string') {
+      this.#text(name, value)
+      if (plain === 'id' && value !== '' && isFilePart(holder)) this.#add('file', value)
+    }
     if (typeof value !== 'object' || value === null) return
     const isOwn =
       name.holdsOwnWords ||
       (plain === 'input' && under !== '' && isToolUse(holder)) ||
       (plain === 'response' && under === 'functionresponse')
-    if (isOwn) this.fields += fieldsIn(value)
-    else if (Array.isArray(value)) this.#list(value, name, under)
+    if (isOwn) return
+    if (Array.isArray(value)) this.#list(value, name, under)
     else this.object(value as Json, plain)
   }
 
   #list(list: readonly unknown[], name: Name, under: string): void {
     const areItems = name.plain === 'input' && under === ''
+    const holdsText = name.holdsAddress || name.holdsText
     for (let at = 0; at < list.length; at++) {
       const one = list[at]
       if (typeof one === 'string') {
-        if (name.holdsAddress) this.#within(at, () => this.#text(name, one))
+        if (holdsText) this.#within(at, () => this.#text(name, one))
       } else if (typeof one === 'object' && one !== null) {
+        if (this.#isOver) return
         this.#path.push(at)
         if (Array.isArray(one)) this.#list(one, name, under === '' ? name.plain : under)
         else {
@@ -284,40 +350,58 @@ class Search {
   }
 
   #text({ holdsText, holdsAddress }: Name, text: string): void {
-    if (holdsText && FILE_TEXT.test(text)) this.#add('file', text.trim())
-    if (!holdsAddress) return
-    const scheme = SCHEME.exec(text)?.[1]?.toLowerCase()
-    if (scheme !== undefined && !OPEN_SCHEMES.has(scheme)) this.#add('url', text.trim())
+    if (holdsText) {
+      const begins = beginning(text)
+      // Whatever comes after so many blanks is the name of a file only if it is as short as one.
+      const head = begins === '' && text.length > ID_CHARS_MAX ? beginning(text.trim()) : begins
+      if (FILE_TEXT.test(head)) this.#add('file', head.trim())
+    }
+    if (!holdsAddress || OPEN_ADDRESS.test(text)) return
+    const head = beginning(text).replace(BREAKS, '')
+    const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
+    const isHidden = head === '' && text.length > ID_CHARS_MAX
+    if (isHidden || (scheme !== undefined && !OPEN_SCHEMES.has(scheme))) this.#add('url', head.trim())
   }
 
   /** An item of Responses that stands for one that is kept. */
   #item(item: Json): void {
-    const id = fieldOf(item, 'id')
-    if (typeof id !== 'string' || id === '') return
-    const type = fieldOf(item, 'type') ?? (fieldOf(item, 'role') === undefined ? 'item_reference' : 'message')
-    const sealed = fieldOf(item, 'encrypted_content')
-    if (WHOLE_ITEMS.has(type) || (typeof sealed === 'string' && sealed !== '')) return
-    const content = fieldOf(item, 'content')
-    const isEmpty = content === undefined || content === null || (Array.isArray(content) && content.length === 0)
-    if (type === 'message' && !isEmpty) return
-    const isWhole = type !== 'item_reference' && { isOptional: true as const }
-    this.#within('id', () => this.#push({ kind: 'item', id, path: [...this.#path], ...isWhole }))
+    const ids = valuesOf(item, 'id').flatMap(id => (typeof id === 'string' && id !== '' ? [id] : []))
+    if (ids.length === 0) return
+    const types = valuesOf(item, 'type').filter(type => type !== undefined && type !== null)
+    if (types.length === 0) types.push(valuesOf(item, 'role').length === 0 ? 'item_reference' : 'message')
+    const isOptional = !types.includes('item_reference')
+    if (isOptional && types.every(type => isWhole(type, item))) return
+    for (const id of ids) this.#within('id', () => this.#push({ kind: 'item', id, ...(isOptional && { isOptional }) }))
   }
 
   #add(kind: ReferenceKind, id: string, plain?: string): void {
-    const path = [...this.#path]
     if (plain === 'fileuri') {
-      const scheme = SCHEME.exec(id)?.[1]?.toLowerCase()
-      if (scheme === 'data') return
-      const isAddress = scheme === 'http' || scheme === 'https'
-      this.#push({ kind, id: id.trim(), path, ...(isAddress && { isAddress }) })
-    } else this.#push({ kind, id, path, ...(path[0] === 'diagnostics' && { isOptional: true }) })
+      const isAddress = /^https?:/i.test(id)
+      if (/^data:/i.test(id)) return
+      this.#push({ kind, id: isAddress ? id : beginning(id).trim(), ...(isAddress && { isAddress }) })
+    } else this.#push({ kind, id, ...(this.#path[0] === 'diagnostics' && { isOptional: true }) })
   }
 
-  #push(reference: Reference): void {
-    this.found ??= []
-    this.found.push(reference)
+  #push(named: Omit<Reference, 'path'>): void {
+    const reference: Reference = { ...named, id: named.id.slice(0, ID_CHARS_MAX), path: this.#path }
+    const key = `${reference.kind}:${reference.isOptional === true}:${reference.id}`
+    if (this.#isOver || this.#seen.has(key) || !this.#keeps(reference)) return
+    this.#seen.add(key)
+    this.found.push({ ...reference, path: [...this.#path] })
   }
+}
+
+/** Whether an item of this type has all that it means in it, so that nobody need look for its `id`. */
+function isWhole(type: unknown, item: Json): boolean {
+  if (WHOLE_ITEMS.has(type)) return true
+  if (SEALED_ITEMS.has(type)) {
+    const sealed = valuesOf(item, 'encrypted_content')
+    return sealed.length > 0 && sealed.every(one => typeof one === 'string' && one !== '')
+  }
+  const isFilled = (content: unknown): boolean =>
+    content !== undefined && content !== null && !(Array.isArray(content) && content.length === 0)
+  const contents = valuesOf(item, 'content')
+  return type === 'message' && contents.length > 0 && contents.every(isFilled)
 }
 
 interface Place {
@@ -326,16 +410,17 @@ interface Place {
   readonly under: string
 }
 
-function isToolUse(holder: Json): boolean {
-  return typeof holder.type === 'string' && holder.type.endsWith('tool_use')
+function isFilePart(holder: Json): boolean {
+  for (const name in holder) {
+    const type = holder[name]
+    const isType = typeof type === 'string' && type.length <= NAME_CHARS_MAX && FILE_PARTS.has(type)
+    if (isType && readName(name).plain === 'type') return true
+  }
+  return false
 }
 
-function fieldsIn(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  let fields = 0
-  if (Array.isArray(value)) for (const one of value) fields += fieldsIn(one)
-  else for (const name in value) fields += 1 + fieldsIn((value as Json)[name])
-  return fields
+function isToolUse(holder: Json): boolean {
+  return typeof holder.type === 'string' && holder.type.endsWith('tool_use')
 }
 
 /** `input[0].content[1].file_id`. */
@@ -345,28 +430,4 @@ export function pathText(path: readonly (string | number)[]): string {
     text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${step.slice(0, 64)}`
   }
   return text
-}
-
-/** Whether the text of a request may name something in a field that stands there twice, so that its JSON lacks it. */
-export function hidesReference(body: Buffer, fields: number): boolean {
-  if (fieldsWritten(body) === fields) return false
-  return mentionedBefore.get(body) ?? mentionsReference(body)
-}
-
-/** The same for a large body, beside the thread that serves calls; undefined where its JSON has all of its fields. */
-export const seekHidden = (body: Buffer, { json, counts }: FoundObject): boolean | undefined =>
-  counts.fields === fieldsIn(json) ? undefined : mentionsReference(body)
-
-export function noteHidden(body: Buffer, mentions: boolean | undefined): void {
-  if (mentions !== undefined) mentionedBefore.set(body, mentions)
-}
-
-const mentionedBefore = new WeakMap<Buffer, boolean>()
-
-/** Whether the text of a request has a name in it that may be one of these, however it is spelt. */
-function mentionsReference(body: Buffer): boolean {
-  const text = body.toString('latin1')
-  if (/\\u00[0-7]/i.test(text)) return true // letters that are written as escapes
-  const plain = foldName(text)
-  return [...byName.keys(), 'itemreference'].some(name => plain.includes(`"${name}"`))
 }

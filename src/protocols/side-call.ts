@@ -11,10 +11,10 @@ import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
 import { at, invalid, missing, optional, otherModels, postponingFields } from './checks.ts'
 import { refuseFields, refusePostponed, requireModel } from './checks.ts'
-import { isObject, parseText, readJsonObject } from './json-object.ts'
+import { findObject, isObject, parseText, readJsonObject } from './json-object.ts'
 import { readError } from './openai-chat/response.ts'
 import type { Asked } from './protocol.ts'
-import { isReferenceName } from './references.ts'
+import { isLookedAt, isReferenceName } from './references.ts'
 import { runsAtProvider, sideServices } from './services.ts'
 import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
@@ -94,18 +94,46 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
     }
     fields.set(part.name, part)
     const isFile = part.filename !== undefined || part.end - part.start > TEXT_BYTES_MAX
+    if (isFile && (once.includes(part.name) || isNameOnly(part.name))) throw invalid(part.name, 'must be a text')
+    if (isFile) {
+      files.push(part)
+      continue
+    }
+    const text = body.toString('utf8', part.start, part.end)
     // An upstream may read the first of two where we read the last.
-    if (isReferenceName(part.name) && part.name in json) {
+    if (part.name in json && [text, json[part.name]!].some(one => isLookedAt(part.name) || JSON_TEXT.test(one))) {
       throw new Refusal('field_duplicate', 'of a form', { param: part.name, hint: `"${part.name}" may stand once.` })
     }
-    if (isFile && (once.includes(part.name) || isNameOnly(part.name))) throw invalid(part.name, 'must be a text')
-    if (isFile) files.push(part)
-    else json[part.name] = body.toString('utf8', part.start, part.end)
+    json[part.name] = text
   }
   if (json.model === undefined) throw missing('model')
   // Without its provider's name before it, it could become a boundary.
   if (json.model.includes(boundary)) throw invalid('model', 'must not hold the boundary of the form')
   return { call: sideCall(dialect, body, { json, fields, model: json.model }), files }
+}
+
+/** A list or an object in a text, which some servers read as if it were the field's value. */
+const JSON_TEXT = /^\s*[[{]/
+/** What only a model reads. */
+const WORDS: ReadonlySet<string> = new Set(['prompt', 'negative_prompt', 'instructions', 'text', 'user'])
+
+/** The fields of a form as some servers read them: what is JSON in a text as that value. */
+export function formValues(fields: Json): Json {
+  const values = Object.create(null) as Record<string, unknown>
+  for (const [name, text] of Object.entries(fields)) {
+    const isJson = typeof text === 'string' && !WORDS.has(name) && JSON_TEXT.test(text)
+    values[name] = isJson ? valueOfText(name, text) : text
+  }
+  return values
+}
+
+function valueOfText(name: string, text: string): unknown {
+  const found = findObject(Buffer.from(`{"value":${text.trim()}}`))
+  if ('json' in found && found.dropped === undefined) return found.json.value
+  // Not all servers are as strict as we are.
+  const isHarmless = 'code' in found && found.code === 'json_invalid' && !/id|ur[il]|:\/\//i.test(text)
+  if (isHarmless) return text
+  throw invalid(name, 'must be JSON with no field twice, or must not begin with a bracket')
 }
 
 /** Names something that is kept, and never holds it: unlike `audio`, which may be a file. */

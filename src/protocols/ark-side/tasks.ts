@@ -9,6 +9,7 @@ import type { Json } from '../checks.ts'
 import { at, invalid, missing, optional } from '../checks.ts'
 import { isObject } from '../json-object.ts'
 import type { Protocol } from '../protocol.ts'
+import { valuesOf } from '../references.ts'
 import { noFrames, parseAnswer, readJsonCall, saidError, writeModel } from '../side-call.ts'
 import { readSeconds } from '../side-usage.ts'
 
@@ -56,6 +57,7 @@ export const tasks: Protocol = {
     if ((json.callback_url ?? '') !== '') throw invalid('callback_url', 'is not served: ask for the task instead')
     const serviceClass = optional(json, 'service_tier', 'word')
     const parts = content.filter(isObject)
+    parts.forEach(checkSpelling)
     const seconds = secondsAtMost(json, parts)
     return {
       ...call,
@@ -93,7 +95,7 @@ function secondsAtMost(json: Json, parts: readonly Json[]): number {
   if (frames !== undefined) said.push(Math.ceil(frames / FRAMES_PER_SECOND))
   said.push(...flags(parts, 'dur|duration').flatMap(flaggedSeconds))
   said.push(...flags(parts, 'frames').flatMap(flaggedSeconds).map(count => Math.ceil(count / FRAMES_PER_SECOND)))
-  const isLonger = parts.some(({ type }) => type === 'draft_task')
+  const isLonger = parts.some(isDraft)
   const made = said.length === 0 ? (isLonger ? SECONDS_MAX : SECONDS) : Math.max(...said)
   return made + SHOWN_SECONDS_MAX * parts.filter(({ type }) => type === 'video_url').length
 }
@@ -123,12 +125,28 @@ function areaOf(resolution: string): Area {
   return Object.hasOwn(areas, name) ? areas[name]! : largest
 }
 
+const PART_FIELDS = ['type', 'draft_task', 'video_url'] as const
+
+/** The upstream may read `Type` as `type`: then the part would be another one than was priced. */
+function checkSpelling(part: Json, index: number): void {
+  for (const field of PART_FIELDS) {
+    const count = Object.hasOwn(part, field) ? 1 : 0
+    if (valuesOf(part, field).length === count) continue
+    const where = `content[${index}].${field}`
+    throw new Refusal('field_duplicate', where, { param: where, hint: `"${where}" may stand once, in this spelling.` })
+  }
+}
+
+/** By its type or by what it holds: an upstream may look at either. */
+const isDraft = ({ type, draft_task: draft }: Json): boolean =>
+  type === 'draft_task' || (draft !== undefined && draft !== null)
+
 /** Tasks of others that this one builds on. */
 export function draftsNamed(json: Json): readonly string[] {
   const parts = Array.isArray(json.content) ? json.content.filter(isObject) : []
-  return parts.flatMap(({ type, draft_task: draft }) => {
-    if (type !== 'draft_task') return []
-    if (isObject(draft) && typeof draft.id === 'string') return [draft.id]
+  return parts.filter(isDraft).map(({ draft_task: draft }) => {
+    const ids = isObject(draft) ? valuesOf(draft, 'id') : []
+    if (isObject(draft) && ids.length === 1 && typeof draft.id === 'string') return draft.id
     throw new Refusal('field_invalid', 'draft_task', at('content', 'has a draft_task without an id'))
   })
 }
