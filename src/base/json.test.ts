@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ObjectScan } from './json.ts'
-import { hasLoneSurrogate, parseShallow, scanObject } from './json.ts'
+import { countFields, hasLoneSurrogate, parseShallow, scanObject, writtenName } from './json.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
 const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
@@ -35,6 +35,23 @@ function write(value: unknown, blanks: () => string, escape: () => boolean): str
 const bounds = { depthMax: 256, valuesMax: 1_000 }
 
 describe('scanObject', () => {
+  test('counts the fields of all objects, also those that stand twice', () => {
+    const fieldsOf = (text: string) => (scan(text) as ObjectScan).counts.fields
+    expect(fieldsOf('{"a":{"b":[{"c":"x:y"},{}]},"a":1,"d":{"e":1,"e":2}}')).toBe(7)
+    const property = fc.property(fc.object({ maxDepth: 4 }), value => {
+      const text = JSON.stringify(value)
+      expect(fieldsOf(text)).toBe(countFields(JSON.parse(text)))
+    })
+    fc.assert(property)
+  })
+
+  test('tells how often each name stands, as it is written', () => {
+    const text = '{"a":{"b":1,"b":{"\\u0062":2,"é":"b"}}}'
+    const { names } = scanObject(bytes(text), { depthMax: 9, valuesMax: 99, namesMax: 9 }) as ObjectScan
+    const told = [...names!].map(([written, { count }]) => [writtenName(written), count])
+    expect(told).toEqual([['b', 2], ['b', 1], ['é', 1]])
+  })
+
   test('too many values are refused before they are parsed, in lists, objects and at the top', () => {
     expect(scan(`{"a":[${'0,'.repeat(999)}0]}`)).toMatchObject({ duplicates: new Set() })
     expect(scan(`{"a":[${'0,'.repeat(1_000)}0]}`)).toBe('too_many')

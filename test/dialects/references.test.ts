@@ -194,6 +194,44 @@ const named: readonly Case[] = [
   ['a file', 'edits', form({ file_id: 'file-1' })],
   ['a file in brackets', 'edits', form({ 'image[0][file_id]': 'file-1' })],
   ['a file', 'transcription', form({ file_id: 'file-1' })],
+  ['an item that seems sealed', 'responses', item({ type: 'item_reference', id: 'msg_1', encrypted_content: 'x' })],
+  ['an item that seems sealed', 'ark responses', item({ type: 'item_reference', id: 'i', encrypted_content: 'x' })],
+  ['an item by a second id', 'responses', item({ type: 'item_reference', id: '', ID: 'msg_1' })],
+  ['an item in two words', 'responses', item({ type: 'function_call_output', Type: 'item_reference', id: 'msg_1',
+    ...{ call_id: 'a', output: 'b' } })],
+  ['a sound by a second id', 'chat', { messages: [{ role: 'assistant', content: 'y', audio: { id: '', ID: 'a' } }] }],
+  ...(['responses', 'ark responses'] as const).flatMap((kind): Case[] => [
+    ['an answer in another spelling', kind, { previousResponseId: 'resp_1' }],
+    ['an answer of another name', kind, { previous_interaction_id: 'resp_1' }],
+    ['an answer further down', kind, { extra: { previous_response_id: 'resp_1' } }],
+    ['a talk by its id', kind, { conversation_id: 'conv_1' }],
+    ['a session', kind, { session: 'session_1' }],
+    ['a session as an object', kind, { session: { id: 'session_1' } }],
+  ]),
+  ['a file by its id', 'chat', part({ type: 'file', file: { id: 'file-1' } })],
+  ['a picture by its id alone', 'chat', part({ type: 'image_file', image_file: { id: 'file-1' } })],
+  ['a part by its id', 'responses', item({ role: 'user', content: [{ type: 'input_file', id: 'file-1' }] })],
+  ['a file in a list of texts', 'chat', { messages: [{ role: 'system', content: ['fileid://file-1'] }] }],
+  ['a file after lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(99)}fileid://file-1` }] }],
+  ['a file after many lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(9_999)}fileid://f` }] }],
+  ['a file after nothing seen', 'chat', { messages: [{ role: 'system', content: '\u200b \u2060fileid://file-1' }] }],
+  ['addresses', 'ark images', { image_urls: ['asset://asset-1'] }],
+  ['pictures to follow', 'ark images', { reference_images: ['asset://asset-1'] }],
+  ['an address after blanks', 'ark images', { image: `${' '.repeat(99)}asset://asset-1` }],
+  ['an address after very many blanks', 'ark images', { image: `${' '.repeat(9_999)}asset://asset-1` }],
+  ['an address after nothing seen', 'ark images', { image: '\u200basset://asset-1' }],
+  ['an address with a break in it', 'ark images', { image: 'ass\net://asset-1' }],
+  ['a cache in lists', 'gemini', { cachedContent: [['cachedContents/1']] }],
+  ['a cache as an object', 'gemini', { cached_content: { name: 'cachedContents/1' } }],
+  ['a file at a host of no matter', 'gemini', parts({ fileData: { fileUri: 'https://x.example/v1beta/files/abc-1' } })],
+  ['a file with an odd host', 'gemini', parts({ fileData: { fileUri: 'https://x.example\\@googleapis.com/a.mp4' } })],
+  ['a file after a blank', 'gemini', parts({ fileData: { fileUri: '\u2003https://x.example/a.mp4' } })],
+  ['files in a text', 'edits', form({ images: '[{"file_id":"file-1"}]' })],
+  ['files of a dotted name', 'edits', form({ 'images.0.file_id': 'file-1' })],
+  ['an address in a text', 'edits', form({ images: '["asset://asset-1"]' })],
+  ['a draft', 'tasks', { content: [{ type: 'draft_task', draft_task: { id: 'cgt-1' } }] }],
+  ['a draft without its word', 'tasks', { content: [{ type: 'text', text: 'x' }, { draft_task: { id: 'cgt-1' } }] }],
+  ['a draft elsewhere', 'tasks', { extra: { draft_task: { id: 'cgt-1' } } }],
 ]
 
 /** As official SDKs see them: 404, but where it is not served, or is not of the dialect. */
@@ -236,6 +274,11 @@ describe('what the account has not made is not there', () => {
     ['twice, with an escape', '{"fil\\u0065_id":"f","file_id":""}'],
     ['under deep lists', '{"a":[[[{"b":{"file_id":"f"}}]]]}'],
     ['beside what looks like a call of a tool', '{"type":"tool_use","content":[{"file_id":"f"}]}'],
+    ['an address twice', '{"type":"image_url","image_url":{"url":"asset://f","url":"https://x.example/a.png"}}'],
+    ['a text twice', '{"type":"text","text":"fileid://f","text":"x"}'],
+    ['an id twice', '{"type":"file","file":{"id":"f","id":""}}'],
+    ['a long body', `{"pad":"${'x'.repeat(70_000)}","file_id":"f","file_id":null}`],
+    ['a long body with an escape', `{"pad":"${'x'.repeat(70_000)}","a":{"fil\\u0065_id":"f"},"a":1}`],
   ]
   test.each(spelt)('however it is spelt: %s', async (_name, text) => {
     const key = await harness.key()
@@ -245,6 +288,46 @@ describe('what the account has not made is not there', () => {
     for (const path of ['/v1/chat/completions', '/v1/messages']) {
       expect([400, 404]).toContain((await post(key, path, body)).status)
     }
+    expect(sent()).toBe(before)
+  })
+
+  const misspelt: readonly Json[] = [
+    { Type: 'draft_task', draft_task: { id: 'cgt-1' } },
+    { type: 'text', text: 'x', Type: 'draft_task', draft_task: { id: 'cgt-1' } },
+    { type: 'draft_task', draftTask: { id: 'cgt-1' } },
+    { type: 'draft_task', draft_task: { id: 'cgt-1', ID: 'cgt-2' } },
+  ]
+  test.each(misspelt)('nor is a draft in another spelling: %j', async one => {
+    const key = await harness.key()
+    const before = sent()
+    const body = bodyOf('tasks', { content: [{ type: 'text', text: 'x' }, one] })
+    expect((await post(key, pathOf('tasks', 'pond/echo'), body)).status).toBe(400)
+    expect(sent()).toBe(before)
+  })
+
+  const hidden: readonly [name: string, texts: readonly string[]][] = [
+    ['images', ['[{"file_id":"file-1"}]', 'x']],
+    ['images', ['[{"file_id":"file-1","file_id":null}]']],
+    ['image', ['asset://asset-1', 'https://x.example/a.png']],
+    ['images', ['[{"file_id":"file-1","n":NaN}]']],
+  ]
+  test.each(hidden)('nor what a form may hide: %s, %j', async (name, texts) => {
+    const key = await harness.key()
+    const before = sent()
+    const body = bodyOf('edits', {}) as FormData
+    for (const text of texts) body.append(name, text)
+    expect((await post(key, '/v1/images/edits', body)).status).toBe(400)
+    expect(sent()).toBe(before)
+  })
+
+  test('more of them than a call may have are refused at once, and the same one counts once', async () => {
+    const key = await harness.key()
+    const before = sent()
+    const files = (count: number, id: (at: number) => string) =>
+      user(Array.from({ length: count }, (_, at) => ({ type: 'file', file: { file_id: id(at) } })))
+    const status = async (more: Json) => (await post(key, '/v1/chat/completions', bodyOf('chat', more))).status
+    expect(await status(files(2_001, at => `file-${at}`))).toBe(400)
+    expect(await status(files(2_001, () => 'file-1'))).toBe(404)
     expect(sent()).toBe(before)
   })
 
@@ -296,10 +379,28 @@ describe('what names nothing that is kept passes', () => {
     ['a message with an id', 'responses', item({ type: 'message', id: 'msg_1', role: 'assistant', content: 'hello' })],
     ['a new container', 'messages', { container: { skills: [{ type: 'anthropic', skill_id: 'pptx' }] } }],
     ['nothing', 'messages', { container: null, thread: null }],
+    ['a file of a site', 'gemini', parts({ fileData: { fileUri: 'https://x.example/files/report.pdf' } })],
+    ['a text of blanks', 'chat', user(`${' '.repeat(9_999)}x`)],
+    ['settings in a text', 'edits', form({ settings: '{"style":"x"}', prompt: '[{"file_id":"x"}]' })],
   ]
   test.each(harmless)('%s (%s)', async (_name, kind, more) => {
     const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), bodyOf(kind, more))
     expect([status, text]).toEqual([200, expect.any(String)])
+  })
+
+  test('sealed thoughts, which the upstream judges', async () => {
+    const before = sent()
+    const more = item({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'x' })
+    await post(await harness.key(), '/v1/responses', bodyOf('responses', more))
+    expect(sent()).toBe(before + 1)
+  })
+
+  test('fields that stand twice and name nothing', async () => {
+    const turn = '{"role":"user","role":"user","content":"x","x":{"y":1},"x":2}'
+    for (const pad of ['', 'x'.repeat(70_000)]) {
+      const body = `{"model":"pond/echo","pad":"${pad}","messages":[${turn}]}`
+      expect((await post(await harness.key(), '/v1/chat/completions', body)).status).toBe(200)
+    }
   })
 })
 
