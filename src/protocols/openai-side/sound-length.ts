@@ -1,22 +1,23 @@
 // How long a sound lasts, read from its bytes as a decoder reads them.
 //
-// What a header claims of its length is the caller's word and no more: frames and packets are counted as a decoder
-// reads them, and a claim counts only where it is the greater, and no greater than the bytes could last at the lowest
-// rate of speech. That is also how long a sound is taken to be which is in no format of the table below, or which has
-// too many bytes that belong to no frame.
+// A header's claim about the length is only the caller's word. Frames and packets are counted as a decoder reads them;
+// a claim counts only where it is greater, and only up to what the bytes could last at the lowest rate of speech. Where
+// two places of a file contradict each other, the reading that makes the sound longer counts. A codec whose packets do
+// not tell how long they are, a format that is not in this table, and a file with too many bytes that belong to no
+// frame last as long as their bytes could at the lowest rate of speech.
 //
-// | format           | counted                                                     | claimed                    |
-// |------------------|-------------------------------------------------------------|----------------------------|
-// | WAV (RIFF, RF64) | all bytes after the head of its data, by the size of samples | nothing                    |
-// | MP3, AAC (ADTS)  | frames, of a constant or a variable rate                    | nothing                    |
-// | FLAC             | frames                                                      | nothing                    |
-// | Ogg              | packets of Opus, of Vorbis by their kind, else by 20 ms     | granules                   |
-// | WebM, Matroska   | packets of Opus and AAC, else by 20 ms                      | duration, the last time    |
-// | MP4, M4A         | samples of AAC, ALAC and Opus                               | durations, sums of times   |
-// | AMR, AMR-WB      | frames                                                      | nothing                    |
+// | format           | counted                                                       | claimed                  |
+// |------------------|---------------------------------------------------------------|--------------------------|
+// | WAV (RIFF, RF64) | all bytes after the head of the data: plain samples, ADPCM    | nothing                  |
+// | MP3, AAC (ADTS)  | frames, of a constant or a variable rate                      | nothing                  |
+// | FLAC             | frames, each at the lower of its own rate and the file's rate | nothing                  |
+// | Ogg              | packets of Opus, Vorbis and Speex, frames of FLAC             | granules                 |
+// | WebM, Matroska   | packets of Opus, Vorbis and AAC, frames of FLAC and MP3, PCM  | duration, the last time  |
+// | MP4, M4A, MOV    | samples of AAC, ALAC, Opus and AMR, frames of FLAC, MP3, PCM  | durations, sums of times |
+// | AMR, AMR-WB      | frames                                                        | nothing                  |
 //
-// Everything is read once from front to back, and no step goes back: the work is linear in the bytes. What has more
-// tags, chunks, elements, boxes or tracks than any recording is not read to its end, and not known.
+// Everything is read from front to back: the work is linear in the bytes. A file with more tags, chunks, elements,
+// boxes or tracks than any recording has is not read to its end: it lasts as long as its bytes could.
 
 export interface SoundLength {
   /** As far as its bytes tell; rounded up. */
@@ -30,14 +31,16 @@ const SECOND_BYTES_MIN = 750
 
 /** Bytes that belong to no frame may be so many of all before the sound is not what it seems. */
 const STRAY_MAX = 0.1
-const STRAY_AT_ONCE = 64 * 1024
+/** So few bytes outside of all samples say nothing. */
+const OUTSIDE_MIN = 64 * 1024
 
 const TAGS_MAX = 16
 const CHUNKS_MAX = 10_000
-const ELEMENTS_MAX = 1_000_000
-/** Frames and packets: eleven hours of twenty milliseconds each. */
-const FRAMES_MAX = 2_000_000
-const HEADS_MAX = 500_000
+const ELEMENTS_MAX = 2_000_000
+/** Samples of MP4 whose bytes are looked at: more than twenty hours of forty milliseconds each. */
+const SAMPLES_MAX = 2_000_000
+/** Pages of Ogg that begin inside another page. */
+const PAGES_INSIDE_MAX = 10_000
 const BOXES_MAX = 200_000
 const TRACKS_MAX = 64
 
@@ -48,6 +51,8 @@ interface Measured {
   readonly secondsMax?: number
   /** Bytes that are neither a frame nor a tag. */
   readonly strayBytes?: number
+  /** Some of it could not be read, so that its bytes count as well. */
+  readonly isUnreadable?: boolean
 }
 
 type Measure = (bytes: Buffer) => Measured | undefined
@@ -68,8 +73,8 @@ export function soundLength(bytes: Buffer): SoundLength {
   const atLowestRate = Math.ceil(bytes.length / SECOND_BYTES_MIN)
   const sound = withoutTags(bytes)
   const measured = formats.find(([begins]) => begins(sound))?.[1](sound)
-  const { counted = 0, claimed = 0, secondsMax = 0, strayBytes = 0 } = measured ?? {}
-  const isKnown = counted + claimed > 0 && strayBytes <= sound.length * STRAY_MAX
+  const { counted = 0, claimed = 0, secondsMax = 0, strayBytes = 0, isUnreadable = false } = measured ?? {}
+  const isKnown = counted + claimed > 0 && strayBytes <= sound.length * STRAY_MAX && !isUnreadable
   const length = Math.max(counted, isKnown ? Math.min(claimed, atLowestRate) : atLowestRate)
   const seconds = wholeSeconds(length)
   return { seconds, secondsMax: Math.max(seconds, wholeSeconds(Math.min(secondsMax, atLowestRate))) }
@@ -92,27 +97,63 @@ function withoutTags(bytes: Buffer): Buffer {
 
 // WAV
 
-/** Codes of formats whose samples have a fixed size: integers, floats, A-law and µ-law. */
-const PLAIN_WAVE: ReadonlySet<number> = new Set([1, 3, 6, 7])
-const EXTENSIBLE = 0xfffe
+const [EXTENSIBLE, MS_ADPCM, IMA_ADPCM, WAVE_MP3] = [0xfffe, 2, 17, 0x55] as const
+/** No recording has more; a head that names more is not believed. */
+const [RATE_MAX, CHANNELS_MAX] = [768_000, 64] as const
 
 function measureWav(bytes: Buffer): Measured | undefined {
-  let secondBytes = 0
+  // Decoders take the first format or the last: the one counts that makes the sound longer.
+  const formatsAt: number[] = []
   for (let [at, chunks] = [12, 0]; chunks < CHUNKS_MAX && at + 8 <= bytes.length; chunks++) {
     const [name, size] = [text(bytes, at, 4), bytes.readUInt32LE(at + 4)]
     const start = at + 8
-    if (name === 'fmt ' && start + 16 <= bytes.length) {
-      const code = bytes.readUInt16LE(start)
-      const own = code === EXTENSIBLE && start + 26 <= bytes.length ? bytes.readUInt16LE(start + 24) : code
-      if (!PLAIN_WAVE.has(own)) return undefined
-      const [channels, rate] = [bytes.readUInt16LE(start + 2), bytes.readUInt32LE(start + 4)]
-      secondBytes = channels * rate * Math.ceil(bytes.readUInt16LE(start + 14) / 8)
-    }
+    // This chunk takes the place of the format.
+    if (name === 'XMA2') return undefined
+    if (name === 'fmt ' && start + 16 <= bytes.length) formatsAt.push(start)
     // Whatever size it claims: a decoder may read on to the end.
-    if (name === 'data') return secondBytes > 0 ? { counted: (bytes.length - start) / secondBytes } : undefined
+    if (name === 'data') return measureWave(bytes, bytes.subarray(start), formatsAt)
     at = start + size + (size & 1)
   }
   return undefined
+}
+
+function measureWave(bytes: Buffer, data: Buffer, formatsAt: readonly number[]): Measured {
+  const secondBytes = formatsAt.map(at => waveSecondBytes(bytes, at))
+  const frames = secondBytes.includes('mp3') || isFramed(data) ? framesOf(data) : { counted: 0 }
+  const plain = secondBytes.filter(count => count !== 'mp3')
+  const slowest = Math.min(...plain)
+  const counted = Math.max(frames.counted, plain.length > 0 && slowest > 0 ? data.length / slowest : 0)
+  return { ...frames, counted, isUnreadable: formatsAt.length === 0 || plain.includes(0) }
+}
+
+/** Some decoders look for frames even where the head names plain samples. */
+const isFramed = (data: Buffer): boolean =>
+  framesOf(data.subarray(0, 8_192)).strayBytes! < 4_096 && framesOf(data).strayBytes! < data.length * STRAY_MAX
+
+/** By frames of MP3 or of AAC, whichever leaves fewer bytes over. */
+function framesOf(data: Buffer): Measured {
+  const [mp3, adts] = [measureFrames(data, mp3Frame), measureFrames(data, adtsFrame)]
+  return mp3.strayBytes! <= adts.strayBytes! ? mp3 : adts
+}
+
+/** Of the format at this place; 0 where that is not known. */
+function waveSecondBytes(bytes: Buffer, start: number): number | 'mp3' {
+  const [code, channels] = [bytes.readUInt16LE(start), bytes.readUInt16LE(start + 2)]
+  const [rate, align, bits] = [4, 12, 14].map(at => at === 4 ? bytes.readUInt32LE(start + at)
+    : bytes.readUInt16LE(start + at)) as [number, number, number]
+  if (channels === 0 || channels > CHANNELS_MAX || rate > RATE_MAX) return 0
+  const isExtensible = code === EXTENSIBLE && start + 26 <= bytes.length
+  const own = isExtensible ? bytes.readUInt16LE(start + 24) : code
+  // Decoders differ in which of the two sizes of a sample they take.
+  const valid = isExtensible ? bytes.readUInt16LE(start + 18) : 0
+  const sampleBytes = Math.ceil((valid > 0 ? Math.min(bits, valid) : bits) / 8)
+  if (own === 6 || own === 7) return channels * rate
+  if (own === 1 || own === 3) return sampleBytes <= 8 ? channels * rate * sampleBytes : 0
+  if (own === WAVE_MP3) return 'mp3'
+  // Each block begins with a head that holds a first sample or two; then each sample has four bits.
+  const samples = own === IMA_ADPCM ? ((align - 4 * channels) * 2) / channels + 1
+    : own === MS_ADPCM ? ((align - 7 * channels) * 2) / channels + 2 : 0
+  return bits === 4 && samples >= 1 ? (rate * align) / samples : 0
 }
 
 // MP3 and AAC in ADTS: each frame says how long it is in bytes and in samples
@@ -124,32 +165,32 @@ interface Frame {
 
 type ReadFrame = (bytes: Buffer, at: number) => Frame | undefined
 
-function measureFrames(bytes: Buffer, read: ReadFrame): Measured | undefined {
+function measureFrames(bytes: Buffer, read: ReadFrame, firstByte = 0xff): Measured {
   let [at, seconds, strayBytes] = [0, 0, 0]
-  for (let frames = 0; at + 7 <= bytes.length; ) {
-    if (frames > FRAMES_MAX || strayBytes > STRAY_AT_ONCE + at * STRAY_MAX) return undefined
+  while (at + 7 <= bytes.length) {
     const frame = read(bytes, at)
     if (frame !== undefined) {
-      frames++
       seconds += frame.seconds
       at += frame.bytes
       continue
     }
+    if (isLastTag(bytes, at)) break
     // A decoder looks for the next frame, too.
-    const next = bytes.indexOf(0xff, at + 1)
-    const found = next < 0 ? bytes.length : next
-    const tag = tagBytes(bytes, at)
-    if (tag === 0) strayBytes += found - at
-    at = tag === 0 ? found : at + tag
+    let found = at + 1
+    while (found < bytes.length && bytes[found] !== firstByte) found++
+    strayBytes += found - at
+    at = found
   }
   return { counted: seconds, strayBytes }
 }
 
-/** Of a tag behind the sound, or between two sounds; 0 where there is none. */
-function tagBytes(bytes: Buffer, at: number): number {
-  if (bytes[at] === 0x54 && text(bytes, at, 3) === 'TAG') return 128
-  if (bytes[at] !== 0x41 || at + 32 > bytes.length || text(bytes, at, 8) !== 'APETAGEX') return 0
-  return 32 + bytes.readUInt32LE(at + 12)
+/** A tag that ends with the file, or before a tag of 128 bytes. One in the middle could hide frames. */
+function isLastTag(bytes: Buffer, at: number): boolean {
+  const left = bytes.length - at
+  if (bytes[at] === 0x54 && text(bytes, at, 3) === 'TAG') return left <= 128
+  if (bytes[at] !== 0x41 || left < 32 || text(bytes, at, 8) !== 'APETAGEX') return false
+  const behind = left - 32 - bytes.readUInt32LE(at + 12)
+  return behind === 0 || behind === 128
 }
 
 const kbits = {
@@ -167,7 +208,8 @@ function mp3Frame(bytes: Buffer, at: number): Frame | undefined {
   if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xe0) !== 0xe0) return undefined
   const version = (bytes[at + 1]! >> 3) & 3 // 0 is 2.5, 2 is 2, 3 is 1
   const layer = 4 - ((bytes[at + 1]! >> 1) & 3)
-  const [rateAt, index] = [(bytes[at + 2]! >> 2) & 3, bytes[at + 2]! >> 4]
+  const rateAt = (bytes[at + 2]! >> 2) & 3
+  const index = bytes[at + 2]! >> 4
   if (version === 1 || layer === 4 || rateAt === 3 || index === 0 || index === 15) return undefined
   const rate = RATES[rateAt]! / (version === 3 ? 1 : version === 2 ? 2 : 4)
   const kbit = kbits[version === 3 ? 1 : 2][layer as 1 | 2 | 3][index - 1]!
@@ -190,37 +232,75 @@ function adtsFrame(bytes: Buffer, at: number): Frame | undefined {
   return { bytes: size, seconds: (((bytes[at + 6]! & 3) + 1) * AAC_SAMPLES) / rate }
 }
 
+const AC3_KBITS = [32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512, 576, 640]
+const AC3_RATES = [48_000, 44_100, 32_000]
+const AC3_BLOCK = 256
+
+/** AC-3, and E-AC-3 from version 11 on. */
+function ac3Frame(bytes: Buffer, at: number): Frame | undefined {
+  if (bytes[at] !== 0x0b || bytes[at + 1] !== 0x77 || at + 6 > bytes.length) return undefined
+  const [version, code, rate] = [bytes[at + 5]! >> 3, bytes[at + 4]! & 63, AC3_RATES[bytes[at + 4]! >> 6]]
+  if (version > 10) {
+    const size = ((((bytes[at + 2]! & 7) << 8) | bytes[at + 3]!) + 1) * 2
+    const blocks = rate === undefined ? 6 : [1, 2, 3, 6][code >> 4]!
+    const own = rate ?? (AC3_RATES[code >> 4] ?? AC3_RATES[2]!) / 2
+    // More channels of the frame before.
+    const isMore = bytes[at + 2]! >> 6 === 1
+    return { bytes: size, seconds: isMore ? 0 : (AC3_BLOCK * blocks) / own }
+  }
+  const kbit = AC3_KBITS[code >> 1]
+  if (rate === undefined || kbit === undefined) return undefined
+  const words = Math.floor((kbit * 96_000) / rate) + (rate === 44_100 ? code & 1 : 0)
+  return { bytes: words * 2, seconds: (AC3_BLOCK * 6 * 2 ** Math.max(0, version - 8)) / rate }
+}
+
 // FLAC: frames do not say how many bytes they have, but their heads have a checksum
 
 function measureFlac(bytes: Buffer): Measured | undefined {
-  if (bytes.length < 42) return undefined
-  const rate = (bytes[18]! << 12) | (bytes[19]! << 4) | (bytes[20]! >> 4)
-  if (rate === 0) return undefined
-  let at = 4
-  for (let isLast = false; !isLast && at + 4 <= bytes.length; at += 4 + bytes.readUIntBE(at + 1, 3)) {
+  let rate = 0
+  for (let [at, isLast] = [4, false]; !isLast && at + 21 <= bytes.length; at += 4 + bytes.readUIntBE(at + 1, 3)) {
     isLast = bytes[at]! >= 128
+    if ((bytes[at]! & 127) === 0) rate = lower(rate, flacRate(bytes, at + 4))
   }
-  let [samples, heads] = [0, 0]
-  for (at = bytes.indexOf(0xff, at); at >= 0 && at + 6 <= bytes.length; at = bytes.indexOf(0xff, at + 1)) {
-    if ((bytes[at + 1]! & 0xfe) !== 0xf8) continue
-    if (++heads > HEADS_MAX) return undefined
-    samples += flacSamples(bytes, at)
-  }
-  return { counted: samples / rate }
+  // Everything behind the first block may be a frame, whatever lengths the others claim.
+  return { counted: flacSeconds(bytes, 42, bytes.length, rate) }
 }
 
+/** Of two rates; 0 is none. */
+const lower = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other))
+
+/** In a block of STREAMINFO that begins here; 0 where it is cut off. */
+const flacRate = (bytes: Buffer, at: number): number =>
+  at + 13 > bytes.length ? 0 : (bytes[at + 10]! << 12) | (bytes[at + 11]! << 4) | (bytes[at + 12]! >> 4)
+
+/** Of all frames whose heads are between the two places, each at the lower of its own rate and the file's. */
+function flacSeconds(bytes: Buffer, start: number, end: number, rate: number): number {
+  let seconds = 0
+  for (let at = start; at + 6 <= end; at++) {
+    if (bytes[at] === 0xff && (bytes[at + 1]! & 0xfe) === 0xf8) seconds += flacFrameSeconds(bytes, at, rate)
+  }
+  return seconds
+}
+
+const FLAC_RATES = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
+
 /** Of the frame whose head is here; 0 for what is none. */
-function flacSamples(bytes: Buffer, at: number): number {
+function flacFrameSeconds(bytes: Buffer, at: number, fileRate: number): number {
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 15]
   const isHead = size !== 0 && rate !== 15 && bytes[at + 3]! >> 4 <= 10 && (bytes[at + 3]! & 1) === 0
   if (!isHead) return 0
   const number = bytes[at + 4]!
-  const numberBytes = number < 0x80 ? 1 : Math.clz32(~(number << 24))
-  let end = at + 4 + numberBytes
-  const sizeAt = end
-  end += size === 6 ? 1 : size === 7 ? 2 : 0
-  end += rate === 12 ? 1 : rate === 13 || rate === 14 ? 2 : 0
+  const sizeAt = at + 4 + (number < 0x80 ? 1 : Math.clz32(~(number << 24)))
+  for (let more = at + 5; more < sizeAt; more++) if ((bytes[more]! & 0xc0) !== 0x80) return 0
+  const rateAt = sizeAt + (size === 6 ? 1 : size === 7 ? 2 : 0)
+  const end = rateAt + (rate === 12 ? 1 : rate > 12 ? 2 : 0)
   if (end >= bytes.length || crc8(bytes, at, end) !== bytes[end]) return 0
+  const own = rate < 12 ? FLAC_RATES[rate]!
+    : rate === 12 ? bytes[rateAt]! * 1_000 : bytes.readUInt16BE(rateAt) * (rate === 14 ? 10 : 1)
+  return flacSamples(bytes, size, sizeAt) / (lower(own, fileRate) || FLAC_RATES[4]!)
+}
+
+function flacSamples(bytes: Buffer, size: number, sizeAt: number): number {
   if (size === 1) return 192
   if (size <= 5) return 576 << (size - 2)
   if (size === 6) return bytes[sizeAt]! + 1
@@ -247,68 +327,146 @@ const OPUS_MS = [
 ]
 const PACKET_MS_MAX = 120
 
-function opusMs(head: number, count: number): number {
-  const frames = (head & 3) === 0 ? 1 : (head & 3) < 3 ? 2 : count & 63
-  return Math.min(OPUS_MS[head >> 3]! * frames, PACKET_MS_MAX)
+/** Of Opus in one frame. */
+const OPUS_BYTES_MAX = 1_275
+
+function opusSeconds(bytes: Buffer, start: number, end: number): number {
+  if (end <= start) return 0
+  const head = bytes[start]!
+  const frames = (head & 3) === 0 ? 1 : (head & 3) < 3 ? 2 : (bytes[start + 1] ?? 0) & 63
+  const seconds = Math.min(OPUS_MS[head >> 3]! * frames, PACKET_MS_MAX) / 1_000
+  // More than its frames can hold is no packet of Opus, or one with others inside.
+  return end - start > (frames + 1) * (OPUS_BYTES_MAX + 2) ? Math.max(seconds, atLowest(end - start)) : seconds
+}
+
+const atLowest = (count: number): number => count / SECOND_BYTES_MIN
+
+// Packets of any codec, in Matroska and MP4
+
+interface Codec {
+  readonly kind: 'opus' | 'flac' | 'mpeg' | 'ac3' | 'vorbis' | 'frames' | 'plain' | 'amr' | 'other'
+  /** The lowest that a head names; 0 where none does. */
+  readonly rate: number
+  /** Of frames, how many samples each has; of plain samples, how many bytes all channels take; of AMR, 1 is wide. */
+  readonly size: number
+  /** Of Vorbis: samples of a short block and of a long one. */
+  readonly blocks?: readonly [number, number]
+}
+
+const OTHER: Codec = { kind: 'other', rate: 0, size: 0 }
+
+/** Codecs whose packets last equally long, or as their number of bytes tells: nobody has to look into them. */
+const isCounted = ({ kind }: Codec): boolean => kind === 'frames' || kind === 'plain' || kind === 'other'
+
+function packetSeconds(bytes: Buffer, start: number, end: number, { kind, rate, size, blocks }: Codec): number {
+  const lowest = atLowest(Math.max(0, end - start))
+  if (kind === 'opus') return opusSeconds(bytes, start, end)
+  if (kind === 'flac') return flacSeconds(bytes, start, end, rate) || lowest
+  if (kind === 'mpeg' || kind === 'ac3') {
+    const part = bytes.subarray(start, end)
+    const frames = kind === 'mpeg' ? measureFrames(part, mp3Frame) : measureFrames(part, ac3Frame, 0x0b)
+    const { counted, strayBytes = 0 } = frames
+    return strayBytes > (end - start) * STRAY_MAX || counted === 0 ? Math.max(counted, lowest) : counted
+  }
+  if (kind === 'amr') return amrFrames(bytes, { start, end, isWide: size === 1 }) * AMR_SECONDS
+  if (rate <= 0) return lowest
+  if (kind === 'vorbis' && blocks !== undefined) return blocks[(bytes[start]! >> 1) & 1]! / 2 / rate
+  if (kind === 'plain' && size > 0) return (end - start) / (rate * size)
+  // A frame has at most 768 bytes for each channel.
+  return kind === 'frames' ? (size / rate) * Math.max(1, (end - start) / (768 * 8)) : lowest
+}
+
+/** Plain samples of so many bytes; not known where the head names more than any recording has. */
+function plainCodec(rate: number, channels: number, sampleBytes: number): Codec {
+  const isKnown = rate > 0 && rate <= RATE_MAX && channels <= CHANNELS_MAX && sampleBytes >= 1 && sampleBytes <= 8
+  return isKnown ? { kind: 'plain', rate, size: Math.max(1, channels) * sampleBytes } : OTHER
 }
 
 // Ogg: pages of packets, of one stream or several
 
 interface OggStream {
-  kind: 'opus' | 'vorbis' | 'other'
+  kind: 'opus' | 'vorbis' | 'speex' | 'flac' | 'other'
   rate: number
   /** Of Vorbis: samples of a short block and of a long one. */
   blocks: readonly [number, number]
+  /** Of Speex: seconds of a packet. */
+  each: number
   headers: number
   packets: number
   /** By its packets. */
   seconds: number
+  bytes: number
+  /** Of FLAC: everything, in order. */
+  content: Buffer[]
   /** The first and the last that it claims. */
   granules: [number, number] | undefined
   /** The last packet goes on in the next page. */
   goesOn: boolean
 }
 
-/** A packet of an unknown codec is taken for so long. */
-const PACKET_SECONDS = 0.02
-
 function measureOgg(bytes: Buffer): Measured | undefined {
-  const streams = new Map<number, OggStream>()
-  let packets = 0
-  for (let at = 0; at >= 0 && at + 27 <= bytes.length; ) {
+  const streams: OggStream[] = []
+  const current = new Map<number, OggStream>()
+  let [strayBytes, inside] = [0, 0]
+  for (let at = 0; at + 27 <= bytes.length; ) {
     const segments = bytes[at + 26]!
     const body = at + 27 + segments
-    if (text(bytes, at, 4) !== 'OggS' || body > bytes.length) {
-      at = bytes.indexOf('OggS', at + 1, 'latin1')
+    if (!isPage(bytes, at) || body > bytes.length) {
+      const next = nextPage(bytes, at + 1, bytes.length)
+      strayBytes += next - at
+      at = next
       continue
     }
-    at = readPage(bytes, at, { streams, segments, body })
-    packets += segments
-    if (streams.size > TRACKS_MAX || packets > FRAMES_MAX) return undefined
+    const end = readPage(bytes, at, { streams, current, segments, body })
+    // A decoder that finds a page damaged looks for the next one inside.
+    at = nextPage(bytes, body, end)
+    if (at < end) inside++
+    if (streams.length > TRACKS_MAX || inside > PAGES_INSIDE_MAX) return undefined
   }
   let [counted, claimed, secondsMax] = [0, 0, 0]
   // One after another, or beside each other: a decoder may play them all.
-  for (const { kind, rate, blocks, packets, seconds, granules: [first, last] = [0, 0] } of streams.values()) {
-    counted += kind === 'other' ? packets * PACKET_SECONDS : seconds
+  for (const stream of streams) {
+    const { kind, rate, blocks, packets, granules: [first, last] = [0, 0] } = stream
+    counted += oggSeconds(stream)
     if (rate > 0) claimed += (last - first) / rate
     if (kind === 'vorbis' && rate > 0) secondsMax += (packets * blocks[1]) / 2 / rate
   }
-  return { counted, claimed, secondsMax }
+  return { counted, claimed, secondsMax, strayBytes }
+}
+
+const isPage = (bytes: Buffer, at: number): boolean =>
+  at + 5 <= bytes.length && bytes.readUInt32BE(at) === 0x4f676753 && bytes[at + 4] === 0
+
+/** Where the next page begins before this end; the end where none does. */
+function nextPage(bytes: Buffer, from: number, end: number): number {
+  let at = from
+  while (at < end && !(bytes[at] === 0x4f && isPage(bytes, at))) at++
+  return Math.max(at, Math.min(from, end))
+}
+
+function oggSeconds({ kind, rate, packets, each, seconds, bytes, content }: OggStream): number {
+  if (kind === 'opus' || (kind === 'vorbis' && rate > 0)) return seconds
+  if (kind === 'speex') return packets * each
+  const all = Buffer.concat(content)
+  return (kind === 'flac' && flacSeconds(all, 0, all.length, rate)) || (packets > 0 ? atLowest(bytes) : 0)
 }
 
 interface Page {
-  readonly streams: Map<number, OggStream>
+  readonly streams: OggStream[]
+  readonly current: Map<number, OggStream>
   readonly segments: number
   readonly body: number
 }
 
 /** Where the next page should begin. */
-function readPage(bytes: Buffer, at: number, { streams, segments, body }: Page): number {
+function readPage(bytes: Buffer, at: number, { streams, current, segments, body }: Page): number {
   const serial = bytes.readUInt32LE(at + 14)
-  let stream = streams.get(serial)
-  if (stream === undefined) {
+  let stream = current.get(serial)
+  const isFirst = (bytes[at + 5]! & 2) !== 0
+  if (stream === undefined || (isFirst && stream.packets > 0)) {
     stream = openStream(bytes, body)
-    streams.set(serial, stream)
+    current.set(serial, stream)
+    streams.push(stream)
   }
   const granule = bytes.readUInt32LE(at + 6) + bytes.readUInt32LE(at + 10) * 2 ** 32
   // That of a page on which no packet ends is a number of its own.
@@ -323,21 +481,33 @@ function readPage(bytes: Buffer, at: number, { streams, segments, body }: Page):
     stream.goesOn = size === 255
     position += size
   }
+  const end = Math.min(position, bytes.length)
+  stream.bytes += end - body
+  if (stream.kind === 'flac') stream.content.push(bytes.subarray(body, end))
   return position
 }
 
 function openStream(bytes: Buffer, at: number): OggStream {
-  const base = { packets: 0, seconds: 0, granules: undefined, goesOn: false, blocks: [0, 0] as const }
+  const blocks = [0, 0] as const
+  const base = { packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, blocks, each: 0 }
   if (text(bytes, at, 8) === 'OpusHead') return { ...base, kind: 'opus', rate: 48_000, headers: 2 }
-  if (text(bytes, at, 7) === '\x01vorbis' && at + 29 <= bytes.length) {
-    const sizes = bytes[at + 28]!
-    const blocks = [1 << (sizes & 15), 1 << (sizes >> 4)] as const
-    return { ...base, kind: 'vorbis', rate: bytes.readUInt32LE(at + 12), blocks, headers: 3 }
+  const vorbis = readVorbis(bytes, at)
+  if (vorbis !== undefined) return { ...base, ...vorbis, kind: 'vorbis', headers: 3 }
+  if (text(bytes, at, 5) === 'Speex' && at + 68 <= bytes.length) {
+    const [rate, mode] = [bytes.readUInt32LE(at + 36), Math.min(2, bytes.readUInt32LE(at + 40))]
+    const each = Math.max(0.02, (160 << mode) / (rate || 8_000)) * Math.max(1, bytes.readUInt32LE(at + 64) & 255)
+    return { ...base, kind: 'speex', rate, each, headers: 2 }
   }
-  const isSpeex = text(bytes, at, 5) === 'Speex' && at + 40 <= bytes.length
   const isFlac = text(bytes, at, 5) === '\x7fFLAC' && at + 30 <= bytes.length
-  const flacRate = isFlac ? (bytes[at + 27]! << 12) | (bytes[at + 28]! << 4) | (bytes[at + 29]! >> 4) : 0
-  return { ...base, kind: 'other', rate: isSpeex ? bytes.readUInt32LE(at + 36) : flacRate, headers: 2 }
+  if (isFlac) return { ...base, kind: 'flac', rate: flacRate(bytes, at + 17), headers: 1 }
+  return { ...base, kind: 'other', rate: 0, headers: 0 }
+}
+
+/** The first header of Vorbis, if it is here. */
+function readVorbis(bytes: Buffer, at: number): { rate: number; blocks: readonly [number, number] } | undefined {
+  if (text(bytes, at, 7) !== '\x01vorbis' || at + 29 > bytes.length) return undefined
+  const sizes = bytes[at + 28]!
+  return { rate: bytes.readUInt32LE(at + 12), blocks: [1 << (sizes & 15), 1 << (sizes >> 4)] }
 }
 
 function readPacket(bytes: Buffer, at: number, stream: OggStream): void {
@@ -347,7 +517,7 @@ function readPacket(bytes: Buffer, at: number, stream: OggStream): void {
   }
   stream.packets++
   if (at >= bytes.length) return
-  if (stream.kind === 'opus') stream.seconds += opusMs(bytes[at]!, bytes[at + 1] ?? 0) / 1_000
+  if (stream.kind === 'opus') stream.seconds += opusSeconds(bytes, at, at + 2)
   // Of the two kinds of block the second is the long one, in every encoder that we know.
   const [short, long] = stream.blocks
   if (stream.kind === 'vorbis' && stream.rate > 0) stream.seconds += (bytes[at]! & 2 ? long : short) / 2 / stream.rate
@@ -355,31 +525,54 @@ function readPacket(bytes: Buffer, at: number, stream: OggStream): void {
 
 // Matroska and WebM: elements in elements. Those that only hold others are entered, whatever size they claim.
 
-const HOLDING: ReadonlySet<number> = new Set([0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966])
-const [TRACK_ENTRY, TRACK_NUMBER, CODEC, RATE] = [0xae, 0xd7, 0x86, 0xb5] as const
+const HOLDING: ReadonlySet<number> = new Set([
+  ...[0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966], 0x6d80, 0x6240, 0x5034,
+])
+const [TRACK_ENTRY, TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS] = [0xae, 0xd7, 0x86, 0xb5, 0x9f, 0x6264] as const
+const [PRIVATE, COMPRESSION, ENCRYPTION] = [0x63a2, 0x4254, 0x5035] as const
 const [SCALE, DURATION, CLUSTER_TIME, SIMPLE_BLOCK, BLOCK] = [0x2ad7b1, 0x4489, 0xe7, 0xa3, 0xa1] as const
+const TRACK_PARTS: ReadonlySet<number> =
+  new Set([TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS, PRIVATE, COMPRESSION, ENCRYPTION])
+/** What a recording holds beside its blocks: cues, tags, attachments, chapters, where things are, nothing. */
+const BESIDE: ReadonlySet<number> = new Set([0x1c53bb6b, 0x1254c367, 0x1941a469, 0x1043a770, 0x114d9b74, 0xec, PRIVATE])
+/** Elements that have no meaning to us and fewer bytes are not looked at. */
+const ELEMENT_BYTES_MIN = 4_096
 
 interface Track {
   number: number
-  codec: string
+  name: string
   rate: number
+  channels: number
+  bits: number
+  private: Buffer
+  /** Its blocks are compressed, without their first bytes, or encrypted. */
+  isEncoded: boolean
+  codec: Codec | undefined
+  seconds: number
+  packets: number
 }
 
+const newTrack = (number: number): Track => ({
+  ...{ number, name: '', rate: 0, channels: 1, bits: 0, private: Buffer.alloc(0), isEncoded: false },
+  ...{ codec: undefined, seconds: 0, packets: 0 },
+})
+
 function measureMatroska(bytes: Buffer): Measured | undefined {
-  let [scale, claimed, clusterTime, firstTime, lastTime, stray] = [1_000_000, 0, 0, Infinity, 0, 0]
+  let [scale, claimed, clusterTime, firstTime, lastTime, strayBytes] = [1_000_000, 0, 0, Infinity, 0, 0]
   const tracks: Track[] = []
-  const seconds = new Map<number, number>()
   for (let [at, elements] = [0, 0]; at < bytes.length; elements++) {
-    if (elements > ELEMENTS_MAX || tracks.length > TRACKS_MAX) return undefined
+    if (elements > ELEMENTS_MAX || tracks.length > TRACKS_MAX) {
+      return { counted: Math.max(0, ...tracks.map(({ seconds }) => seconds)), isUnreadable: true }
+    }
     const id = readId(bytes, at)
     const size = id && readSize(bytes, at + id.length)
     if (id === undefined || size === undefined) {
-      stray++
+      strayBytes++
       at++
       continue
     }
     const start = at + id.length + size.length
-    if (id.value === TRACK_ENTRY) tracks.push({ number: tracks.length + 1, codec: '', rate: 48_000 })
+    if (id.value === TRACK_ENTRY) tracks.push(newTrack(tracks.length + 1))
     if (HOLDING.has(id.value)) {
       at = start
       continue
@@ -388,36 +581,102 @@ function measureMatroska(bytes: Buffer): Measured | undefined {
     const track = tracks.at(-1)
     if (id.value === SCALE) scale = readUnsigned(bytes, start, end) || scale
     if (id.value === DURATION) claimed = readFloat(bytes, start, end)
-    if (id.value === TRACK_NUMBER && track) track.number = readUnsigned(bytes, start, end)
-    if (id.value === CODEC && track) track.codec = text(bytes, start, Math.min(32, end - start))
-    if (id.value === RATE && track) track.rate = readFloat(bytes, start, end) || track.rate
+    if (track && TRACK_PARTS.has(id.value)) readTrack(track, id.value, bytes.subarray(start, end))
     if (id.value === CLUSTER_TIME) clusterTime = readUnsigned(bytes, start, end)
-    if ((id.value === SIMPLE_BLOCK || id.value === BLOCK) && start + 4 < end) {
+    const isBlock = id.value === SIMPLE_BLOCK || id.value === BLOCK
+    if (isBlock && start + 4 < end) {
       const number = readSize(bytes, start)
       const head = start + (number?.length ?? 1)
-      if (head + 3 < end) {
-        const time = clusterTime + bytes.readInt16BE(head)
-        firstTime = Math.min(firstTime, time)
-        lastTime = Math.max(lastTime, time)
-        const owner = tracks.find(one => one.number === number?.value)
-        const more = owner === undefined ? 0 : blockSeconds(bytes, head, owner)
-        if (owner !== undefined) seconds.set(owner.number, (seconds.get(owner.number) ?? 0) + more)
+      const time = head + 3 < end ? clusterTime + bytes.readInt16BE(head) : clusterTime
+      firstTime = Math.min(firstTime, time)
+      lastTime = Math.max(lastTime, time)
+      let isOwned = false
+      for (const owner of tracks) {
+        if (owner.number !== number?.value) continue
+        isOwned = true
+        if (head + 3 < end) readBlock(bytes, head, end, owner)
       }
+      // Its track may come later.
+      if (!isOwned) strayBytes += end - start
     }
+    // A decoder may find sound in what seems to be a large element that we do not know, or that is cut off.
+    const isOdd = start + size.value > bytes.length || (end - start > ELEMENT_BYTES_MIN && !BESIDE.has(id.value))
+    if (!isBlock && isOdd) strayBytes += end - start
     at = end
   }
-  const counted = Math.max(0, ...seconds.values())
-  return { counted, claimed: (Math.max(claimed, lastTime - firstTime) * scale) / 1e9, strayBytes: stray }
+  const counted = Math.max(0, ...tracks.map(({ seconds }) => seconds))
+  const secondsMax = Math.max(0, ...tracks.map(({ codec, packets }) =>
+    codec?.blocks === undefined || codec.rate === 0 ? 0 : (packets * codec.blocks[1]) / 2 / codec.rate))
+  const times = { claimed: (Math.max(claimed, lastTime - firstTime) * scale) / 1e9, secondsMax }
+  return { counted, ...times, strayBytes, isUnreadable: tracks.some(({ isEncoded }) => isEncoded) }
+}
+
+function readTrack(track: Track, id: number, content: Buffer): void {
+  if (id === TRACK_NUMBER) track.number = readUnsigned(content, 0, content.length)
+  if (id === CODEC) track.name = text(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
+  if (id === RATE) track.rate = readFloat(content, 0, content.length) || track.rate
+  if (id === CHANNELS) track.channels = readUnsigned(content, 0, content.length)
+  if (id === BITS) track.bits = readUnsigned(content, 0, content.length)
+  if (id === PRIVATE) track.private = content
+  if (id === COMPRESSION || id === ENCRYPTION) track.isEncoded = !track.name.startsWith('S_')
+}
+
+/** What its blocks hold, once all of its head is read. */
+function trackCodec({ name, rate: named, channels, bits, private: own }: Track): Codec {
+  // The rate of a track that names none.
+  const rate = named || 8_000
+  if (name === 'A_OPUS') return { kind: 'opus', rate, size: 0 }
+  if (name === 'A_FLAC') {
+    return { kind: 'flac', rate: lower(named, flacRate(own, text(own, 0, 4) === 'fLaC' ? 8 : 0)), size: 0 }
+  }
+  if (name === 'A_AC3' || name === 'A_EAC3') return { kind: 'ac3', rate, size: 0 }
+  if (name === 'A_MS/ACM' && own.length >= 16) {
+    const secondBytes = waveSecondBytes(own, 0)
+    if (secondBytes === 'mp3') return { kind: 'mpeg', rate, size: 0 }
+    return secondBytes > 0 ? { kind: 'plain', rate: secondBytes, size: 1 } : OTHER
+  }
+  if (name.startsWith('A_MPEG/')) return { kind: 'mpeg', rate, size: 0 }
+  if (name.startsWith('A_AAC')) return { kind: 'frames', rate: lower(rate, aacRate(own, 0) ?? 0), size: AAC_SAMPLES }
+  if (name.startsWith('A_PCM/')) return plainCodec(rate, channels, Math.ceil((bits || 8) / 8))
+  const vorbisAt = name === 'A_VORBIS' ? own.subarray(0, 1_024).indexOf('\x01vorbis', 0, 'latin1') : -1
+  const vorbis = vorbisAt < 0 ? undefined : readVorbis(own, vorbisAt)
+  return vorbis === undefined ? OTHER : { kind: 'vorbis', size: 0, ...vorbis }
 }
 
 /** Of the frames in a block. `head` is its time, before its flags. */
-function blockSeconds(bytes: Buffer, head: number, { codec, rate }: Track): number {
-  if (!codec.startsWith('A_')) return 0
-  const isLaced = (bytes[head + 2]! & 6) !== 0
-  const frames = isLaced ? bytes[head + 3]! + 1 : 1
-  if (codec !== 'A_OPUS') return codec.startsWith('A_AAC') ? (frames * AAC_SAMPLES) / rate : frames * PACKET_SECONDS
-  // Where each of several frames begins is not looked for: they are alike, or as long as can be.
-  return (isLaced ? frames * PACKET_SECONDS * 1_000 : opusMs(bytes[head + 3]!, bytes[head + 4] ?? 0)) / 1_000
+function readBlock(bytes: Buffer, head: number, end: number, track: Track): void {
+  if (!track.name.startsWith('A_')) return
+  track.codec ??= trackCodec(track)
+  const frames = (bytes[head + 2]! & 6) === 0 ? [head + 3, end] : lacedFrames(bytes, head + 2, end)
+  for (let index = 1; index < frames.length; index++) {
+    track.seconds += packetSeconds(bytes, frames[index - 1]!, frames[index]!, track.codec)
+    track.packets++
+  }
+}
+
+/** Where the frames of a block begin and where the last one ends. `at` is its flags. */
+function lacedFrames(bytes: Buffer, at: number, end: number): readonly number[] {
+  const lacing = bytes[at]! & 6
+  const count = (bytes[at + 1] ?? 0) + 1
+  let next = at + 2
+  // More frames than bytes: no decoder reads such a block.
+  if (end - next < count) return [Math.min(next, end), end]
+  const sizes: number[] = []
+  for (let index = 1; index < count && lacing !== 4; index++) {
+    if (lacing === 2) {
+      let size = 0
+      for (; bytes[next] === 255 && next < end; next++) size += 255
+      sizes.push(size + (bytes[next++] ?? 0))
+      continue
+    }
+    const size = readSize(bytes, next) ?? { value: 0, length: 1 }
+    next += size.length
+    sizes.push(index === 1 ? size.value : sizes.at(-1)! + size.value - (2 ** (7 * size.length - 1) - 1))
+  }
+  if (lacing === 4) sizes.push(...Array<number>(count - 1).fill(Math.floor(Math.max(0, end - next) / count)))
+  const starts = [Math.min(next, end)]
+  for (const size of sizes) starts.push(Math.min(end, starts.at(-1)! + Math.max(0, size)))
+  return [...starts, end]
 }
 
 interface Vint {
@@ -453,50 +712,232 @@ function readFloat(bytes: Buffer, start: number, end: number): number {
 
 // MP4: boxes in boxes
 
-const BOXES: ReadonlySet<string> = new Set(['moov', 'trak', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex'])
+const BOXES: ReadonlySet<string> =
+  new Set(['moov', 'trak', 'edts', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex'])
 
 interface Mp4Track {
-  readonly isSound: boolean
-  /** In seconds; 0 where that is not known. */
-  each: number
-  samples: number
-  seconds: number
+  id: number
+  isSound: boolean
+  codec: Codec
+  scale: number
+  /** What its heads claim, in seconds. */
+  claimed: number
+  /** Its tables: of sizes, of where chunks begin, of how many samples each has. */
+  sizes: Buffer
+  offsets: Buffer
+  offsetBytes: number
+  chunks: Buffer
+  /** What is played, in the order of the list of edits, in seconds. */
+  edits: number
+  editCount: number
+  hasOddSizes: boolean
+}
+
+/** Samples in one fragment. */
+interface Run {
+  readonly track: number
+  readonly at: number | undefined
+  readonly count: number
+  readonly sizeOf: (index: number) => number
+}
+
+interface Mp4 {
+  readonly bytes: Buffer
+  readonly tracks: Mp4Track[]
+  readonly runs: Run[]
+  readonly defaultSizes: Map<number, number>
+  claimed: number
+  scale: number
+  /** Where the last fragment begins, and the box which says whose samples follow. */
+  moofAt: number
+  fragment: { readonly track: number; readonly base: number; readonly size: number }
+  dataBytes: number
 }
 
 function measureMp4(bytes: Buffer): Measured | undefined {
-  let claimed = 0
-  let fragments = 0
-  const tracks: Mp4Track[] = []
-  let scale = 0
+  const fragment = { track: 0, base: 0, size: 0 }
+  const heads = { claimed: 0, scale: 0, moofAt: 0, dataBytes: 0 }
+  const film: Mp4 = { bytes, tracks: [], runs: [], defaultSizes: new Map(), fragment, ...heads }
   for (let [at, boxes] = [0, 0]; at + 8 <= bytes.length; boxes++) {
-    if (boxes > BOXES_MAX || tracks.length > TRACKS_MAX) return undefined
+    if (boxes > BOXES_MAX || film.tracks.length > TRACKS_MAX) return undefined
     const [size, name] = [bytes.readUInt32BE(at), text(bytes, at + 4, 4)]
     const isLong = size === 1 && at + 16 <= bytes.length
     const start = at + (isLong ? 16 : 8)
     const long = isLong ? bytes.readUInt32BE(at + 8) * 2 ** 32 + bytes.readUInt32BE(at + 12) : size
     const end = size === 0 ? bytes.length : Math.min(bytes.length, at + Math.max(8, long))
-    if (BOXES.has(name)) {
-      at = start
-      continue
+    if (name === 'moof') film.moofAt = at
+    if (name === 'traf') film.fragment = { track: 0, base: film.moofAt, size: 0 }
+    if (name === 'trak') film.tracks.push(newMp4Track())
+    if (name === 'mdat') film.dataBytes += end - start
+    if (!BOXES.has(name)) readBox(name, bytes.subarray(start, end), film)
+    at = BOXES.has(name) ? start : end
+  }
+  return measureTracks(film)
+}
+
+const newMp4Track = (): Mp4Track => ({
+  ...{ id: 0, isSound: true, codec: OTHER, scale: 0, claimed: 0, edits: 0, editCount: 0, hasOddSizes: false },
+  ...{ sizes: Buffer.alloc(0), offsets: Buffer.alloc(0), offsetBytes: 4, chunks: Buffer.alloc(0) },
+})
+
+function readBox(name: string, box: Buffer, film: Mp4): void {
+  if (name === 'mvhd') {
+    const head = headSeconds(box)
+    film.claimed = Math.max(film.claimed, head.seconds)
+    film.scale = head.scale
+  }
+  if (name === 'mdhd' && film.tracks.length === 0) film.tracks.push(newMp4Track())
+  const track = film.tracks.at(-1)
+  if (track !== undefined) readTrackBox(name, box, film, track)
+  if (name === 'trex' && box.length >= 20) film.defaultSizes.set(box.readUInt32BE(4), box.readUInt32BE(16))
+  if (name === 'tfhd' && box.length >= 8) film.fragment = readFragment(box, film)
+  if (name === 'trun' && box.length >= 8) film.runs.push(readRun(box, film))
+}
+
+function readTrackBox(name: string, box: Buffer, film: Mp4, track: Mp4Track): void {
+  if (name === 'tkhd' && box.length >= 24) track.id = box.readUInt32BE(box[0] === 1 ? 20 : 12)
+  if (name === 'mdhd') {
+    const head = headSeconds(box)
+    track.scale = head.scale
+    track.claimed = Math.max(track.claimed, head.seconds)
+  }
+  // A second one stands deeper, for where the data are.
+  if (name === 'hdlr' && text(box, 4, 4) !== 'dhlr') track.isSound = text(box, 8, 4) === 'soun'
+  if (name === 'stsd') track.codec = readEntries(box)
+  if (name === 'stts' && track.scale > 0) track.claimed = Math.max(track.claimed, timesSum(box) / track.scale)
+  if (name === 'stsz' && box.length >= 12) track.sizes = box
+  if (name === 'stz2') track.hasOddSizes = true
+  if (name === 'stsc') track.chunks = box.subarray(8)
+  if (name === 'stco' || name === 'co64') track.offsets = box.subarray(8)
+  if (name === 'stco' || name === 'co64') track.offsetBytes = name === 'stco' ? 4 : 8
+  if (name === 'elst') readEdits(box, film.scale, track)
+}
+
+/** A list of edits may play the same part again and again. */
+function readEdits(box: Buffer, scale: number, track: Mp4Track): void {
+  const each = box[0] === 1 ? 20 : 12
+  for (let at = 8; at + each <= box.length && scale > 0; at += each) {
+    track.editCount++
+    track.edits += (box[0] === 1 ? Number(box.readBigUInt64BE(at)) : box.readUInt32BE(at)) / scale
+  }
+}
+
+function readFragment(box: Buffer, { moofAt, defaultSizes }: Mp4): Mp4['fragment'] {
+  const [flags, track] = [box.readUInt32BE(0), box.readUInt32BE(4)]
+  let at = 8
+  const base = flags & 1 && at + 8 <= box.length ? Number(box.readBigUInt64BE(at)) : moofAt
+  at += (flags & 1 ? 8 : 0) + (flags & 2 ? 4 : 0) + (flags & 8 ? 4 : 0)
+  const size = flags & 16 && at + 4 <= box.length ? box.readUInt32BE(at) : (defaultSizes.get(track) ?? 0)
+  return { track, base, size }
+}
+
+function readRun(box: Buffer, { fragment: { track, base, size } }: Mp4): Run {
+  const [flags, count] = [box.readUInt32BE(0), box.readUInt32BE(4)]
+  const offset = flags & 1 && box.length >= 12 ? box.readInt32BE(8) : undefined
+  const table = 8 + (flags & 1 ? 4 : 0) + (flags & 4 ? 4 : 0)
+  const fields = [0x100, 0x200, 0x400, 0x800].filter(flag => flags & flag).length
+  const sizeOf = (index: number): number => {
+    const at = table + index * fields * 4 + (flags & 0x100 ? 4 : 0)
+    return (flags & 0x200) === 0 ? size : at + 4 <= box.length ? box.readUInt32BE(at) : 0
+  }
+  return { track, at: offset === undefined ? undefined : base + offset, count, sizeOf }
+}
+
+interface Walked {
+  seconds: number
+  bytes: number
+  isUnreadable: boolean
+}
+
+function measureTracks(film: Mp4): Measured {
+  const { tracks, runs, bytes, dataBytes } = film
+  const sounds = tracks.filter(({ isSound }) => isSound)
+  const budget = { left: SAMPLES_MAX }
+  let [counted, claimed, soundBytes, isUnreadable] = [0, film.claimed, 0, false]
+  for (const track of sounds) {
+    const walked: Walked = { seconds: 0, bytes: 0, isUnreadable: track.hasOddSizes }
+    walkTables(bytes, track, walked, budget)
+    const isKnown = tracks.some(({ id }) => id !== 0)
+    for (const run of runs) {
+      const isOwn = run.track === track.id || !isKnown || !tracks.some(({ id }) => id === run.track)
+      if (isOwn) walkSamples(bytes, run, track.codec, walked, budget)
     }
-    const box = bytes.subarray(start, end)
-    const track = tracks.at(-1)
-    if (name === 'mvhd') claimed = Math.max(claimed, headSeconds(box).seconds)
-    if (name === 'mdhd') {
-      const head = headSeconds(box)
-      scale = head.scale
-      tracks.push({ isSound: true, each: 0, samples: 0, seconds: head.seconds })
+    const seconds = Math.max(walked.seconds, Math.min(track.edits, walked.seconds * track.editCount))
+    counted = Math.max(counted, seconds)
+    claimed = Math.max(claimed, track.claimed)
+    soundBytes += walked.bytes
+    isUnreadable ||= walked.isUnreadable
+  }
+  // Data that belong to no sample, where nothing but sound is in the file.
+  const isHidden = sounds.length === tracks.length && dataBytes > soundBytes * 2 + OUTSIDE_MIN
+  // Data of a codec that is not known, in a file that does not name their sizes.
+  const isOther = sounds.some(({ codec }) => codec.kind === 'other') && soundBytes === 0
+  return { counted, claimed, isUnreadable: isUnreadable || isHidden || isOther }
+}
+
+function walkTables(bytes: Buffer, track: Mp4Track, walked: Walked, budget: { left: number }): void {
+  const { sizes, codec } = track
+  if (sizes.length < 12) return
+  const [each, count] = [sizes.readUInt32BE(4), sizes.readUInt32BE(8)]
+  const sizeOf = (index: number): number =>
+    each > 0 ? each : 16 + index * 4 <= sizes.length ? sizes.readUInt32BE(12 + index * 4) : 0
+  if (isCounted(codec)) return walkSamples(bytes, { track: 0, at: undefined, count, sizeOf }, codec, walked, budget)
+  let first = 0
+  for (const [at, samples] of chunksOf(track)) {
+    if (first >= count || budget.left <= 0) break
+    const [from, own] = [first, Math.min(samples, count - first)]
+    const part = { track: 0, at, count: own, sizeOf: (index: number) => sizeOf(from + index) }
+    walkSamples(bytes, part, codec, walked, budget)
+    first += own
+  }
+  if (first < count) walked.isUnreadable = true
+}
+
+/** Where each chunk begins, and how many samples it has. */
+function* chunksOf({ offsets, offsetBytes, chunks }: Mp4Track): Generator<readonly [number, number]> {
+  let [row, samples] = [0, 0]
+  for (let index = 0; (index + 1) * offsetBytes <= offsets.length; index++) {
+    for (; row + 12 <= chunks.length && chunks.readUInt32BE(row) <= index + 1; row += 12) {
+      samples = chunks.readUInt32BE(row + 4)
     }
-    if (name === 'hdlr' && track && text(box, 8, 4) !== 'soun') tracks[tracks.length - 1] = { ...track, isSound: false }
-    if (name === 'stsd' && track) readEntry(box, track)
-    if (name === 'stts' && track && scale > 0) track.seconds = Math.max(track.seconds, timesSum(box) / scale)
-    if (name === 'stsz' && track && box.length >= 12) track.samples += box.readUInt32BE(8)
-    if (name === 'trun' && box.length >= 8) fragments += box.readUInt32BE(4)
+    const at = index * offsetBytes
+    yield [offsetBytes === 4 ? offsets.readUInt32BE(at) : Number(offsets.readBigUInt64BE(at)), samples]
+  }
+}
+
+function walkSamples(bytes: Buffer, run: Run, codec: Codec, walked: Walked, budget: { left: number }): void {
+  const { count, sizeOf } = run
+  if (isCounted(codec)) {
+    const all = samplesBytes(bytes, run, codec, budget)
+    walked.bytes += all
+    if (codec.kind === 'frames') walked.seconds += (count * codec.size) / (codec.rate || AAC_RATES[3]!)
+    else walked.seconds += packetSeconds(bytes, 0, all, codec)
+    return
+  }
+  if (run.at === undefined) walked.isUnreadable ||= count > 0
+  let at = run.at ?? bytes.length
+  for (let index = 0; index < count; index++) {
+    if (at < 0 || at >= bytes.length || budget.left-- <= 0) {
+      walked.isUnreadable = true
+      return
+    }
+    const end = Math.min(bytes.length, at + sizeOf(index))
+    walked.seconds += packetSeconds(bytes, at, end, codec)
+    walked.bytes += end - at
     at = end
   }
-  const sounds = tracks.filter(({ isSound }) => isSound)
-  const counted = sounds.map(({ each, samples }) => each * (samples + fragments))
-  return { counted: Math.max(0, ...counted), claimed: Math.max(claimed, ...sounds.map(({ seconds }) => seconds)) }
+}
+
+/** Of all samples together. A plain sample has at least the bytes of its channels, whatever the table claims. */
+function samplesBytes(bytes: Buffer, { count, sizeOf }: Run, codec: Codec, budget: { left: number }): number {
+  const least = codec.kind === 'plain' ? codec.size : 0
+  const isSame = count > 1 && sizeOf(0) === sizeOf(1) && sizeOf(0) === sizeOf(count - 1)
+  if (isSame && count > budget.left) return Math.min(bytes.length, count * Math.max(least, sizeOf(0)))
+  let all = 0
+  for (let index = 0; index < count && all < bytes.length && budget.left-- > 0; index++) {
+    all += Math.max(least, sizeOf(index))
+  }
+  return Math.min(bytes.length, budget.left < 0 ? bytes.length : all)
 }
 
 function headSeconds(box: Buffer): { readonly seconds: number; readonly scale: number } {
@@ -510,26 +951,91 @@ function headSeconds(box: Buffer): { readonly seconds: number; readonly scale: n
 
 const ALAC_SAMPLES = 4_096
 
-/** The first description of its samples: which codec, and how long each is. */
-function readEntry(box: Buffer, track: Mp4Track): void {
-  if (box.length < 8 + 36) return
-  const entry = box.subarray(8)
-  const [codec, rate] = [text(entry, 4, 4), entry.readUInt16BE(32)]
-  if (codec === 'Opus') track.each = PACKET_SECONDS
-  if (codec === 'alac' && rate > 0) track.each = ALAC_SAMPLES / rate
-  if (codec === 'mp4a') track.each = AAC_SAMPLES / (toldRate(entry) ?? (rate || AAC_RATES[3]!))
+/** The descriptions of its samples: which codec, and how long each is. Of several, what makes the sound longer. */
+function readEntries(box: Buffer): Codec {
+  let codec: Codec | undefined
+  for (let [at, entries] = [8, 0]; at + 36 <= box.length && entries < TRACKS_MAX; entries++) {
+    const size = box.readUInt32BE(at)
+    const found = readEntry(box.subarray(at, size < 36 ? box.length : at + size))
+    if (codec === undefined) codec = found
+    else if (codec.kind !== found.kind) return OTHER
+    const longer = codec.kind === 'plain' ? Math.min(codec.size, found.size) : Math.max(codec.size, found.size)
+    codec = { ...codec, rate: lower(codec.rate, found.rate), size: longer }
+    at += size < 36 ? box.length : size
+  }
+  return codec ?? OTHER
 }
 
-/** The rate that a decoder of AAC is told, whatever stands elsewhere. */
-function toldRate(entry: Buffer): number | undefined {
-  const esds = entry.indexOf('esds', 36, 'latin1')
-  if (esds < 0) return undefined
-  // Descriptors in descriptors: of the stream, of its decoder, and what is told to that.
-  const stream = inDescriptor(entry, esds + 8, 0x03)
-  const decoder = inDescriptor(entry, stream + 3, 0x04)
-  const config = inDescriptor(entry, decoder + 13, 0x05)
-  if (!(config + 1 < entry.length)) return undefined
-  return AAC_RATES[((entry[config]! & 7) << 1) | (entry[config + 1]! >> 7)]
+/** How many bytes a plain sample has, by the bits that its head names. */
+const plainSamples: Readonly<Record<string, (bits: number) => number>> = {
+  ulaw: () => 1,
+  alaw: () => 1,
+  'raw ': bits => (bits === 16 ? 2 : 1),
+  NONE: bits => (bits === 16 ? 2 : 1),
+  twos: bits => ([8, 24, 32].includes(bits) ? bits / 8 : 2),
+  sowt: bits => ([8, 24, 32].includes(bits) ? bits / 8 : 2),
+  in24: () => 3,
+  in32: () => 4,
+  fl32: () => 4,
+  fl64: () => 8,
+  lpcm: bits => Math.ceil(bits / 8),
+}
+
+function readEntry(entry: Buffer): Codec {
+  if (entry.length < 36) return OTHER
+  const name = text(entry, 4, 4)
+  const isSecond = entry.readUInt16BE(16) === 2 && entry.length >= 72
+  const [channels, bits] = isSecond
+    ? [entry.readUInt32BE(48), entry.readUInt32BE(56)]
+    : [entry.readUInt16BE(24), entry.readUInt16BE(26)]
+  const rate = isSecond ? readFloat(entry, 40, 48) : entry.readUInt16BE(32)
+  const plain = plainSamples[name]
+  if (plain !== undefined) return plainCodec(rate, channels, plain(bits))
+  if (name === 'Opus') return { kind: 'opus', rate, size: 0 }
+  if (name === 'ac-3' || name === 'ec-3') return { kind: 'ac3', rate, size: 0 }
+  if (name === '.mp3' || name === 'ms\0U') return { kind: 'mpeg', rate, size: 0 }
+  if (name === 'samr' || name === 'sawb') return { kind: 'amr', rate: 0, size: name === 'sawb' ? 1 : 0 }
+  if (name === 'fLaC') {
+    const head = entry.indexOf('dfLa', 36, 'latin1')
+    return { kind: 'flac', rate: head < 0 ? rate : flacRate(entry, head + 12), size: 0 }
+  }
+  if (name === 'alac') {
+    const head = entry.indexOf('alac', 36, 'latin1')
+    const [samples, own] = head < 0 || head + 32 > entry.length
+      ? [0, 0] : [entry.readUInt32BE(head + 8), entry.readUInt32BE(head + 28)]
+    return { kind: 'frames', rate: own || rate, size: samples || ALAC_SAMPLES }
+  }
+  return name === 'mp4a' ? readAudio(entry, rate) : OTHER
+}
+
+/** AAC and MP3: what a decoder is told, whatever stands elsewhere. */
+function readAudio(entry: Buffer, rate: number): Codec {
+  let told = 0
+  for (let esds = entry.indexOf('esds', 36, 'latin1'); esds >= 0; esds = entry.indexOf('esds', esds + 4, 'latin1')) {
+    // Descriptors in descriptors: of the stream, of its decoder, and what is told to that.
+    const stream = inDescriptor(entry, esds + 8, 0x03)
+    const decoder = inDescriptor(entry, stream + 3, 0x04)
+    const kind = entry[decoder]
+    if (kind === 0x69 || kind === 0x6b) return { kind: 'mpeg', rate, size: 0 }
+    if (kind !== undefined && kind !== 0x40 && (kind < 0x66 || kind > 0x68)) return OTHER
+    told = lower(told, aacRate(entry, inDescriptor(entry, decoder + 13, 0x05)) ?? 0)
+  }
+  return { kind: 'frames', rate: told || rate || AAC_RATES[3]!, size: AAC_SAMPLES }
+}
+
+/** In what a decoder of AAC is told: five bits of its kind, or eleven, then four of its rate, or that and the rate. */
+function aacRate(bytes: Buffer, at: number): number | undefined {
+  if (!(at + 1 < bytes.length)) return undefined
+  const bitsAt = (from: number, count: number): number => {
+    let value = 0
+    for (let bit = from; bit < from + count; bit++) {
+      value = value * 2 + (((bytes[at + (bit >> 3)] ?? 0) >> (7 - (bit & 7))) & 1)
+    }
+    return value
+  }
+  const start = bitsAt(0, 5) === 31 ? 11 : 5
+  const index = bitsAt(start, 4)
+  return index === 15 ? bitsAt(start + 4, 24) || undefined : AAC_RATES[index]
 }
 
 /** Where the content of a descriptor begins, whose length may be written in up to four bytes; NaN if it is another. */
@@ -551,13 +1057,23 @@ function timesSum(box: Buffer): number {
 const AMR_BYTES = [13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1]
 const AMR_WB_BYTES = [18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1]
 
+const AMR_SECONDS = 0.02
+
 function measureAmr(bytes: Buffer): Measured | undefined {
   const isWide = text(bytes, 0, 9) === '#!AMR-WB\n'
   if (!isWide && text(bytes, 0, 6) !== '#!AMR\n') return undefined
+  return { counted: amrFrames(bytes, { start: isWide ? 9 : 6, end: bytes.length, isWide }) * AMR_SECONDS }
+}
+
+interface AmrPart {
+  readonly start: number
+  readonly end: number
+  readonly isWide: boolean
+}
+
+function amrFrames(bytes: Buffer, { start, end, isWide }: AmrPart): number {
   const sizes = isWide ? AMR_WB_BYTES : AMR_BYTES
   let frames = 0
-  for (let at = isWide ? 9 : 6; at < bytes.length; at += sizes[(bytes[at]! >> 3) & 15]!) {
-    if (++frames > FRAMES_MAX) return undefined
-  }
-  return { counted: frames * 0.02 }
+  for (let at = start; at < end; at += sizes[(bytes[at]! >> 3) & 15]!) frames++
+  return frames
 }
