@@ -30,6 +30,8 @@ export interface Traits {
   readonly hidesThinking?: boolean
   /** The most tokens that it writes or thinks in a second, for calls that are cut before they are told. Default 250. */
   readonly tokensPerSecondMax?: number
+  /** The most tokens that a picture of its is, for answers that do not report it. Default 1,290. */
+  readonly pictureTokens?: number
   /** Its thinking can be turned off. Default true. */
   readonly stopsThinking?: boolean
   /** The words of effort that it knows. */

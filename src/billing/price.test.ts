@@ -8,7 +8,7 @@ import { fees, parsePrice } from '../base/price.ts'
 import type { Bucket, Usage } from '../base/usage.ts'
 import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
 import type { CallSize, Priced, PricedOrFree } from './price.ts'
-import { affordableOutput, billOf, classOf, estimateUsage, hasBasis, hasClass } from './price.ts'
+import { affordableOutput, billOf, classOf, estimateTokens, hasBasis, hasClass } from './price.ts'
 import { inputBound, upperBound } from './price.ts'
 
 const noon = Date.UTC(2026, 10, 15, 12)
@@ -346,7 +346,5 @@ describe('the bound', () => {
 })
 
 test('an estimate counts four bytes as a token, rounded up', () => {
-  expect(estimateUsage(0, 0)).toEqual({ input: 0, output: 0 })
-  expect(estimateUsage(1, 1)).toEqual({ input: 1, output: 1 })
-  expect(estimateUsage(401, 8)).toEqual({ input: 101, output: 2 })
+  expect([0, 1, 8, 401].map(estimateTokens)).toEqual([0, 1, 2, 101])
 })

@@ -166,15 +166,11 @@ const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, top: Top): Lin
 
 const BYTES_PER_TOKEN = 4
 
-export const estimateTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
-
 /**
  * A count of our own, for where the provider reported none that can be believed. Bytes and not characters: a Chinese
  * character is three bytes and most of a token. Marked as estimated in the record.
  */
-export function estimateUsage(inputBytes: number, outputBytes: number): Usage {
-  return { input: estimateTokens(inputBytes), output: estimateTokens(outputBytes) }
-}
+export const estimateTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
 
 type Fees = Readonly<Record<Fee, Nanos>>
 

@@ -90,8 +90,23 @@ interface Charge {
 function reportedOrCounted({ reported, content, stale, estimate }: Delivered): Charged {
   if (reported === undefined) return [estimate(), 'estimated']
   const known = outputTokens(reported)
-  const missing = content && (stale || known === 0) ? estimate().output - known : 0
-  return missing > 0 ? [{ ...reported, output: reported.output + missing }, 'estimated'] : [reported, 'reported']
+  if (!content || (!stale && known > 0)) return [reported, 'reported']
+  const counted = estimate()
+  const missing = outputTokens(counted) - known
+  return missing > 0 ? [withMissing(reported, counted, missing), 'estimated'] : [reported, 'reported']
+}
+
+/** So many more tokens of output, each of the kind of which the report has too few. */
+function withMissing(reported: Usage, counted: Usage, missing: number): Usage {
+  const usage: Record<string, number | undefined> = { ...reported }
+  let rest = missing
+  for (const kind of ['outputImage', 'outputAudio'] as const) {
+    const more = Math.min(rest, (counted[kind] ?? 0) - (reported[kind] ?? 0))
+    if (more <= 0) continue
+    usage[kind] = (reported[kind] ?? 0) + more
+    rest -= more
+  }
+  return { ...usage, input: reported.input, output: reported.output + rest }
 }
 
 /** What is known or counted, and what the model may have thought unseen since the last report. */

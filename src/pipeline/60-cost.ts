@@ -1,12 +1,14 @@
 // Usage → cost, by who pays for this ending.
 
-import type { Unit, Usage } from '../base/usage.ts'
+import { noTraits } from '../base/traits.ts'
+import type { Unit, Units, Usage } from '../base/usage.ts'
 import { noUsage, outputTokens, units } from '../base/usage.ts'
 import type { Bill } from '../billing/price.ts'
-import { billOf, estimateUsage, hasFee } from '../billing/price.ts'
+import { billOf, estimateTokens, hasFee } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/call.ts'
+import { BYTES_PER_PICTURE, pictureTokensDefault } from '../protocols/media-bytes.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { lossesOf, runsTools } from './exchange.ts'
 import { hiddenTokens } from './thinking.ts'
@@ -64,15 +66,48 @@ function secondsOf(outputBytes: number, call: Call | undefined): number {
 }
 
 /** What a call used when it had written so much, as far as we can tell ourselves, and never more than was held for. */
-export function estimateOf({ call, hold, route }: Exchange, outputBytes: number): Usage {
+export function estimateOf(exchange: Exchange, outputBytes: number): Usage {
+  const { call, hold, route } = exchange
   // What is billed one by one is not guessed in tokens as well.
   if (route?.price !== undefined && hasFee(route.price.price, call?.units)) return noUsage
-  const { input, output: written } = estimateUsage(call?.inputBytes ?? 0, outputBytes)
-  const output = outputBytes > 0 ? (call?.outputTokensGuess ?? written) : 0
-  if (hold === undefined) return { input, output }
+  const input = estimateTokens(call?.inputBytes ?? 0)
+  const written = outputBytes > 0 ? writtenTokens(exchange, outputBytes) : {}
+  if (hold === undefined) return { input, ...within(written, Infinity) }
   const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
   return {
     input: Math.min(hold.inputTokens ?? input, inputTokensMax),
-    output: Math.min(output, (outputTokensMax + thoughtTokensMax) * choices),
+    ...within(written, (outputTokensMax + thoughtTokensMax) * choices),
+  }
+}
+
+type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>
+
+/** By what each of them is, since pictures and sound have other rates than text. */
+function writtenTokens({ call, meter, route }: Exchange, outputBytes: number): Tokens {
+  const { outputTokensGuess: guess, outputGuessKind = 'output' } = call ?? {}
+  if (guess !== undefined) return { [outputGuessKind]: guess }
+  const drawn = Math.min(meter.pictureBytes, outputBytes)
+  const spoken = Math.min(meter.soundBytes, outputBytes - drawn)
+  // A picture that has a fee is not billed in tokens as well.
+  const isPaidApart = route?.price !== undefined && hasFee(route.price.price, imagesOf(call))
+  const { pictureTokens = pictureTokensDefault } = route?.model?.traits ?? route?.provider?.traits ?? noTraits
+  return {
+    output: estimateTokens(outputBytes - drawn - spoken),
+    outputImage: isPaidApart ? 0 : Math.ceil((drawn / BYTES_PER_PICTURE) * pictureTokens),
+    outputAudio: estimateTokens(spoken),
+  }
+}
+
+const imagesOf = (call: Call | undefined): Units =>
+  call?.services?.some(({ unit }) => unit === 'images') ? { images: 1 } : {}
+
+/** No more of all of them together than this; text gives way first. */
+function within({ output = 0, outputImage = 0, outputAudio = 0 }: Tokens, most: number): Tokens & { output: number } {
+  const drawn = Math.min(outputImage, most)
+  const spoken = Math.min(outputAudio, most - drawn)
+  return {
+    output: Math.min(output, most - drawn - spoken),
+    ...(drawn > 0 && { outputImage: drawn }),
+    ...(spoken > 0 && { outputAudio: spoken }),
   }
 }

@@ -18,6 +18,9 @@ export interface Meter {
   outputBytes: number
   /** How much of that are thoughts that the model shows. */
   thoughtBytes: number
+  /** How much of it stands for pictures, and how much for sound. */
+  pictureBytes: number
+  soundBytes: number
   /** When the request was sent, or the model was last heard to write something of its answer, or to report. */
   heardMs: number
   /** How long the model was silent since its last report, before it was last heard. */
@@ -48,6 +51,8 @@ export const freshMeter = (): Meter => ({
   believed: undefined,
   outputBytes: 0,
   thoughtBytes: 0,
+  pictureBytes: 0,
+  soundBytes: 0,
   heardMs: 0,
   silentMs: 0,
   reportedBytes: 0,
@@ -99,6 +104,8 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number, 
   if (reading.outputBytes > thoughtBytes) hear(meter, nowMs)
   meter.outputBytes += reading.outputBytes
   meter.thoughtBytes += thoughtBytes
+  meter.pictureBytes += reading.pictureBytes ?? 0
+  meter.soundBytes += reading.soundBytes ?? 0
   meter.finishes += reading.finishes
   meter.finished = meter.finishes >= choices
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0

@@ -154,6 +154,8 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
   exchange.meter.outputBytes = reading.outputBytes
+  exchange.meter.pictureBytes = reading.pictureBytes ?? 0
+  exchange.meter.soundBytes = reading.soundBytes ?? 0
   exchange.meter.serviceClass = reading.serviceClass
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage, reading.json)
   noteUses(exchange.meter, reading)

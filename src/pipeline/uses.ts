@@ -49,7 +49,7 @@ export function withUses(usage: Usage, exchange: Exchange, isWhole: boolean): Us
   const uses: Partial<Record<Unit, number>> = {}
   for (const service of counted) {
     const { unit, each = 1, always } = service
-    const least = always || (!isWhole && outputTokens(usage) > 0) ? 1 : 0
+    const least = always || (!isWhole && (outputTokens(usage) > 0 || meter.outputBytes > 0)) ? 1 : 0
     const seen = Math.max(usage[unit!] ?? 0, meter.uses[unit!] ?? 0, least)
     if (service.sessionSeconds === undefined) {
       if (seen > 0) uses[unit!] = Math.max(uses[unit!] ?? 0, seen * each)

@@ -53,6 +53,8 @@ export interface Call {
   readonly secondTextBytes?: number
   /** What its answer is taken to be in tokens where it does not say and its bytes do not tell: sound, or a picture. */
   readonly outputTokensGuess?: number
+  /** What these are tokens of, where not of text. */
+  readonly outputGuessKind?: 'outputImage' | 'outputAudio'
   /** Nothing in it makes its answer shorter. */
   readonly uncapped?: boolean
   /** The class of service, as the caller wrote it. */
@@ -117,6 +119,9 @@ export interface AnswerReading {
   readonly outputBytes: number
   /** How much of that are thoughts that the model shows. */
   readonly thoughtBytes?: number
+  /** How much of that stands for pictures and for sound, each by the tokens that it is taken to be. */
+  readonly pictureBytes?: number
+  readonly soundBytes?: number
   /** The class of service that it was served at, where the upstream says so. */
   readonly serviceClass?: string | undefined
   /** What the provider's own tools did in it, counted by what can be seen of that. */

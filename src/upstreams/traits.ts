@@ -32,6 +32,7 @@ const rows: Readonly<Record<keyof Traits, Read>> = {
   thinking: oneOf(thinkingWays),
   hidesThinking: flag,
   tokensPerSecondMax: speed,
+  pictureTokens: speed,
   stopsThinking: flag,
   efforts: someOf(efforts),
   budgetMin: budget,

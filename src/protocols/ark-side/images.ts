@@ -38,6 +38,7 @@ export const images: Protocol = {
       units: { images: pictures },
       outputTokensMax: pictures * IMAGE_TOKENS_MAX,
       outputTokensGuess: pictures * IMAGE_TOKENS,
+      outputGuessKind: 'outputImage',
       searchesMax: searches ? SEARCHES_MAX : 0,
     }
   },

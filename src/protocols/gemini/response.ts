@@ -4,6 +4,8 @@ import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
+import type { MediaBytes } from '../media-bytes.ts'
+import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
 import { statusIn } from '../said-status.ts'
 import { readUsage, withSearches } from './usage.ts'
 
@@ -32,13 +34,17 @@ export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && jso
 export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
   const { candidates, usageMetadata } = answer
   let [outputBytes, thoughts] = [0, 0]
+  const media = { pictureBytes: 0, soundBytes: 0 }
   if (Array.isArray(candidates)) for (const candidate of candidates as readonly unknown[]) {
-    outputBytes += writtenBytes(candidate)
+    const { pictureBytes, soundBytes } = mediaBytes(candidate)
+    media.pictureBytes += pictureBytes
+    media.soundBytes += soundBytes
+    outputBytes += writtenBytes(candidate) + pictureBytes + soundBytes
     thoughts += thoughtBytes(candidate)
   }
   const usage = withSearches(readUsage(usageMetadata), candidates)
   const shown = thoughts > 0 ? { thoughtBytes: thoughts } : {}
-  return { outputBytes, ...shown, usage, serviceClass: readServiceClass(usageMetadata) }
+  return { outputBytes, ...shown, ...mediaOf(media), usage, serviceClass: readServiceClass(usageMetadata) }
 }
 
 /** Why there are no candidates, if it is said. */
@@ -75,22 +81,22 @@ function writtenBytes(candidate: unknown): number {
   for (const part of partsOf(candidate)) {
     bytes += textBytes(part.text)
     if (isObject(part.functionCall)) bytes += callBytes(part.functionCall)
-    if (isObject(part.inlineData)) bytes += mediaBytes(part.inlineData)
     if (isObject(part.executableCode)) bytes += textBytes(part.executableCode.code)
   }
   return bytes
 }
 
-/** What a picture or a second of sound comes to in tokens, as as many bytes of text. */
-const PICTURE_BYTES = 4 * 1_290
-const SECOND_TEXT_BYTES = 4 * 32
-/** Of sound as it is sent, in base64: 24,000 samples of two bytes. */
-const SECOND_CHARS = 64_000
-
-function mediaBytes({ mimeType, data }: Json): number {
-  const isSound = typeof mimeType === 'string' && mimeType.startsWith('audio/')
-  if (!isSound) return PICTURE_BYTES
-  return typeof data === 'string' ? Math.ceil((data.length / SECOND_CHARS) * SECOND_TEXT_BYTES) : 0
+/** What is neither sound nor a picture is taken for one. */
+function mediaBytes(candidate: unknown): MediaBytes {
+  let [pictureBytes, soundBytes] = [0, 0]
+  for (const { inlineData, fileData } of partsOf(candidate)) {
+    const media = isObject(inlineData) ? inlineData : isObject(fileData) ? fileData : undefined
+    if (media === undefined) continue
+    const { mimeType, data } = media
+    if (typeof mimeType === 'string' && mimeType.startsWith('audio/')) soundBytes += soundBytesOf(data)
+    else pictureBytes += BYTES_PER_PICTURE
+  }
+  return { pictureBytes, soundBytes }
 }
 
 const textBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
@@ -108,7 +114,7 @@ export function readError(value: unknown, status: number): UpstreamWords {
   const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
   const retryAfter = retryDelayIn(reasons)
   return {
-    status: statusIn({ code: error.code }, status),
+    status: statusIn({ code: error.code, status: error.status }, status),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(info !== undefined && { code: info.reason as string }),

@@ -91,7 +91,7 @@ describe('an event', () => {
     ['the arguments of one', { tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }, 4],
     ['a custom tool call', { tool_calls: [{ index: 0, type: 'custom', custom: { name: 'four', input: '' } }] }, 4],
     ['the old form of a tool call', { function_call: { name: 'fo', arguments: 'ur' } }, 4],
-    ['spoken words', { audio: { id: 'a', data: 'AAAA', transcript: '1234' } }, 4],
+    ['spoken words', { audio: { id: 'a', data: 'AAAA', transcript: '1234' } }, 5],
     ['text in parts', { content: [{ type: 'text', text: '1234' }] }, 4],
     ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '1234' }] }] }, 4],
   ])('of content: %s', (_name, fields, bytes) => {

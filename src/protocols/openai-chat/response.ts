@@ -4,6 +4,8 @@ import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import { isFailure } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
+import type { MediaBytes } from '../media-bytes.ts'
+import { BYTES_PER_PICTURE, countPictures, mediaOf, soundBytesOf, wholeSoundBytes } from '../media-bytes.ts'
 import { statusIn } from '../said-status.ts'
 import { readUsage, usageIn } from './usage.ts'
 
@@ -13,7 +15,7 @@ export interface ChatMessage {
   readonly reasoning_content?: unknown
   readonly reasoning?: unknown
   /** Spoken words, beside which stands what was said. */
-  readonly audio?: { readonly transcript?: unknown } | null
+  readonly audio?: { readonly transcript?: unknown; readonly data?: unknown } | null
   readonly images?: unknown
   readonly function_call?: WrittenCall | null
   readonly tool_calls?: readonly { readonly function?: WrittenCall; readonly custom?: WrittenCall }[]
@@ -48,9 +50,15 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (error) return { outputBytes: 0, error: readError(error, 502) }
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
-  for (const choice of answer.choices) outputBytes += writtenBytes(choice?.message)
+  const media = { pictureBytes: 0, soundBytes: 0 }
+  for (const choice of answer.choices) {
+    const { pictureBytes, soundBytes } = mediaBytes(choice?.message, wholeSoundBytes)
+    media.pictureBytes += pictureBytes
+    media.soundBytes += soundBytes
+    outputBytes += writtenBytes(choice?.message) + pictureBytes + soundBytes
+  }
   const [usage, serviceClass, failed] = [readUsage(usageIn(answer)), readServiceClass(answer), readFailed(answer)]
-  return { json: answer, outputBytes, usage, serviceClass, ...(failed !== undefined && { failed }) }
+  return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...(failed !== undefined && { failed }) }
 }
 
 /** How the upstream says that it failed in the middle: by a reason, or in fields that vendors have for it. */
@@ -80,6 +88,21 @@ export function writtenBytes(message: ChatMessage | undefined): number {
     for (const call of message.tool_calls) bytes += callBytes(call?.function) + callBytes(call?.custom)
   }
   return bytes
+}
+
+const noMedia: MediaBytes = { pictureBytes: 0, soundBytes: 0 }
+
+/** Pictures and sound, which stand in fields of their own or among the parts of the content. */
+export function mediaBytes(
+  message: ChatMessage | null | undefined,
+  soundOf: (audio: { readonly data?: unknown; readonly transcript?: unknown }) => number = ({ data }) =>
+    soundBytesOf(data),
+): MediaBytes {
+  if (typeof message !== 'object' || message === null) return noMedia
+  const { images, content, audio } = message
+  const pictures = countPictures(images) + countPictures(content)
+  const soundBytes = isObject(audio) ? soundOf(audio) : 0
+  return pictures + soundBytes === 0 ? noMedia : { pictureBytes: pictures * BYTES_PER_PICTURE, soundBytes }
 }
 
 export const thoughtBytes = (message: ChatMessage | null | undefined): number =>

@@ -3,8 +3,10 @@
 import type { FrameReading } from '../call.ts'
 import { isBadEnd } from '../finish-reasons.ts'
 import { parseAnswer } from '../json-object.ts'
+import { mediaOf } from '../media-bytes.ts'
 import type { ChatAnswer } from './response.ts'
-import { errorIn, readError, readFailed, readServiceClass, thoughtBytes, writtenBytes } from './response.ts'
+import { errorIn, mediaBytes, readError, readFailed, readServiceClass } from './response.ts'
+import { thoughtBytes, writtenBytes } from './response.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -26,23 +28,26 @@ export function readFrame(data: string | undefined): FrameReading {
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
   let outputBytes = 0
   let [thoughts, finishes] = [0, 0]
-  let shows = false
+  let [pictureBytes, soundBytes] = [0, 0]
   let badEnd = false
   for (const choice of choices) {
-    outputBytes += writtenBytes(choice?.delta)
-    shows ||= Array.isArray(choice?.delta?.images) && choice.delta.images.length > 0
+    const media = mediaBytes(choice?.delta)
+    outputBytes += writtenBytes(choice?.delta) + media.pictureBytes + media.soundBytes
+    pictureBytes += media.pictureBytes
+    soundBytes += media.soundBytes
     thoughts += thoughtBytes(choice?.delta)
     // Some write an empty reason into every chunk until there is one.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
     badEnd ||= isBadEnd('openai-chat', choice?.finish_reason)
   }
   const report = usageIn(chunk)
-  const isContent = outputBytes > 0 || finishes > 0 || shows
+  const isContent = outputBytes > 0 || finishes > 0
   const kind = isContent ? 'content' : choices.length === 0 && report ? 'usage' : 'opening'
   const [usage, serviceClass] = [readUsage(report), readServiceClass(chunk)]
   const failed = readFailed(chunk)
   return {
     ...{ kind, outputBytes, finishes, json: chunk, usage, serviceClass },
+    ...mediaOf({ pictureBytes, soundBytes }),
     ...(thoughts > 0 && { thoughtBytes: thoughts }),
     ...(failed !== undefined && { failed }),
     ...(badEnd && { badEnd }),

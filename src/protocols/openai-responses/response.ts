@@ -4,6 +4,8 @@ import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
+import type { MediaBytes } from '../media-bytes.ts'
+import { BYTES_PER_PICTURE, countPictures, mediaOf, wholeSoundBytes } from '../media-bytes.ts'
 import { readError } from '../openai-chat/response.ts'
 import { machinesOf, readUsage } from './usage.ts'
 
@@ -20,10 +22,16 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (error !== undefined) return { outputBytes: 0, usage, error }
   if (!Array.isArray(answer.output)) return undefined
   let outputBytes = 0
-  for (const item of answer.output) outputBytes += itemBytes(item)
+  const media = { pictureBytes: 0, soundBytes: 0 }
+  for (const item of answer.output as readonly unknown[]) {
+    const { pictureBytes, soundBytes } = mediaBytes(item)
+    media.pictureBytes += pictureBytes
+    media.soundBytes += soundBytes
+    outputBytes += itemBytes(item) + pictureBytes + soundBytes
+  }
   const machines = machinesOf(answer.output)
   const [serviceClass, ran] = [readServiceClass(answer), machines === undefined ? {} : { machines }]
-  return { json: answer, outputBytes, usage, serviceClass, ...ran }
+  return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...ran }
 }
 
 export const readServiceClass = ({ service_tier: tier }: Json): string | undefined =>
@@ -47,6 +55,17 @@ export function readFailure(error: unknown): UpstreamWords {
 
 const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
 
+/** A picture that a tool of the provider made, and pictures and sound among the parts of a message. */
+export function mediaBytes(item: unknown): MediaBytes {
+  if (!isObject(item)) return { pictureBytes: 0, soundBytes: 0 }
+  const isDrawn = item.type === 'image_generation_call'
+  const pictures = (isDrawn ? 1 : 0) + (item.type === 'message' ? countPictures(item.content) : 0)
+  const parts = Array.isArray(item.content) ? (item.content as readonly unknown[]) : []
+  let soundBytes = 0
+  for (const part of parts) if (isObject(part)) soundBytes += wholeSoundBytes(part)
+  return { pictureBytes: pictures * BYTES_PER_PICTURE, soundBytes }
+}
+
 /** What the model wrote: words, thoughts that are shown, and calls. */
 function itemBytes(item: unknown): number {
   if (!isObject(item)) return 0
@@ -57,7 +76,7 @@ function itemBytes(item: unknown): number {
   for (const parts of [item.content, item.summary]) {
     if (!Array.isArray(parts)) continue
     for (const part of parts as readonly unknown[]) {
-      if (isObject(part)) bytes += bytesOf(part.text) + bytesOf(part.refusal)
+      if (isObject(part)) bytes += bytesOf(part.text) + bytesOf(part.refusal) + bytesOf(part.transcript)
     }
   }
   return bytes

@@ -3,11 +3,16 @@
 import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
-import { failureOf, readFailure, readServiceClass } from './response.ts'
+import type { MediaBytes } from '../media-bytes.ts'
+import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
+import { failureOf, mediaBytes, readFailure, readServiceClass } from './response.ts'
 import { machinesOf, readUsage, usesOf } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
+
+/** Sound in base64. */
+const SOUND: ReadonlySet<string> = new Set(['response.audio.delta', 'response.output_audio.delta'])
 
 /** After these nothing comes. */
 const LAST: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.cancelled'])
@@ -31,22 +36,27 @@ export function readFrame(data: string | undefined): FrameReading {
   if (typeof type !== 'string') return garbage
   if (type === 'keepalive') return { ...aside, json: event }
   if (type === 'response.failed' || LAST.has(type)) return readLast(type, event.response, event)
-  const outputBytes = deltaBytes(type, event.delta)
+  const media = mediaIn(type, event)
+  const outputBytes = deltaBytes(type, event.delta) + media.pictureBytes + media.soundBytes
   const uses = type === 'response.output_item.done' ? usesOf([event.item]) : undefined
   const machines = type === 'response.output_item.done' ? machinesOf([event.item]) : undefined
-  const kind = outputBytes > 0 || isPicture(event) ? 'content' : 'opening'
+  const kind = outputBytes > 0 ? 'content' : 'opening'
   return {
     ...{ kind, outputBytes, finishes: 0, json: event } as const,
+    ...mediaOf(media),
     ...(uses !== undefined && { uses }),
     ...(machines !== undefined && { machines }),
     ...(type.startsWith('response.reasoning') && { thoughtBytes: outputBytes }),
   }
 }
 
-/** A picture that a tool of the provider made, whole or in part. */
-const isPicture = ({ type, item }: Json): boolean =>
-  type === 'response.image_generation_call.partial_image' ||
-  (type === 'response.output_item.done' && isObject(item) && item.type === 'image_generation_call')
+/** Sound comes in deltas. Pictures are told whole, in the item that is done, or in part: each is one to look at. */
+function mediaIn(type: string, { item, delta }: Json): MediaBytes {
+  if (SOUND.has(type)) return { pictureBytes: 0, soundBytes: soundBytesOf(delta) }
+  const isPart = type === 'response.image_generation_call.partial_image'
+  const drawn = type === 'response.output_item.done' ? mediaBytes(item).pictureBytes : 0
+  return { pictureBytes: isPart ? BYTES_PER_PICTURE : drawn, soundBytes: 0 }
+}
 
 /** Usage counts however the answer ended. */
 function readLast(type: string, response: unknown, event: unknown): FrameReading {
@@ -66,4 +76,4 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
 
 /** What was written comes in deltas, and what is done only says it again. Sound is base64, its words come beside it. */
 const deltaBytes = (type: string, delta: unknown): number =>
-  typeof delta === 'string' && type.endsWith('.delta') && type !== 'response.audio.delta' ? Buffer.byteLength(delta) : 0
+  typeof delta === 'string' && type.endsWith('.delta') && !SOUND.has(type) ? Buffer.byteLength(delta) : 0

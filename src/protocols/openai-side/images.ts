@@ -37,6 +37,7 @@ function drawing(call: Call, { images, frames, quality }: Wish): Call {
     units: { images: pictures },
     outputTokensMax: pictures * IMAGE_TOKENS_MAX,
     outputTokensGuess: pictures * each,
+    outputGuessKind: 'outputImage',
   }
 }
 

@@ -33,6 +33,7 @@ export const speech: Protocol = {
       units: { characters },
       outputTokensMax: Math.ceil((characters * TOKENS_PER_CHARACTER_MAX) / Math.min(1, speed)) + 500,
       outputTokensGuess: Math.ceil(characters * TOKENS_PER_CHARACTER),
+      outputGuessKind: 'outputAudio',
     }
   },
   writeCall: writeModel,

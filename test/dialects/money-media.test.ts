@@ -1,0 +1,144 @@
+// Pictures and sound of an answer that reports no usage, or is left before it does: charged by what was delivered, at
+// the rates of pictures and sound, and never for more than was held.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { streamHead } from '../../src/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import { openRaw } from '../forwarding/caller.ts'
+import { says, sendsEvents } from '../side/upstream.ts'
+import type { Harness } from '../support/gateway.ts'
+import { post } from '../support/raw.ts'
+import { headersFor, requestIn, send } from './money-calls.ts'
+import type { Dialect } from './upstreams.ts'
+import { modelOf, startDialects } from './upstreams.ts'
+
+const [TEXT, PICTURE, SOUND] = [2_000, 30_000, 50_000] // nanos for a token
+
+let harness: Harness
+let key: string
+beforeAll(async () => {
+  const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50', included: ['image_generation'] }
+  const sized = { contextTokens: 32_768, outputTokensMax: 8_192 }
+  const traits = { thinking: 'none' }
+  harness = await startDialects({
+    models: [
+      { id: 'echo', ...sized, price, traits },
+      { id: 'large', ...sized, price, traits: { ...traits, pictureTokens: 4_000 } },
+      { id: 'apart', ...sized, price: { ...price, included: [], perImage: '0.04' }, traits },
+    ],
+  })
+  key = await harness.key({ qpm: 100_000, credit: '1000' })
+})
+afterAll(() => harness.stop())
+
+const picture = 'iVBORw0KGgo='
+/** Two seconds: 64 tokens. */
+const sound = 'A'.repeat(128_000)
+
+const inChat = (delta: object, finish: string | null = null): object => ({
+  ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
+  choices: [{ index: 0, delta, finish_reason: finish }],
+})
+const inGemini = (part: object, more: object = {}): object => ({
+  candidates: [{ index: 0, content: { role: 'model', parts: [part] }, ...more }],
+})
+const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } }
+const drawn = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: picture }
+const part = { type: 'response.image_generation_call.partial_image', item_id: 'ig_1', partial_image_b64: picture }
+const drawing = { tools: [{ type: 'image_generation' }] }
+
+/** What comes, and how many tokens of text, of pictures and of sound that is. */
+type Row = readonly [string, Dialect, object, readonly [text: number, pictures: number, sound: number], object?]
+const rows: readonly Row[] = [
+  ['a picture', 'openai-chat', inChat({ images: [image] }), [0, 1_290, 0]],
+  ['two pictures', 'openai-chat', inChat({ content: 'word', images: [image, image] }), [1, 2_580, 0]],
+  ['a picture among the parts', 'openai-chat', inChat({ content: [image] }), [0, 1_290, 0]],
+  ['sound', 'openai-chat', inChat({ audio: { id: 'a', data: sound } }), [0, 0, 64]],
+  ['sound and its words', 'openai-chat', inChat({ audio: { data: sound, transcript: 'word' } }), [1, 0, 64]],
+  ['a picture', 'ark', inChat({ images: [image] }), [0, 1_290, 0]],
+  ['a part of a picture', 'openai-responses', part, [0, 1_290, 0], drawing],
+  ['a picture', 'openai-responses', { type: 'response.output_item.done', output_index: 0, item: drawn },
+    [0, 1_290, 0], drawing],
+  ['sound', 'openai-responses', { type: 'response.audio.delta', delta: sound }, [0, 0, 64]],
+  ['sound by its later name', 'openai-responses', { type: 'response.output_audio.delta', delta: sound }, [0, 0, 64]],
+  ['a picture', 'gemini', inGemini({ inlineData: { mimeType: 'image/png', data: picture } }), [0, 1_290, 0]],
+  ['sound', 'gemini', inGemini({ inlineData: { mimeType: 'audio/L16;rate=24000', data: sound } }), [0, 0, 64]],
+]
+
+async function lastCharge(): Promise<{ readonly rule: unknown; readonly output: number; readonly paid: number }> {
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+  const row = harness.records().at(-1)!
+  expect(row.usage_source).toBe('estimated')
+  const paid = Number(row.cost) - Number(row.input_tokens) * 1_000
+  return { rule: row.rule, output: Number(row.output_tokens), paid }
+}
+
+const worth = ([text, pictures, heard]: Row[3]): number => text * TEXT + pictures * PICTURE + heard * SOUND
+
+test.each(rows)('%s: who leaves after it pays for it (%s)', async (_what, dialect, event, tokens, more = {}) => {
+  const left = Promise.withResolvers<void>()
+  const seen = chunk(`data: ${JSON.stringify(event)}\n\n`)
+  harness.upstream.plan(script(streamHead, seen, gate(left.promise), end))
+  const { path, body } = requestIn(dialect, { model: modelOf(dialect), stream: true, more })
+  const caller = openRaw(harness.url, post(path, headersFor(key), body))
+  const last = JSON.stringify(event).slice(-40)
+  await caller.until(({ text }) => text.includes(last), 'it is here')
+  caller.leave()
+  await caller.closed
+  left.resolve()
+  const output = tokens[0] + tokens[1] + tokens[2]
+  expect(await lastCharge()).toEqual({ rule: 'left_reading', output, paid: worth(tokens) })
+})
+
+const completed = { type: 'response.completed', response: { id: 'r', object: 'response', status: 'completed' } }
+const ends: readonly (readonly [Dialect, readonly object[], Row[3], object])[] = [
+  ['openai-chat', [inChat({ images: [image] }), inChat({}, 'stop')], [0, 1_290, 0], {}],
+  ['openai-responses', [part, completed], [0, 1_290, 0], drawing],
+  ['gemini', [inGemini({ inlineData: { mimeType: 'image/png', data: picture } }, { finishReason: 'STOP' })],
+    [0, 1_290, 0], {}],
+]
+
+test.each(ends)('%s: a stream without a report is charged by what it showed', async (dialect, events, tokens, more) => {
+  harness.upstream.plan(sendsEvents(events))
+  const wish = { model: modelOf(dialect), stream: true, more }
+  await (await send(harness, key, requestIn(dialect, wish))).text()
+  expect(await lastCharge()).toMatchObject({ rule: 'completed_unreported', paid: worth(tokens) })
+})
+
+const whole = (message: object): object => ({
+  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+  choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }],
+})
+const wholes: readonly (readonly [string, Dialect, object, Row[3]])[] = [
+  ['a picture', 'openai-chat', whole({ content: null, images: [image] }), [0, 1_290, 0]],
+  ['compressed sound, by its words', 'openai-chat',
+    whole({ content: null, audio: { data: 'AAAA', transcript: 'word'.repeat(10) } }), [10, 0, 80]],
+  ['sound', 'gemini', inGemini({ inlineData: { mimeType: 'audio/L16', data: sound } }, { finishReason: 'STOP' }),
+    [0, 0, 64]],
+]
+
+test.each(wholes)('%s of a whole answer without a report (%s)', async (_what, dialect, answer, tokens) => {
+  harness.upstream.plan(says(answer))
+  await (await send(harness, key, requestIn(dialect, { model: modelOf(dialect) }))).text()
+  expect(await lastCharge()).toMatchObject({ rule: 'completed_unreported', paid: worth(tokens) })
+})
+
+async function charged(model: string, cap: number, dialect: Dialect, event: object, more = {}): Promise<number> {
+  harness.upstream.plan(sendsEvents([event, ...(dialect === 'openai-chat' ? [inChat({}, 'stop')] : [completed])]))
+  const wish = { model: modelOf(dialect, model), stream: true, cap, more }
+  await (await send(harness, key, requestIn(dialect, wish))).text()
+  return (await lastCharge()).paid
+}
+
+test('the tokens of a picture are those that are written down for its model', async () => {
+  expect(await charged('large', 8_000, 'openai-chat', inChat({ images: [image] }))).toBe(4_000 * PICTURE)
+})
+
+test('no more is charged than was held', async () => {
+  expect(await charged('echo', 100, 'openai-chat', inChat({ content: 'word', images: [image] }))).toBe(100 * PICTURE)
+})
+
+test('a picture that has a fee is charged by it alone, also where only a part of it was shown', async () => {
+  expect(await charged('apart', 100, 'openai-responses', part, drawing)).toBe(40_000_000)
+})
