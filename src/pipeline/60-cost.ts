@@ -25,7 +25,7 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     fellBack: attempts.length > 1,
     reported: meter.usage,
     stale: meter.outputBytes > meter.reportedBytes,
-    delivered: meter.delivered,
+    delivered: meter.delivered || ending.shown === true,
     tools: runsTools(exchange),
     hidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateOf(exchange, meter.outputBytes),

@@ -42,7 +42,11 @@ export const failedWords = (failed: string): UpstreamWords => ({
 
 /** What callers of the upstream's own dialect read in its last words, all others are told as an error. */
 const failureTold = (reading: FrameReading): FrameReading =>
-  reading.failed === undefined ? reading : { ...reading, kind: 'error', error: failedWords(reading.failed) }
+  reading.failed === undefined
+    ? reading
+    : { ...reading, kind: 'error', error: { ...reading.failure, ...failedWords(reading.failed), ...statusOf(reading) } }
+
+const statusOf = ({ failure }: FrameReading): object => (failure === undefined ? {} : { status: failure.status })
 
 /** What cannot be read because of a bound of ours is no fault of the upstream's. */
 function checkBounds(data = ''): void {

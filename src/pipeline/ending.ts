@@ -5,6 +5,7 @@ import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Outcome } from '../billing/who-pays.ts'
+import { blamesRequest } from '../routing/attempts.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { callerLeft, isForNobody } from './exchange.ts'
 
@@ -41,10 +42,15 @@ const completed: Ending = { outcome: 'completed', status: 200 }
 /** The bytes passed as they came, and in them the upstream says that it failed in the middle. */
 const failedInside: Ending = { outcome: 'upstream_failed', status: 200, error: 'upstream_failed' }
 
+/** The same, of an error that blames the request: the caller has the answer up to it. */
+const refusedInside: Ending = { outcome: 'refused', status: 200, error: 'upstream_failed', shown: true }
+
 /** Of an answer that is whole, whether or not somebody is still there to receive it. */
 export function wholeEnding(exchange: Exchange): Ending {
   if (isForNobody(exchange)) return leftEnding
-  return exchange.meter.failed === undefined ? completed : failedInside
+  const { failed, failure } = exchange.meter
+  if (failed === undefined) return completed
+  return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }
 
 /** `status` is the one that was sent. */

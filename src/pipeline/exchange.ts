@@ -139,6 +139,8 @@ export interface Ending {
   readonly status: number
   /** The code of the refusal that ended it. */
   readonly error?: ErrorCode
+  /** The caller has its content, also where that was no stream. */
+  readonly shown?: boolean
 }
 
 export interface Exchange {

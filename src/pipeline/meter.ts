@@ -1,5 +1,6 @@
 // What is seen of an answer while it passes, of the attempt under way; what a failed attempt gave counts for nothing.
 
+import type { UpstreamWords } from '../base/errors.ts'
 import type { Unit, Usage, UsageReport } from '../base/usage.ts'
 import { shrinks } from '../base/usage.ts'
 import type { AnswerReading, FrameReading } from '../protocols/call.ts'
@@ -37,6 +38,8 @@ export interface Meter {
   finished: boolean
   /** The upstream's words for having failed in the middle of the answer, though its form is whole. */
   failed: string | undefined
+  /** The error that it named for it. */
+  failure: UpstreamWords | undefined
   /** The class of service that the answer says it was served at. */
   serviceClass: string | undefined
   /** What the provider's own tools were seen to do. */
@@ -62,6 +65,7 @@ export const freshMeter = (): Meter => ({
   finishes: 0,
   finished: false,
   failed: undefined,
+  failure: undefined,
   serviceClass: undefined,
   uses: {},
   machines: new Set(),
@@ -114,7 +118,7 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number, 
     if (meter.usage !== undefined) [meter.silentMs, meter.heardMs] = [0, nowMs]
   }
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
-  meter.failed ??= reading.failed
+  if (meter.failed === undefined) [meter.failed, meter.failure] = [reading.failed, reading.failure]
   noteUses(meter, reading)
 }
 

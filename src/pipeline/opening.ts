@@ -148,6 +148,7 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
     throw unusable(opening, `failed in the middle: ${scrubbed(failedWords(failed), channel).message.slice(0, 200)}`)
   }
   exchange.meter.failed = failed
+  exchange.meter.failure = reading.failure
   if (exchange.names !== undefined && opening.spoken === exchange.protocol) {
     exchange.names.take(reading.json ?? JSON.parse(body.toString('utf8')))
   }

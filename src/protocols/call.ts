@@ -131,6 +131,8 @@ export interface AnswerReading {
   readonly error?: UpstreamWords
   /** The upstream's own words for having failed in the middle of an answer that is otherwise one. */
   readonly failed?: string | undefined
+  /** The error that it names for it, if it names one. */
+  readonly failure?: UpstreamWords
 }
 
 /**

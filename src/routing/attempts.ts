@@ -129,6 +129,9 @@ export function statusSaid({ status, code, type }: UpstreamWords): number {
   return of(code) ?? of(type) ?? status
 }
 
+/** Of the statuses from 400 to 499 those that are about the credential, its funds, or the moment. */
+const UNBLAMING: ReadonlySet<number> = new Set([401, 402, 408, 409, 429])
+
 /** Types and codes of errors that blame the request, in lower case; with `*` also what begins so. */
 const BLAMING: readonly string[] = [
   ...['invalid_request*', 'invalid_argument', 'bad_request*', 'badrequest*', 'invalidparameter*', 'invalid_prompt'],
@@ -141,8 +144,9 @@ const BLAMING: readonly string[] = [
  * Whether an error in the midst of an answer is about what was asked for, or about a tool that was to be used for it,
  * and not a failure of the upstream's own. One that says neither is the upstream's.
  */
-export function blamesRequest({ type, code, message }: Pick<UpstreamWords, 'type' | 'code' | 'message'>): boolean {
+export function blamesRequest({ status, type, code, message }: UpstreamWords): boolean {
   if (byCode(code) ?? byCode(type) ?? bySentence(message)) return false
+  if (status >= 400 && status < 500) return !UNBLAMING.has(status)
   return [type, code].some(said => said !== undefined && isAmong(BLAMING, said))
 }
 

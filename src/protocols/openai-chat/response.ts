@@ -2,6 +2,7 @@
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../call.ts'
+import type { Json } from '../checks.ts'
 import { isFailure } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import type { MediaBytes } from '../media-bytes.ts'
@@ -47,7 +48,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   }
   if (typeof answer !== 'object' || answer === null) return undefined
   const error = errorIn(answer)
-  if (error) return { outputBytes: 0, error: readError(error, 502) }
+  if (error) return { outputBytes: 0, error: readError(error, statusBeside(answer)) }
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   const media = { pictureBytes: 0, soundBytes: 0 }
@@ -57,24 +58,42 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
     media.soundBytes += soundBytes
     outputBytes += writtenBytes(choice?.message) + pictureBytes + soundBytes
   }
-  const [usage, serviceClass, failed] = [readUsage(usageIn(answer)), readServiceClass(answer), readFailed(answer)]
-  return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...(failed !== undefined && { failed }) }
+  const [usage, serviceClass, failure] = [readUsage(usageIn(answer)), readServiceClass(answer), readFailed(answer)]
+  return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...failure }
 }
 
 /** How the upstream says that it failed in the middle: by a reason, or in fields that vendors have for it. */
-export function readFailed({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): string | undefined {
+export function readFailed({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): Failure | undefined {
   for (const choice of Array.isArray(choices) ? (choices as readonly ChatChoice[]) : []) {
-    if (choice?.error) return readError(choice.error, 502).message
-    if (isFailure('openai-chat', choice?.finish_reason)) return `It ended with "${String(choice.finish_reason)}".`
+    if (choice?.error) {
+      const failure = readError(choice.error, UNNAMED)
+      return { failed: failure.message, failure }
+    }
+    if (isFailure('openai-chat', choice?.finish_reason)) {
+      return { failed: `It ended with "${String(choice.finish_reason)}".` }
+    }
   }
-  if (isObject(groq) && typeof groq.error === 'string' && groq.error !== '') return groq.error
+  if (isObject(groq) && typeof groq.error === 'string' && groq.error !== '') {
+    return { failed: groq.error, failure: { status: UNNAMED, message: groq.error, code: groq.error } }
+  }
   if (!isObject(minimax) || typeof minimax.status_code !== 'number' || minimax.status_code === 0) return undefined
-  return `Its status is ${minimax.status_code}: ${String(minimax.status_msg)}`
+  return { failed: `Its status is ${minimax.status_code}: ${String(minimax.status_msg)}` }
 }
+
+type Failure = Pick<AnswerReading, 'failure'> & { readonly failed: string }
+
+/** Of an error that names no status. */
+const UNNAMED = 502
+
+/** Some write the status beside the error. */
+export const statusBeside = (answer: ChatAnswer): number => statusIn(answer as Json, UNNAMED)
 
 /** Most name it `error`; some that call themselves compatible put its fields at the top. */
 export const errorIn = (answer: ChatAnswer): unknown =>
-  answer.error ?? (answer.choices === undefined && answer.message !== undefined ? answer : undefined)
+  answer.error ?? (answer.choices === undefined && isBareError(answer) ? answer : undefined)
+
+const isBareError = (answer: ChatAnswer): boolean =>
+  answer.message !== undefined || (answer.usage === undefined && statusIn(answer as Json, 0) > 0)
 
 export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | undefined =>
   typeof tier === 'string' ? tier : undefined

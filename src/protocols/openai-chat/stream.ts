@@ -6,7 +6,7 @@ import { parseAnswer } from '../json-object.ts'
 import { mediaOf } from '../media-bytes.ts'
 import type { ChatAnswer } from './response.ts'
 import { errorIn, mediaBytes, readError, readFailed, readServiceClass } from './response.ts'
-import { thoughtBytes, writtenBytes } from './response.ts'
+import { statusBeside, thoughtBytes, writtenBytes } from './response.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -24,7 +24,7 @@ export function readFrame(data: string | undefined): FrameReading {
   }
   if (typeof chunk !== 'object' || chunk === null) return garbage
   const error = errorIn(chunk)
-  if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, 502) }
+  if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, statusBeside(chunk)) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
   let outputBytes = 0
   let [thoughts, finishes] = [0, 0]
@@ -44,12 +44,12 @@ export function readFrame(data: string | undefined): FrameReading {
   const isContent = outputBytes > 0 || finishes > 0
   const kind = isContent ? 'content' : choices.length === 0 && report ? 'usage' : 'opening'
   const [usage, serviceClass] = [readUsage(report), readServiceClass(chunk)]
-  const failed = readFailed(chunk)
+  const failure = readFailed(chunk)
   return {
     ...{ kind, outputBytes, finishes, json: chunk, usage, serviceClass },
     ...mediaOf({ pictureBytes, soundBytes }),
     ...(thoughts > 0 && { thoughtBytes: thoughts }),
-    ...(failed !== undefined && { failed }),
+    ...failure,
     ...(badEnd && { badEnd }),
   }
 }

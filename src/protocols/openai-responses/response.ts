@@ -47,10 +47,11 @@ export function failureOf(answer: Json): UpstreamWords | undefined {
   return error || failed ? readFailure(error) : undefined
 }
 
-export function readFailure(error: unknown): UpstreamWords {
+/** `unnamed` is the status of one that names none. */
+export function readFailure(error: unknown, unnamed = 502): UpstreamWords {
   const code = isObject(error) ? error.code : undefined
-  const status = code === 'rate_limit_exceeded' ? 429 : typeof code === 'string' && CALLERS_FAULT.test(code) ? 400 : 502
-  return readError(error, status)
+  if (code === 'rate_limit_exceeded') return readError(error, 429)
+  return readError(error, typeof code === 'string' && CALLERS_FAULT.test(code) ? 400 : unnamed)
 }
 
 const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)

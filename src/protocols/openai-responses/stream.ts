@@ -5,6 +5,7 @@ import type { Json } from '../checks.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import type { MediaBytes } from '../media-bytes.ts'
 import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
+import { statusIn } from '../said-status.ts'
 import { failureOf, mediaBytes, readFailure, readServiceClass } from './response.ts'
 import { machinesOf, readUsage, usesOf } from './usage.ts'
 
@@ -31,7 +32,8 @@ export function readFrame(data: string | undefined): FrameReading {
   if (type === 'error' || (event.error && typeof type !== 'string')) {
     // Nested on the wire, flat in the documentation.
     const error = isObject(event.error) ? event.error : { ...event, type: undefined }
-    return { kind: 'error', outputBytes: 0, finishes: 0, error: readFailure(error) }
+    const unnamed = statusIn({ status: event.status, code: event.code }, 502)
+    return { kind: 'error', outputBytes: 0, finishes: 0, error: readFailure(error, unnamed) }
   }
   if (typeof type !== 'string') return garbage
   if (type === 'keepalive') return { ...aside, json: event }
