@@ -107,3 +107,21 @@ test('a call that found no route, or is free, costs nothing', () => {
     expect(found).toMatchObject({ amount: 0n, lines: [] })
   }
 })
+
+test('words that came back are seconds of sound, however short the file claims to be', () => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  const heard = (seconds: number, secondsMax = seconds): object =>
+    ({ inputBytes: 400, units: { seconds: secondsMax }, unitsGuess: { seconds }, secondTextBytes: 20 })
+  Object.assign(exchange, { call: heard(1) })
+  meter.outputBytes = 40_000
+  expect(cost(exchange, completed).usage.seconds).toBe(534)
+  // What the file could last at most bounds only the words of somebody who speaks slowly.
+  Object.assign(exchange, { call: heard(1, 1_000) })
+  expect(cost(exchange, completed).usage.seconds).toBe(1_000)
+  Object.assign(exchange, { call: heard(3_000) })
+  expect(cost(exchange, completed).usage.seconds).toBe(3_000)
+  // Twenty characters of three bytes each in every second.
+  Object.assign(exchange, { call: heard(10) })
+  meter.outputBytes = 600
+  expect(cost(exchange, completed).usage.seconds).toBe(10)
+})

@@ -56,10 +56,16 @@ function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
     const count = call?.unitsGuess?.[unit] ?? most
     if (count === undefined || usage[unit] !== undefined) continue
     const spoken = unit === 'seconds' ? secondsOf(meter.outputBytes, call) : 0
-    if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = Math.min(Math.max(count, spoken), most ?? count)
+    const held = Math.min(Math.max(count, spoken), most ?? count)
+    // Words that came back were spoken, however short the file claims to be.
+    const least = spoken === 0 ? 0 : Math.ceil(meter.outputBytes / SECOND_TEXT_BYTES_MAX)
+    if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = Math.max(held, least)
   }
   return { ...usage, ...counted }
 }
+
+/** Nobody speaks more than 25 characters in a second; a character has up to three bytes in the scripts of today. */
+const SECOND_TEXT_BYTES_MAX = 75
 
 function secondsOf(outputBytes: number, call: Call | undefined): number {
   return call?.secondTextBytes === undefined ? 0 : Math.ceil(outputBytes / call.secondTextBytes)
