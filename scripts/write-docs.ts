@@ -78,8 +78,11 @@ report when a caller leaves; where it cannot, the time in which nothing visible 
 speed of the model ([funds](funds.md#thoughts-that-nobody-sees)). The same holds for plain calls with tools that the
 provider runs.
 
-Of the rules of one ending, the first that fits decides. An error without output is free, but for calls that let the
-provider run tools: what the model wrote to a server of the caller's was delivered, too. Usage that cannot be
+Of the rules of one ending, the first that fits decides. An error without output is free, with two exceptions: a call
+that lets the provider run tools, and that a bound of the gateway ends before content came, pays for what was read and
+for the time it took (\`over_bound_tools\`, \`too_long_tools\`), since what the model wrote to a server of the caller's
+was delivered, too. If the upstream itself fails before content came, such a call is free as well (\`upstream_failed\`).
+Usage that cannot be
 (negative, not whole, a text, beyond any number, details that exceed their total, a later report of a stream that takes
 back an earlier one) counts as not reported. An estimate takes four bytes of UTF-8 for a token. Whatever the rule says,
 no call is charged more than it has held and the account can pay.

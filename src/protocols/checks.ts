@@ -66,12 +66,13 @@ export function requireModel(json: Json): string {
  */
 export const otherModels = ['models', 'fallbacks', 'preset', 'provider', 'route'] as const
 
-/** Throws where one of these is there and says something. */
-export function refuseFields(json: Json, fields: readonly string[]): void {
+/** Throws where one of these is there and says something; `within` names the field that holds them. */
+export function refuseFields(json: Json, fields: readonly string[], within?: string): void {
   for (const field of fields) {
     const value = json[field] ?? undefined
     const isEmpty = value === undefined || (Array.isArray(value) && value.length === 0)
-    if (!isEmpty) throw invalid(field, 'is not served: a call is for one model at one price')
+    const path = within === undefined ? field : `${within}.${field}`
+    if (!isEmpty) throw invalid(path, 'is not served: a call is for one model at one price')
   }
 }
 

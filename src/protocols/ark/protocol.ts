@@ -9,6 +9,7 @@ import { readChatCall, writeChatCall } from '../openai-chat/request.ts'
 import { readAnswer } from '../openai-chat/response.ts'
 import { readFrame } from '../openai-chat/stream.ts'
 import type { Protocol } from '../protocol.ts'
+import { nothingElseThinks } from '../thinking-off.ts'
 import { writeError } from './errors.ts'
 
 export const arkChat: Flavour = {
@@ -44,7 +45,10 @@ export const ark = {
   writeCall: (call, target) => writeChatCall(call, target, arkChat),
   begins,
   cacheMs,
-  thinks: ({ thinking }) => (isObject(thinking) && thinking.type === 'disabled' ? false : undefined),
+  thinks(json) {
+    const isOff = isObject(json.thinking) && json.thinking.type === 'disabled'
+    return isOff && nothingElseThinks(json, 'thinking') ? false : undefined
+  },
   readAnswer,
   readFrame,
   writeError,

@@ -4,7 +4,7 @@
 import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../call.ts'
 import type { Json } from '../checks.ts'
-import { fieldSplice, invalid, missing, optional } from '../checks.ts'
+import { fieldSplice, invalid, missing, optional, refuseFields } from '../checks.ts'
 import { isObject, readJsonObject, scanField } from '../json-object.ts'
 import type { Asked } from '../protocol.ts'
 import { packedMark } from '../sealed.ts'
@@ -24,6 +24,9 @@ export const readFields = [
   ...['continuationToken'],
 ]
 export const readConfig = ['candidateCount', 'maxOutputTokens']
+
+/** By these a model other than the one of the path would answer, at the price of that one. */
+const CHOOSING = ['routingConfig', 'modelConfig', 'modelSelectionConfig'] as const
 
 const generating: readonly Verb[] = ['generateContent', 'streamGenerateContent']
 
@@ -64,6 +67,8 @@ export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
     if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
   })
   const config = camelFields(optional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
+  refuseFields(own, CHOOSING)
+  refuseFields(config, CHOOSING, 'generationConfig')
   checkConfigOnce(body, spans)
   const choices = optional(config, 'candidateCount', 'choices')
   const cap = optional(config, 'maxOutputTokens', 'count')

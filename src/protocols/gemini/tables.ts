@@ -43,10 +43,10 @@ export const configTable: FieldTable = {
   audioTranscriptionConfig: 'lost',
   enableAffectiveDialog: 'lost',
   enableEnhancedCivicAnswers: 'lost',
-  modelConfig: 'lost',
-  modelSelectionConfig: 'lost',
+  modelConfig: 'moot', // refused, as are the other two that choose a model
+  modelSelectionConfig: 'moot',
   responseFormat: 'lost',
-  routingConfig: 'lost',
+  routingConfig: 'moot',
   translationConfig: 'lost',
 }
 

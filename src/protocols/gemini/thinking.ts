@@ -60,8 +60,9 @@ export function readThinking(config: Json): ReasoningWish | undefined {
 export function thinks(json: Json): boolean | undefined {
   const { generationConfig } = camelFields(json)
   const { thinkingConfig } = isObject(generationConfig) ? camelFields(generationConfig) : {}
-  const { thinkingBudget } = isObject(thinkingConfig) ? camelFields(thinkingConfig) : {}
-  return thinkingBudget === 0 ? false : undefined
+  const { thinkingBudget, thinkingLevel } = isObject(thinkingConfig) ? camelFields(thinkingConfig) : {}
+  const isLevel = (thinkingLevel ?? undefined) !== undefined && thinkingLevel !== 'THINKING_LEVEL_UNSPECIFIED'
+  return thinkingBudget === 0 && !isLevel ? false : undefined
 }
 
 export interface ThinkingTarget {

@@ -1,6 +1,7 @@
 // The chat dialect of OpenAI.
 
 import type { Protocol } from '../protocol.ts'
+import { nothingElseThinks } from '../thinking-off.ts'
 import { begins, cacheMs } from './begins.ts'
 import { buildCodec } from './codec.ts'
 import { writeError } from './errors.ts'
@@ -16,7 +17,8 @@ export const openaiChat = {
   writeCall,
   begins,
   cacheMs,
-  thinks: ({ reasoning_effort: effort }) => (effort === 'none' ? false : undefined),
+  thinks: json =>
+    json.reasoning_effort === 'none' && nothingElseThinks(json, 'reasoning_effort') ? false : undefined,
   readAnswer,
   readFrame,
   writeError,

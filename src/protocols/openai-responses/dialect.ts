@@ -3,6 +3,7 @@
 import type { SpokenError } from '../../base/errors.ts'
 import { isObject } from '../json-object.ts'
 import type { Codec, Protocol, WrittenError } from '../protocol.ts'
+import { nothingElseThinks } from '../thinking-off.ts'
 import { begins, cacheMs } from './begins.ts'
 import { openReader } from './event-reader.ts'
 import { openWriter } from './event-writer.ts'
@@ -27,7 +28,10 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
     lastEvent: '',
     tellsSearches: true,
     sumsUpThoughts: true,
-    thinks: ({ reasoning }) => (isObject(reasoning) && reasoning.effort === 'none' ? false : undefined),
+    thinks(json) {
+      const isOff = isObject(json.reasoning) && json.reasoning.effort === 'none'
+      return isOff && nothingElseThinks(json, 'reasoning') ? false : undefined
+    },
     capName: 'max_output_tokens',
     turnsName: 'input',
     passes,
