@@ -45,6 +45,8 @@ export interface Delivered {
   readonly delivered: boolean
   /** The request let the provider run tools, which may reach servers of the caller's own. */
   readonly tools: boolean
+  /** Not long before the end, the caller did not read, so that the upstream could not write. */
+  readonly slow?: boolean
   /** Our own count of input and output. */
   estimate(): Usage
   /** Tokens that the model may have thought and not shown, on top of these many of output; never beyond the hold. */
@@ -69,6 +71,10 @@ const conditions = {
   toolsAnswered: {
     says: 'after content came, of a request that lets the provider run tools',
     holds: seen => seen.content && seen.tools,
+  },
+  slowAnswered: {
+    says: 'after content came, and after the caller had kept the upstream waiting',
+    holds: seen => seen.content && seen.slow === true,
   },
   fellBack: { says: 'after another attempt had failed', holds: seen => seen.content && seen.fellBack },
   reported: { says: 'with usage reported', holds: seen => seen.content && seen.reported !== undefined },
@@ -199,10 +205,13 @@ const rows = [
   ['upstream_broke_off_tools', 'upstream_failed', 'toolsAnswered', 'reported_or_bound',
     'A server of tools that the caller runs can make an upstream fail, so this is charged as if the caller had left.',
     'Yes, with a server of tools of its own; it pays for what it received.'],
+  ['upstream_broke_off_slow', 'upstream_failed', 'slowAnswered', 'reported_or_bound',
+    'An upstream that cannot write for too long gives up, so this is charged as if the caller had left.',
+    'Yes, by not reading for more than a second in the last minute; it pays for what was received for it.'],
   ['upstream_broke_off', 'upstream_failed', 'answered', 'reported_output',
     'Half an answer is paid for only if the provider itself says what it came to.',
-    'No: without tools nothing of the caller reaches the upstream after its request. Errors that blame the request ' +
-      'are `refused_answered`, and bounds of ours `over_bound_answered`.'],
+    'No: without tools, nothing of a caller that reads reaches the upstream after its request. Errors that blame ' +
+      'the request are `refused_answered`, and bounds of ours `over_bound_answered`.'],
   ['over_bound_tools', 'over_bound', 'toolsUnanswered', 'reported_or_waited',
     'What the model wrote to its tools may have been what the caller was after.',
     'Yes, with a server of tools that says too much or nothing; it pays for what was read and for the time it took.'],

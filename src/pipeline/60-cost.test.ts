@@ -5,7 +5,7 @@ import { parsePrice } from '../base/price.ts'
 import type { Priced } from '../billing/price.ts'
 import { cost } from './60-cost.ts'
 import type { Exchange } from './exchange.ts'
-import { freshMeter, noteFrame, noteUsage } from './meter.ts'
+import { freshMeter, noteFrame, noteUsage, noteWait } from './meter.ts'
 
 const fail = (problem: string): never => {
   throw new Error(problem)
@@ -48,6 +48,17 @@ test('a class that no upstream was asked for is not paid for', () => {
 test('what nobody reported is counted in bytes', () => {
   const { exchange } = exchangeOf({ price: priced })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })
+})
+
+test('a failed call is free, whatever its tools did', () => {
+  const withFee = { ...priced, price: parsePrice({ input: '1', output: '2', perCodeSession: '0.03' }, fail) }
+  const { exchange, meter } = exchangeOf({ price: withFee, spoken: { name: 'd' }, provider: { included: [] } })
+  const services = [{ name: 'code_execution', unit: 'codeSessions' }]
+  const timings = { nowMs: () => 0 }
+  Object.assign(exchange, { call: { inputBytes: 400, dialect: 'd', services }, startedMs: 0, timings })
+  meter.uses.codeSessions = 1
+  expect(cost(exchange, completed).usage.codeSessions).toBe(1)
+  expect(cost(exchange, { outcome: 'upstream_failed', status: 502 })).toMatchObject({ amount: 0n, source: 'none' })
 })
 
 test('an estimate is never more than what was held for', () => {
@@ -124,4 +135,22 @@ test('words that came back are seconds of sound, however short the file claims t
   Object.assign(exchange, { call: heard(10) })
   meter.outputBytes = 600
   expect(cost(exchange, completed).usage.seconds).toBe(10)
+})
+
+const waits: readonly (readonly [string, readonly (readonly [number, number])[], string])[] = [
+  ['never', [], 'upstream_broke_off'],
+  ['a moment', [[98_000, 98_500]], 'upstream_broke_off'],
+  ['two seconds', [[97_000, 99_000]], 'upstream_broke_off_slow'],
+  ['often a little', [[96_000, 96_600], [98_000, 98_600]], 'upstream_broke_off_slow'],
+  ['long ago', [[1_000, 9_000]], 'upstream_broke_off'],
+  ['long ago, and a moment', [[1_000, 9_000], [98_000, 98_500]], 'upstream_broke_off'],
+]
+
+test.each(waits)('an upstream that breaks off after its caller kept it waiting (%s)', (_name, spans, rule) => {
+  const { exchange, meter } = exchangeOf({ price: priced })
+  for (const [from, until] of spans) noteWait(meter, from, until)
+  Object.assign(exchange, { endedMs: 100_000, timings: { nowMs: () => 100_000 } })
+  const { amount, ...charged } = cost(exchange, { outcome: 'upstream_failed', status: 502 })
+  expect(charged.rule).toBe(rule)
+  expect(amount > 0n).toBe(rule === 'upstream_broke_off_slow')
 })

@@ -11,6 +11,7 @@ import type { Call } from '../protocols/call.ts'
 import { BYTES_PER_PICTURE, pictureTokensDefault } from '../protocols/media-bytes.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { lossesOf, runsTools } from './exchange.ts'
+import { keptWaiting } from './meter.ts'
 import { hiddenTokens } from './thinking.ts'
 import { withUses } from './uses.ts'
 
@@ -27,14 +28,20 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     stale: meter.outputBytes > meter.reportedBytes,
     delivered: meter.delivered || ending.shown === true,
     tools: runsTools(exchange),
+    slow: meter.waitedMs > 0 && keptWaiting(meter, exchange.endedMs ?? exchange.timings.nowMs()),
     hidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
-  const counted = charged.source === 'none' ? charged.usage : withUnits(withSearch(charged, exchange), exchange)
-  const usage = withUses(counted, exchange, charged.source !== 'estimated')
+  const usage = charged.source === 'none' ? charged.usage : countedUsage(charged, exchange)
   // A class that the upstream was never asked for was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, served) }
+}
+
+/** With all that is billed one by one. Where the rule charges nothing, nothing of that is charged either. */
+function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
+  const counted = withUnits(withSearch(charged, exchange), exchange)
+  return withUses(counted, exchange, charged.source !== 'estimated')
 }
 
 /** Not every dialect tells how often a provider searched. Asked to, it searched at least once if it answered. */

@@ -30,6 +30,9 @@ export interface Meter {
   reportedBytes: number
   /** How much of that has been handed to the caller's socket; kept for streams. */
   deliveredBytes: number
+  /** How long its upstream has waited for the caller to read, and until when. */
+  waitedMs: number
+  waitedUntilMs: number
   content: boolean
   /** Some of it was written to the caller; kept for streams. */
   delivered: boolean
@@ -60,6 +63,8 @@ export const freshMeter = (): Meter => ({
   silentMs: 0,
   reportedBytes: 0,
   deliveredBytes: 0,
+  waitedMs: 0,
+  waitedUntilMs: 0,
   content: false,
   delivered: false,
   finishes: 0,
@@ -121,6 +126,21 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number, 
   if (meter.failed === undefined) [meter.failed, meter.failure] = [reading.failed, reading.failure]
   noteUses(meter, reading)
 }
+
+/** What upstreams bear, and how long after it they may still break off because of it. */
+const WAIT_MS = 1_000
+const RECENT_MS = 60_000
+
+/** The caller did not read from one moment to the other. */
+export function noteWait(meter: Meter, fromMs: number, untilMs: number): void {
+  if (fromMs - meter.waitedUntilMs > RECENT_MS) meter.waitedMs = 0
+  meter.waitedMs += untilMs - fromMs
+  meter.waitedUntilMs = untilMs
+}
+
+/** Whether its caller may have made the upstream break off, by not reading. */
+export const keptWaiting = ({ waitedMs, waitedUntilMs }: Meter, nowMs: number): boolean =>
+  waitedMs > WAIT_MS && nowMs - waitedUntilMs <= RECENT_MS
 
 export function noteUses(meter: Meter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
   for (const name of machines ?? []) meter.machines.add(name)

@@ -16,6 +16,7 @@ import type { CallerWriter } from './caller-writer.ts'
 import { endingOf, logFault, refusalOf, wholeEnding } from './ending.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
+import { noteWait } from './meter.ts'
 import { owesUsage, tailMs } from './watch.ts'
 import type { Settle } from './settling.ts'
 
@@ -132,7 +133,9 @@ async function relayUntilTerminal(
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
     if (room !== undefined) {
       stream.watch.pause() // the upstream is not at fault while we do not read it
+      const sinceMs = exchange.timings.nowMs()
       await room
+      noteWait(exchange.meter, sinceMs, exchange.timings.nowMs())
       exchange.meter.heardMs = exchange.timings.nowMs() // and did not think while it could not write
     }
     if (held.length === 0) exchange.memory?.keep(0) // what came before the first content has left

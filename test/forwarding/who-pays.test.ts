@@ -21,7 +21,9 @@ const taskRules = ['task_reported', 'task_unreported', 'task_ended', 'task_lost'
 const faultRules = ['gateway_fault', 'gateway_fault_delivered']
 /** In every dialect, in test/dialects/over-bound.test.ts. */
 const toolRules = ['over_bound_tools', 'upstream_broke_off_tools']
-const boundRules = ['over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
+/** By how long its caller did not read, in src/pipeline/60-cost.test.ts. */
+const slowRule = 'upstream_broke_off_slow'
+const boundRules = [slowRule, 'over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
 const elsewhere = [...boundRules, ...faultRules, 'replayed', ...taskRules, ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
