@@ -37,9 +37,10 @@ const standings: Readonly<Record<Consequence, Standing>> = {
 }
 
 const cells = Object.entries(samples).map(([verdict, name]): Cell => {
-  const isIt = (cell: Cell): boolean => faultName(cell.fault) === name && cell.stream && isNative(cell)
-  const cell = pairwiseCells().find(one => isIt(one) && verdictOn(one) === verdict)
-  return { ...cell!, gated: false }
+  const isIt = (cell: Cell): boolean => faultName(cell.fault) === name && cell.stream && verdictOn(cell) === verdict
+  const all = pairwiseCells().filter(isIt)
+  // Some are faults only for a translation.
+  return { ...(all.find(isNative) ?? all[0]!), gated: false }
 })
 
 let gateway: FaultGateway
