@@ -187,9 +187,11 @@ async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Ans
 
 type Admitted = Pick<Ask, 'holder' | 'caller'>
 
-/** Who is answerable for a body. */
+const callersBody = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', name: `account ${accountId}` })
+
+/** Whose budget for request bodies a body counts in. */
 function ownerOf({ caller, holder, address }: Pick<Ask, 'caller' | 'holder' | 'address'>): BodyOwner {
-  if (caller !== undefined) return { class: 'caller', name: `account ${caller.accountId}` }
+  if (caller !== undefined) return callersBody(caller)
   if (holder !== undefined) return { class: 'person', name: `person ${holder.personId}` }
   return { class: 'stranger', name: networkOf(address()) }
 }
@@ -293,7 +295,7 @@ class Arriving implements Ingress {
   }
 
   readBody(type: BodyType, caller: Caller): Promise<Buffer> {
-    return this.read(type, { class: 'caller', name: `account ${caller.accountId}` })
+    return this.read(type, callersBody(caller))
   }
 
   async read(type: BodyType, owner: BodyOwner): Promise<Buffer> {

@@ -74,7 +74,7 @@ export function buildCounting(parts: CountingParts): CountCall {
   }
 
   return async function countCall(ask, dialect) {
-    // Before its body is read: one that is refused has cost as much as any other.
+    // The limits come before the body is read, so that a count whose body is refused counts as well.
     const permit = limitRate(ask.caller, aboutCounting)
     try {
       return await countWith(permit, ask, dialect)
