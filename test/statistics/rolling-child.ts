@@ -1,5 +1,5 @@
 // A ledger with its roller in a process that is killed: writes calls as quickly as it can, some of them late and some
-// refunded, and has them summed up meanwhile.
+// refunded, and has them summed up meanwhile. It writes a dot for each call that is settled.
 //
 // rolling-child.ts <folder>
 
@@ -42,12 +42,12 @@ async function call(owner: { accountId: number; keyId: number }, at: number): Pr
     ...{ cacheWriteTokens: 0, outputTokens: 2, reasoningTokens: 0 },
   }
   await writer.run('settle', { record, cost })
+  process.stdout.write('.')
   if (at % 9 !== 0 || cost === '0') return
   const refund = { kind: 'refund', ref: callId, accountId: owner.accountId, amount: 'all' } as const
   await writer.run('post', { ...refund, reference: null, author: 'x' }, { actor: 'cli' })
 }
 
-process.stdout.write('ready\n')
 const owners = await Promise.all([1, 2, 3].map(makeAccount))
 await Promise.all(
   Array.from({ length: 16 }, async (_, lane) => {
