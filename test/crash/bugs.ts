@@ -18,6 +18,8 @@ export interface Bug {
   readonly upgrades?: number
   /** After every so many loads a start is killed. */
   readonly startKillEach?: number
+  /** One load in so many lasts until streams have been checkpointed. */
+  readonly longLoadEach?: number
   /** One of the violations must say this. */
   readonly expects: RegExp
 }
@@ -157,6 +159,7 @@ export const bugs: readonly Bug[] = [
     says: 'What a checkpoint notes is not what was delivered, but all that was set aside.',
     edits: [{ file: LEDGER, find: 'used = min(amount, ?2)', replace: 'used = max(amount, ?2)' }],
     by: 'kills',
+    longLoadEach: 2,
     expects: /^G4: a crash costs no more/,
   },
   {

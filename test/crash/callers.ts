@@ -84,6 +84,7 @@ async function call(url: string, plan: CallPlan, { keys, model, log }: CallersOp
     const decoder = new TextDecoder()
     for await (const chunk of response.body!) {
       received.text += decoder.decode(chunk, { stream: true })
+      if (plan.leavesAtContent) leaving.abort()
       if (stream && received.text.includes(DONE)) log.write({ kind: 'last', tag })
     }
   } catch {

@@ -44,6 +44,8 @@ export type HarnessEvent =
 export type Event = UpstreamEvent | CallerEvent | HarnessEvent
 
 export interface EventLog {
+  /** How many events were written. */
+  readonly count: number
   write(event: Event): void
   /** Acts in the very moment after such an event was written. Resolves then, or when none came in time. */
   next(isLike: (event: Event) => boolean, withinMs: number, act: () => void): Promise<void>
@@ -53,8 +55,13 @@ export interface EventLog {
 export function openEventLog(path: string): EventLog {
   const file = openSync(path, 'a')
   let onWritten = (_event: Event): void => {}
+  let count = 0
   return {
+    get count() {
+      return count
+    },
     write(event) {
+      count++
       writeSync(file, `${JSON.stringify(event)}\n`)
       onWritten(event)
     },

@@ -29,6 +29,8 @@ export interface CrashOptions {
   readonly upgrades?: number
   /** After every so many loads a start is killed. */
   readonly startKillEach?: number
+  /** One load in so many lasts until streams have been checkpointed. */
+  readonly longLoadEach?: number
   onKill?(kills: number, verdict: Verdict): void
 }
 
@@ -50,6 +52,8 @@ export interface CrashReport {
 
 const CALLERS = 50
 const LOAD_MS = { least: 20, most: 220 }
+/** A kill under load comes after at most so many events. */
+const EVENTS_OF_LOAD = 400
 /** One load in so many lasts until streams have been checkpointed. */
 const LONG_LOAD_EACH = 40
 const LONG_LOAD_MS = { least: 2_050, most: 3_000 }
@@ -184,10 +188,15 @@ class Run {
 
   async #killUnderLoad(): Promise<void> {
     const gateway = this.#gateway!
-    const { least, most } = ++this.#loads % LONG_LOAD_EACH === LONG_LOAD_EACH / 4 ? LONG_LOAD_MS : LOAD_MS
+    const { longLoadEach = LONG_LOAD_EACH } = this.#options
+    const isLong = ++this.#loads % longLoadEach === Math.floor(longLoadEach / 4)
+    const { least, most } = isLong ? LONG_LOAD_MS : LOAD_MS
     const isMoment = moments[Math.floor(this.#random() * moments.length)]
     this.#gate.open(await gateway.started())
+    const begun = this.#log.count + this.#random() * EVENTS_OF_LOAD
     await Bun.sleep(least + this.#random() * (most - least))
+    // A slow machine takes longer to come as far as a quick one.
+    await until(() => this.#log.count >= begun, 'the callers are under way', MOMENT_MS_MAX * 10)
     let isStruck = false
     // All in one instant, so that no caller hears of the kill before it is written down.
     const strike = (): void => {

@@ -34,6 +34,8 @@ export interface CallPlan {
   readonly pieceMs: number
   /** The caller gives up after this long. */
   readonly leavesMs?: number
+  /** The caller gives up when the first content has come, however slow the machine is. */
+  readonly leavesAtContent?: boolean
   /** The upstream refuses every attempt. */
   readonly fails: boolean
   /** Sent with an idempotency key, and again and again until it is answered. */
@@ -80,7 +82,7 @@ export function planCall(seed: number, call: number): CallPlan {
     usage: { input, cached: chance(300) ? below(input) : 0, output },
     firstMs: chance(300) ? below(30) : 0,
     pieceMs: long ? 80 : slow ? 5 + below(60) : 0,
-    ...(chance(120) && !long && { leavesMs: below(60) }),
+    ...(chance(120) && !long && (slow ? { leavesAtContent: true } : { leavesMs: below(60) })),
     fails: chance(30),
     named: chance(80),
   }

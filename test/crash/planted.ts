@@ -40,8 +40,10 @@ interface Seen {
   readonly tries: number
 }
 
-async function byKills({ upgrades = 1, startKillEach }: Bug, root: string, seed: number): Promise<Seen> {
-  const options = { kills: KILLS_MAX, seed, root, upgrades, ...(startKillEach && { startKillEach }) }
+async function byKills(bug: Bug, root: string, seed: number): Promise<Seen> {
+  const { upgrades = 1, startKillEach, longLoadEach } = bug
+  const often = { ...(startKillEach && { startKillEach }), ...(longLoadEach && { longLoadEach }) }
+  const options = { kills: KILLS_MAX, seed, root, upgrades, ...often }
   const { violations, kills } = await runCrashes(options)
   return { violations, tries: kills }
 }
