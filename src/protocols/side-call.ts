@@ -20,10 +20,10 @@ import { spliced } from './splice.ts'
 import { readEndUser } from './tags.ts'
 
 /** A call that reads text and writes none, unless it says otherwise. */
-export function sideCall(dialect: string, body: Buffer, { json, fields, model }: Said): Call {
+export function sideCall(dialect: string, body: Buffer, { json, fields, model, values = json }: Said): Call {
   const endUser = readEndUser(json.user, json.safety_identifier)
   const serviceClass = optional(json, 'service_tier', 'word')
-  const services = sideServices(json)
+  const services = sideServices(values)
   return {
     ...{ dialect, body, fields, json, model },
     bodyBytes: body.byteLength,
@@ -49,6 +49,8 @@ interface Said {
   readonly json: Json
   readonly fields: ReadonlyMap<string, FieldSpan>
   readonly model: string
+  /** Where an upstream may read more out of the fields than stands in `json`. */
+  readonly values?: Json
 }
 
 /** `readFields` are those besides the model that routing and billing rest on. */
@@ -109,7 +111,8 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
   if (json.model === undefined) throw missing('model')
   // Without its provider's name before it, it could become a boundary.
   if (json.model.includes(boundary)) throw invalid('model', 'must not hold the boundary of the form')
-  return { call: sideCall(dialect, body, { json, fields, model: json.model }), files }
+  const values = formValues(json)
+  return { call: sideCall(dialect, body, { json, fields, model: json.model, values }), files }
 }
 
 /** A list or an object in a text, which some servers read as if it were the field's value. */

@@ -64,6 +64,11 @@ const unknown: readonly (readonly [Dialect, string, object])[] = [
   ['anthropic-messages', 'of_a_later_day', { tools: [toolset({ type: 'of_a_later_day_20270101' })] }],
   ['anthropic-messages', 'namespace', { tools: [deep({ type: 'bash_20250124' })] }],
   ['anthropic-messages', 'web_grounding', { web_grounding: true }],
+  ['openai-chat', 'options.web_search', { options: { web_search: true } }],
+  ['openai-responses', 'extra_body.a.b.web_search', { extra_body: { a: { b: { web_search: {} } } } }],
+  ['anthropic-messages', 'vendor.features.web_search', { vendor: { features: ['web_search'] } }],
+  ['gemini', 'vendor.enableGrounding', { vendor: { enableGrounding: true } }],
+  ['gemini', 'groundingConfig', { generation_config: { grounding_config: {} } }],
   ['gemini', 'googleMaps', { tools: [{ google_maps: {} }] }],
   ['gemini', 'ofALaterDay', { tools: [{ functionDeclarations: [], of_a_later_day: {} }] }],
   ['gemini', 'modelArmorConfig', { modelArmorConfig: { promptTemplateName: 'x' } }],
@@ -83,6 +88,7 @@ test.each(['deferred', 'background'])('an answer that would come later than the 
 const side: readonly (readonly [path: string, model: string, more: object, status: number, says: string])[] = [
   ['embeddings', 'openai/text-embedding-3-small', { input: 'a', service_tier: 'priority' }, 503, 'priority'],
   ['embeddings', 'openai/text-embedding-3-small', { input: 'a', web_plugins: ['x'] }, 503, 'web_plugins'],
+  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', x: { y: { plugins: ['x'] } } }, 503, 'x.y.plugins'],
   ['completions', 'openai/gpt-3.5-turbo-instruct', { prompt: 'a', deferred: true }, 400, 'deferred'],
   ['images/generations', 'openai/gpt-image-1', { prompt: 'a', tools: [{ type: 'x' }] }, 503, '\\"x\\"'],
 ]
@@ -99,6 +105,18 @@ test.each(side)('calls that are not chats know no more: %s %s %j', async (path, 
   expect(harness.upstream.requests.length).toBe(before)
 })
 
+test('a form is looked at as upstreams may read it', async () => {
+  const before = harness.upstream.requests.length
+  const body = new FormData()
+  body.set('model', 'openai/gpt-4o-transcribe')
+  body.set('file', new File(['RIFF'], 'a.wav'))
+  body.set('options', '{"a": {"web_search": true}}')
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await fetch(`${harness.url}/v1/audio/transcriptions`, { method: 'POST', headers, body })
+  expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('options.a.web_search')])
+  expect(harness.upstream.requests.length).toBe(before)
+})
+
 async function passes(dialect: Dialect, more: object): Promise<void> {
   const response = await send(harness, key, requestIn(dialect, { model: models[dialect]!, more }))
   expect([response.status, await response.text()]).toEqual([200, expect.any(String)])
@@ -112,6 +130,10 @@ const known: readonly (readonly [Dialect, object])[] = [
   ['openai-responses', { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x.test' }] }],
   ['anthropic-messages', { tools: [{ type: 'bash_20250124', name: 'bash' }] }],
   ['anthropic-messages', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
+  ['openai-chat', { chat_template_kwargs: { model_identity: 'x' }, top_k: 3, extra_body: { repetition_penalty: 1 } }],
+  ['openai-responses', { include: ['web_search_call.action.sources'], text: { format: { type: 'text' } } }],
+  ['anthropic-messages', { context_management: { edits: [{ type: 'clear', exclude_tools: ['web_search'] }] } }],
+  ['gemini', { generationConfig: { responseSchema: { type: 'OBJECT', properties: { search: {} } } } }],
   ['gemini', { tools: [{ functionDeclarations: [{ name: 'f' }] }, { urlContext: {} }, { codeExecution: {} }] }],
 ]
 

@@ -12,7 +12,7 @@ import { says, sendsEvents } from '../side/upstream.ts'
 /** Known for all that the calls below ask for, so that none of them is refused for its price. */
 const included = [
   ...['knowledge_base', 'retrieval', 'prompt', 'container', 'fileSearch', 'code_interpreter:container'],
-  ...['shell:container', 'web_fetch'],
+  ...['shell:container', 'web_fetch', 'data_sources'],
 ]
 const fees = { perImage: '0.01', perSecond: '0.01', perSearch: '0.001', perFileSearch: '0.001', perCodeSession: '0.01' }
 const price = { input: '1', output: '2', ...fees, included }

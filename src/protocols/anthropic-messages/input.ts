@@ -4,9 +4,10 @@ import { Refusal } from '../../base/errors.ts'
 import type { Json } from '../checks.ts'
 import { at } from '../checks.ts'
 import { isObject } from '../json-object.ts'
-import type { Service } from '../services.ts'
+import type { FieldsRead, Service } from '../services.ts'
 import { allTools, distinct, isWebSearch, paidFields, runsAtProvider, toolName } from '../services.ts'
 import { USES_MAX, USES_SAID_MAX } from '../services.ts'
+import { requestFields } from './fields.ts'
 
 export interface MessageInput {
   /** All of its input is text in the body. */
@@ -40,8 +41,10 @@ const CALLERS_TOOLS: ReadonlySet<string> = new Set([
   ...['bash', 'text_editor', 'computer', 'memory', 'browser_toolset', 'computer_toolset'],
 ])
 
-/** Fields that are judged elsewhere. */
-const JUDGED: readonly string[] = [...fetchingFields, 'service_tier', 'speed', 'inference_geo', 'plugins']
+const READ: FieldsRead = {
+  judged: [...fetchingFields, 'service_tier', 'speed', 'inference_geo', 'plugins'],
+  known: new Set(Object.keys(requestFields)),
+}
 
 /** A machine that runs code is billed by the time, of which five minutes are the least. */
 const SESSION_SECONDS = 300
@@ -66,7 +69,7 @@ export function weighInput(json: Json, bodyBytes: number): MessageInput {
   const machine = (json.container || weight.loads) && !isFree ? [codeService(weight.loads)] : []
   const servers = json.mcp_servers ? [{ name: 'mcp_servers', param: 'mcp_servers' }] : []
   const tools = [...own.services, ...added.services].filter(({ unit }) => unit === undefined || !isFree)
-  const fields = paidFields(json, JUDGED)
+  const fields = paidFields(json, READ)
   const services = distinct([...machine, ...servers, ...tools, ...fields])
   return {
     textOnly: weight.textOnly && !own.addsWords && !added.addsWords,

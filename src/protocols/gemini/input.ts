@@ -2,9 +2,10 @@
 
 import type { Json } from '../checks.ts'
 import { isObject } from '../json-object.ts'
-import type { Service } from '../services.ts'
+import type { FieldsRead, Service } from '../services.ts'
 import { distinct, paidFields, runsAtProvider } from '../services.ts'
 import { camel, camelFields } from './spelling.ts'
+import { configTable, requestTable } from './tables.ts'
 
 export interface GeminiInput {
   /** All of its input is text in the body. */
@@ -36,7 +37,8 @@ export const asList = (value: unknown): readonly unknown[] =>
 /** `json` is in camelCase at its top. */
 export function weighInput(json: Json, bodyBytes: number): GeminiInput {
   const tools = asList(json.tools).flatMap(toolNames)
-  const fields = paidFields(json, JUDGED)
+  const config = isObject(json.generationConfig) ? camelFields(json.generationConfig) : {}
+  const fields = [...paidFields(json, READ), ...paidFields(config, CONFIG_READ)]
   const services = distinct([
     ...tools.filter(name => !SEARCHES.has(name) && !CALLERS_TOOLS.has(name)).map(name => ({ name })),
     ...fields,
@@ -85,8 +87,8 @@ const CALLERS_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'com
 /** Tools that search the web at the price of a search. */
 const SEARCHES: ReadonlySet<string> = new Set(['googleSearch', 'googleSearchRetrieval'])
 
-/** Fields that are judged elsewhere. */
-const JUDGED: readonly string[] = ['serviceTier']
+const READ: FieldsRead = { judged: ['serviceTier'], known: new Set(Object.keys(requestTable)) }
+const CONFIG_READ: FieldsRead = { judged: [], known: new Set(Object.keys(configTable)) }
 
 /** Of an object that is a tool, or several. */
 function toolNames(tool: unknown): readonly string[] {

@@ -68,8 +68,15 @@ describe('input comes from elsewhere', () => {
     [{ search_settings: { country: 'fr' } }, 'search_settings'],
     [{ enableCodeInterpreter: true }, 'enableCodeInterpreter'],
     [{ enable_batch: 1, fast_mode: 'on' }, 'enable_batch', 'fast_mode'],
-    [{ extra_body: { google: { tools: [{ google_search: {} }] } } }, 'tools'],
-    [{ extra_body: { plugins: [{ id: 'web' }] } }, 'plugins'],
+    [{ extra_body: { google: { tools: [{ google_search: {} }] } } }, 'extra_body.google.tools'],
+    [{ extra_body: { plugins: [{ id: 'web' }] } }, 'extra_body.plugins'],
+    [{ extra_body: { a: { b: [{ c: { web_search: true } }] } } }, 'extra_body.a.b.c.web_search'],
+    [{ extra_body: { model: 'dear', models: ['dear'] } }, 'extra_body.model', 'extra_body.models'],
+    [{ enablewebsearch: true, x: { websearch: 1 } }, 'enablewebsearch', 'x.websearch'],
+    [{ options: { webSearch: { depth: 1 } } }, 'options.webSearch'],
+    [{ features: ['streaming', 'web_search'] }, 'features.web_search'],
+    [{ x: [{ type: 'code-interpreter' }] }, 'x.type.code-interpreter'],
+    [{ parameters: { enable_search: true, top_k: 3 } }, 'parameters.enable_search'],
   ]
 
   test.each(serving)('%j asks the provider for more than its model', (more, ...names) => {
@@ -82,9 +89,23 @@ describe('input comes from elsewhere', () => {
     { tools: [{ type: 'function', function: { name: 'web_search', parameters: { tools: [{ type: 'x' }] } } }] },
     { tools: [{ function: { name: 'f' } }], tool_choice: 'auto', parallel_tool_calls: true },
     { search_settings: null, enable_batch: false, plugins: [], fast_mode: 'off', deferred: false },
+    { options: { web_search: false, plugins: [], top_k: 3 }, x: { deep: [1, { er: null }] }, y: ['middle-out'] },
+    { extra_body: { google: { thinking_config: { thinking_budget: 5, include_thoughts: true } } } },
+    { extra_body: { top_k: 4, repetition_penalty: 1.1, guided_json: { properties: { web_search: {} } } } },
+    { guided_choice: ['search', 'buy'], structured_outputs: { choice: ['web'] }, stop: ['search'] },
+    { response_format: { type: 'json_schema', json_schema: { name: 'search', schema: { properties: { web: {} } } } } },
+    { metadata: { agent: 'search' }, prediction: { type: 'content', content: 'search' }, mode: 'search' },
+    { stream_options: { include_usage: true }, usage: { include: true }, safety_settings: [{ category: 'A' }] },
     { temperature: 1, chat_template_kwargs: { enable_thinking: true }, cache_prompt: true, service_tier: 'flex' },
   ]
   test.each(modest)('%j does not', more => expect(read(more).services).toBeUndefined())
+
+  test('a field with too many names in it to look at does, and one with many numbers does not', () => {
+    const numbers = Array.from({ length: 3_000 }, (_none, at) => at)
+    expect(read({ x: numbers }).services).toBeUndefined()
+    const names = Object.fromEntries(numbers.map(at => [`f${at}`, 1]))
+    expect(read({ x: names }).services).toEqual([{ name: 'x', param: 'x' }])
+  })
 
   test.each(['deferred', 'background'])('an answer that would come later is refused: %s', field => {
     expect(() => read({ [field]: true })).toThrow('field_invalid')

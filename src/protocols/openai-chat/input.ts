@@ -2,9 +2,10 @@
 
 import { postponingFields } from '../checks.ts'
 import { isObject } from '../json-object.ts'
-import type { Service } from '../services.ts'
+import type { FieldsRead, Service } from '../services.ts'
 import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
 import { runsAtProvider, toolName } from '../services.ts'
+import { requestFields } from './fields.ts'
 
 export interface ChatInput {
   /** All of its input is text in the body. */
@@ -26,8 +27,13 @@ export const hidingFields = ['extra_body', 'cached_content'] as const
 /** Ask for a search, at the price of one. */
 const SEARCHING: readonly string[] = ['web_search_options', 'search_parameters', 'enable_search']
 
-/** Fields that are judged elsewhere. */
-const JUDGED: readonly string[] = [...fetchingFields, ...postponingFields, 'service_tier', 'parallel_tool_calls']
+const { extra_body: _hides, ...known } = requestFields
+const READ: FieldsRead = {
+  judged: [...fetchingFields, ...postponingFields, 'service_tier', 'parallel_tool_calls'],
+  known: new Set(Object.keys(known)),
+}
+/** Of the caller's own tools: what else stands beside them may be a service. */
+const TOOL_READ: FieldsRead = { judged: [], known: new Set(['function', 'custom', 'parameters', 'format']) }
 
 /** Nobody says how often a model may search in one answer; the provider bills each. */
 const SEARCHES_MAX = 10
@@ -84,25 +90,19 @@ const isOn = (wish: unknown): boolean => Boolean(wish) && !(isObject(wish) && wi
 function servicesOf(json: Json): readonly Service[] {
   const tools = allTools(json.tools).flatMap(toolServices)
   const plugins = Array.isArray(json.plugins) ? json.plugins : json.plugins ? [json.plugins] : []
-  const hidden = isObject(json.extra_body) ? json.extra_body : {}
   return [
     ...tools,
     ...(plugins as readonly unknown[]).map(pluginService),
-    ...paidFields(json, JUDGED),
+    ...paidFields(json, READ),
     ...searchServices(json.web_search_options),
     ...reasoningServices(json),
-    // A proxy may put these at the top.
-    ...[hidden, ...Object.values(hidden).filter(isObject)].flatMap(inner => [
-      ...allTools(inner.tools).flatMap(toolServices),
-      ...paidFields(inner, []),
-    ]),
   ]
 }
 
 function toolServices(tool: Json): readonly Service[] {
   const { type, function: called } = tool
   const isCallers = type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(called))
-  if (isCallers) return paidFields(tool, [])
+  if (isCallers) return paidFields(tool, TOOL_READ)
   if (type === 'namespace') return []
   if (typeof type !== 'string') return [{ name: 'tools' }]
   const own = isObject(called) && typeof called.name === 'string' ? `${type}:${called.name}`.slice(0, 64) : undefined

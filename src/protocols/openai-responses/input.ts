@@ -2,9 +2,10 @@
 
 import { isObject } from '../json-object.ts'
 import type { Json } from '../checks.ts'
-import type { Service } from '../services.ts'
+import type { FieldsRead, Service } from '../services.ts'
 import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
 import { runsAtProvider, toolName, USES_MAX, USES_SAID_MAX } from '../services.ts'
+import { arkFields, openaiFields } from './fields.ts'
 
 export interface ResponsesInput {
   /** All of its input is text in the body. */
@@ -28,8 +29,10 @@ const CALLERS_TOOLS: ReadonlySet<unknown> = new Set([
   ...['function', 'custom', 'local_shell', 'apply_patch', 'namespace', 'computer', 'computer_use_preview'],
 ])
 
-/** Fields that are judged elsewhere. */
-const JUDGED: readonly string[] = ['service_tier', 'background']
+const READ: FieldsRead = {
+  judged: ['service_tier', 'background'],
+  known: new Set(Object.keys({ ...openaiFields, ...arkFields })),
+}
 
 /** A machine of the provider's is billed by twenty minutes, and by the gigabytes of memory that it has. */
 const SESSION_SECONDS = 1_200
@@ -57,7 +60,7 @@ export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
   const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallers(tool))
   const usesMax = usesMaxOf(json.max_tool_calls)
   const ofTools = tools.flatMap(tool => toolService(tool, usesMax))
-  const ofFields = [...storedServices(json), ...reasoningServices(json), ...paidFields(json, JUDGED)]
+  const ofFields = [...storedServices(json), ...reasoningServices(json), ...paidFields(json, READ)]
   const services = distinct([...ofTools, ...ofFields])
   const adds = [...storedFields, 'context_management'].some(field => (json[field] ?? undefined) !== undefined)
   const weight = { textOnly: tools.length === 0 && !adds, inputBytes: bodyBytes }
