@@ -74,6 +74,10 @@ const anything = (value: unknown): readonly string[] => {
 const PUBLISHED = /^[a-z]{2,16}(?:-[a-z]{2,32})*$/
 const skills = (value: unknown): readonly string[] => texts(value).filter(id => !PUBLISHED.test(id))
 
+/** Voices that everybody may use have plain names; SiliconFlow names those of its users by this scheme. */
+const voices = (value: unknown): readonly string[] =>
+  typeof value === 'string' ? (/^\s*speech:/i.test(value) ? [value.trim()] : []) : objectId(value)
+
 /** The values of a field in all spellings: some servers read `File_ID` and `fileId` as `file_id`. */
 export function valuesOf(holder: Json, name: string): readonly unknown[] {
   const plain = foldName(name)
@@ -120,7 +124,12 @@ export const referenceFields: readonly ReferenceField[] = [
   { kind: 'message', fields: ['previous_message_id'], where: 'Messages `thread`, `diagnostics`', read: texts },
   { kind: 'thread', fields: ['thread', 'thread_id'], where: 'an id of a thread, wherever it stands', read: textOrId },
   { kind: 'audio', fields: ['audio'], where: 'Chat `messages[].audio.id`', read: objectId },
-  { kind: 'voice', fields: ['voice'], where: 'Chat `audio.voice.id`, speech `voice.id`: custom ones', read: objectId },
+  {
+    kind: 'voice',
+    fields: ['voice'],
+    where: 'Chat `audio.voice.id`, speech `voice.id`: custom ones; a text that begins with `speech:`',
+    read: voices,
+  },
   {
     kind: 'item',
     fields: ['approval_request_id'],
@@ -164,9 +173,9 @@ export const referenceFields: readonly ReferenceField[] = [
   {
     kind: 'other',
     fields: [
-      ...['agent_id', 'assistant_id', 'asset_id', 'asset_ids', 'batch_id', 'bot_id', 'cache_id', 'context_cache_id'],
-      ...['corpus_id', 'corpora_id', 'data_store', 'datastore', 'datastore_id', 'dataset_id', 'document_id'],
-      ...['document_ids', 'index_id', 'index_ids', 'interaction_id', 'knowledge_base_id'],
+      ...['agent_id', 'assistant_id', 'asset', 'assets', 'asset_id', 'asset_ids', 'batch_id', 'bot_id', 'cache_id'],
+      ...['context_cache_id', 'corpus_id', 'corpora_id', 'data_store', 'datastore', 'datastore_id', 'dataset_id'],
+      ...['document_id', 'document_ids', 'index_id', 'index_ids', 'interaction_id', 'knowledge_base_id'],
       ...['knowledge_base_ids', 'knowledge_id', 'knowledge_ids', 'library_id', 'library_ids', 'memory_id'],
       ...['memory_ids', 'memory_store_id', 'memory_store_ids', 'prompt_template_name', 'rag_corpus'],
       ...['rag_file_ids', 'response_template_name', 'store_id', 'store_ids', 'tunnel_id', 'upload_id'],
@@ -185,8 +194,15 @@ const HOLDS_ADDRESS = /(?:ur[il]|image|video|audio|media|mask|frame)s?$/
 const SCHEME = /^([a-z][a-z0-9+.-]{0,30}):/i
 const OPEN_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'data'])
 const OPEN_ADDRESS = /^(?:https?|data):/i
-/** A text that is nothing but the name of a file. */
-const FILE_TEXT = /^fileid:\/\//i
+/** The id of a file after its scheme, wherever it stands in a text: Qwen takes it for the file's content. */
+const FILE_IN_TEXT = /fileid:\/\/([\w.-]{1,256})/gi
+/** A field for media, and what its address may stand in. */
+const HOLDS_MEDIA = /(?:image|video|audio|media|mask|frame|file)s?(?:ur[il]s?)?$/
+const MEDIA_AROUND = /image|video|audio|media|mask|frame|file|source/
+/** Neither an address nor the media themselves, nor a word such as `auto`: an id, which may go without its scheme. */
+const BARE_ID = /^(?![a-z0-9]{0,15}$)[\w.:/@-]{1,256}$/i
+/** How pictures and sounds begin in Base64. The smallest are as short as an id. */
+const MEDIA_BYTES = /^(?:iVBOR|\/9j\/|R0lGOD|UklGR)/
 /** What servers may leave out before they read a text: blanks, control characters, and what nobody sees. */
 const UNSEEN = /^[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]+/u
 /** Left out of an address wherever they stand. */
@@ -223,7 +239,13 @@ const SEALED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', '
 /** Parts of messages that are a file: an `id` in them is the file's. */
 const FILE_PARTS: ReadonlySet<string> = new Set([
   ...['file', 'input_file', 'image_file', 'input_image', 'video_file', 'input_video', 'audio_file', 'input_audio'],
+  ...['asset', 'image', 'image_url', 'video', 'video_url', 'audio', 'audio_url', 'media'],
 ])
+
+/** What the model reads, in whichever dialect: in translation it may become the text of a message. */
+const TEXT_FIELDS: ReadonlySet<string> = new Set(
+  ['content', 'text', 'input', 'output', 'instructions', 'system', 'prompt'],
+)
 
 /** Besides the fields of the table: what decides whether something is named. */
 const DECIDING: ReadonlySet<string> = new Set(['id', 'type', 'encrypted_content'].map(foldName))
@@ -233,6 +255,7 @@ interface Name {
   readonly plain: string
   readonly row: ReferenceField | undefined
   readonly holdsAddress: boolean
+  readonly holdsMedia: boolean
   readonly holdsText: boolean
   readonly holdsOwnWords: boolean
 }
@@ -254,7 +277,8 @@ function readName(name: string): Name {
     plain,
     row: byName.get(plain),
     holdsAddress: HOLDS_ADDRESS.test(plain) && plain !== 'fileuri',
-    holdsText: plain === 'content' || plain === 'text',
+    holdsMedia: HOLDS_MEDIA.test(plain),
+    holdsText: TEXT_FIELDS.has(plain),
     holdsOwnWords: words.length === 1 && OWN_WORDS.has(plain),
   }
   if (names.size >= NAMES_MAX) names.clear()
@@ -310,7 +334,7 @@ class Search {
     const { plain, row } = name
     if (row !== undefined) for (const id of row.read(value)) this.#add(row.kind, id, plain)
     if (typeof value === 'string') {
-      this.#text(name, value)
+      this.#text(name, value, under)
       if (plain === 'id' && value !== '' && isFilePart(holder)) this.#add('file', value)
     }
     if (typeof value !== 'object' || value === null) return
@@ -329,7 +353,7 @@ class Search {
     for (let at = 0; at < list.length; at++) {
       const one = list[at]
       if (typeof one === 'string') {
-        if (holdsText) this.#within(at, () => this.#text(name, one))
+        if (holdsText) this.#within(at, () => this.#text(name, one, under))
       } else if (typeof one === 'object' && one !== null) {
         if (this.#isOver) return
         this.#path.push(at)
@@ -349,18 +373,26 @@ class Search {
     this.#path.pop()
   }
 
-  #text({ holdsText, holdsAddress }: Name, text: string): void {
-    if (holdsText) {
-      const begins = beginning(text)
-      // Whatever comes after so many blanks is the name of a file only if it is as short as one.
-      const head = begins === '' && text.length > ID_CHARS_MAX ? beginning(text.trim()) : begins
-      if (FILE_TEXT.test(head)) this.#add('file', head.trim())
-    }
-    if (!holdsAddress || OPEN_ADDRESS.test(text)) return
+  #text({ holdsText, holdsAddress, holdsMedia }: Name, text: string, under: string): void {
+    if (holdsText && text.includes('://')) this.#filesIn(text)
+    if (!(holdsAddress || holdsMedia) || OPEN_ADDRESS.test(text)) return
     const head = beginning(text).replace(BREAKS, '')
     const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
     const isHidden = head === '' && text.length > ID_CHARS_MAX
+    const isMedia = holdsMedia || MEDIA_AROUND.test(under)
     if (isHidden || (scheme !== undefined && !OPEN_SCHEMES.has(scheme))) this.#add('url', head.trim())
+    else if (isMedia && BARE_ID.test(head.trim()) && !MEDIA_BYTES.test(head)) this.#add('file', head.trim())
+  }
+
+  #filesIn(text: string): void {
+    let left = bounds.referencesOfCallMax
+    for (const [, id] of text.matchAll(FILE_IN_TEXT)) {
+      // To look for the next one costs time, though it may be the same one again.
+      const isLast = left-- === 0
+      if (isLast) while (!this.#isOver) this.found.push({ kind: 'file', id: id!, path: [...this.#path] })
+      if (this.#isOver) return
+      this.#add('file', id!)
+    }
   }
 
   /** An item of Responses that stands for one that is kept. */

@@ -212,6 +212,22 @@ const named: readonly Case[] = [
   ['a picture by its id alone', 'chat', part({ type: 'image_file', image_file: { id: 'file-1' } })],
   ['a part by its id', 'responses', item({ role: 'user', content: [{ type: 'input_file', id: 'file-1' }] })],
   ['a file in a list of texts', 'chat', { messages: [{ role: 'system', content: ['fileid://file-1'] }] }],
+  ['a file in the middle of words', 'chat', user('Read this: fileid://file-1, please')],
+  ['a second file', 'chat', { messages: [{ role: 'system', content: 'x FileID://file-1,fileid://file-2' }] }],
+  ['a file in the instructions', 'responses', { instructions: 'Read fileid://file-1' }],
+  ['a file in a text', 'responses', { input: 'Read fileid://file-1' }],
+  ['a file in the system text', 'messages', { system: 'Read fileid://file-1' }],
+  ['a file in the system text', 'gemini', { systemInstruction: { parts: [{ text: 'Read fileid://file-1' }] } }],
+  ['an asset without its scheme', 'tasks', { image: 'asset-20260101-abcde' }],
+  ['an asset of a part', 'tasks', { content: [{ type: 'image_url', image_url: { url: 'asset-1' } }] }],
+  ['an asset as a part', 'tasks', { content: [{ type: 'image_url', image_url: ' asset-1' }] }],
+  ['an asset by its id', 'tasks', { content: [{ type: 'asset', id: 'asset-1' }] }],
+  ['assets', 'tasks', { content: [{ type: 'text', text: 'x' }], assets: ['asset-1'] }],
+  ['assets for a film', 'tasks', { reference_images: ['https://x.example/y.png', 'asset-1'] }],
+  ['an asset without its scheme', 'ark images', { image: ['asset-1'] }],
+  ['a file for an address', 'chat', part({ type: 'image_url', image_url: { url: 'files/abc' } })],
+  ['a file for an address', 'messages', part({ type: 'image', source: { type: 'url', url: 'file_011CNha8iCJcU' } })],
+  ['a voice of another', 'speech', { voice: 'speech:mine:cm02pf7az00061413w7kz5qxs:mjtkgbyuunvtybnsvbxd' }],
   ['a file after lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(99)}fileid://file-1` }] }],
   ['a file after many lines', 'chat', { messages: [{ role: 'system', content: `${'\n'.repeat(9_999)}fileid://f` }] }],
   ['a file after nothing seen', 'chat', { messages: [{ role: 'system', content: '\u200b \u2060fileid://file-1' }] }],
@@ -328,6 +344,8 @@ describe('what the account has not made is not there', () => {
     const status = async (more: Json) => (await post(key, '/v1/chat/completions', bodyOf('chat', more))).status
     expect(await status(files(2_001, at => `file-${at}`))).toBe(400)
     expect(await status(files(2_001, () => 'file-1'))).toBe(404)
+    expect(await status(user('fileid://file-1 '.repeat(2_000)))).toBe(404)
+    expect(await status(user('fileid://file-1 '.repeat(2_001)))).toBe(400)
     expect(sent()).toBe(before)
   })
 
@@ -370,7 +388,16 @@ describe('what names nothing that is kept passes', () => {
     ['a public address', 'gemini', parts({ fileData: { mimeType: 'video/mp4', fileUri: 'https://youtu.be/x' } })],
     ['a public address', 'chat', part({ type: 'image_url', image_url: { url: 'https://x.example/v1/files/1' } })],
     ['a picture in the request', 'chat', part({ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } })],
-    ['words of files', 'chat', user('{"file_id": "file-1"} and fileid://file-1')],
+    ['a small picture', 'ark images', { image: 'R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7' }],
+    ['words for media', 'ark images', { image: ['https://x.example/y.png'], response_mask: 'auto', audio: 'mp3' }],
+    ['a voice for all', 'speech', { voice: 'FunAudioLLM/CosyVoice2-0.5B:alex' }],
+    ['a voice for all', 'speech', { voice: 'en-US-Ava:DragonHDLatestNeural' }],
+    ['addresses of a search', 'chat', { messages: [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: 'y', annotations: [{ url_citation: { url: 'x.example/y' } }] },
+      { role: 'user', content: 'https://x.example/fileid' },
+    ] }],
+    ['words of files', 'chat', user('{"file_id": "file-1"} and fileid:// alone')],
     ['ids of calls', 'responses', { input: [
       { role: 'user', content: 'x' },
       { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
@@ -510,6 +537,7 @@ describe('what an answer has named is the account\'s', () => {
       item({ type: 'item_reference', id: 'msg_up_2' }),
       item({ type: 'reasoning', id: 'rs_fake_up_1', summary: [] }),
       { tools: [{ type: 'code_interpreter', container: 'cntr_up_1' }] },
+      { instructions: 'Read fileid://cfile_up_1 and sum it up' },
       item({ role: 'user', content: [{ type: 'input_file', file_id: 'cfile_up_1' }] }),
     ]
     for (const more of mine) {
