@@ -96,7 +96,9 @@ export class Reader {
     SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, l.qpm, t.qpm) AS qpm, coalesce(l.id, k.id) AS limits_id,
       coalesce(k.qpm, l.qpm) IS NOT NULL AS own_limit, t.price_per_mille, k.revoked_ms,
       k.disabled_ms, k.expires_ms, iif(k.digest = ?1, NULL, k.old_until_ms) AS until_ms, k.endpoints, k.addresses,
-      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.requires, k.explains,
+      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.explains,
+      coalesce(k.requires, iif(k.self_made = 1, (SELECT requires FROM api_key WHERE id =
+        (SELECT max(id) FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL)), NULL)) AS requires,
       k.allows, a.allows AS account_allows, nullif(concat_ws(',', k.denies, a.denies), '') AS denies
     FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id
       LEFT JOIN api_key l ON k.self_made = 1 AND k.qpm IS NULL

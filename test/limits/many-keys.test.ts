@@ -109,6 +109,29 @@ describe('a member who makes many keys', () => {
     expect(await letIn([...keys, await make()], 2)).toBe(2)
   })
 
+  test('reaches by none of them a channel without the tags that an operator requires', async () => {
+    const { key, make, member, account: id } = await account({ tier: 'pro' })
+    const before = await make()
+    expect((await call(before)).status).toBe(200)
+    const { data } = (await owner.ask('GET', `web/keys?account=${id}&sort=created`)).body as { data: { id: string }[] }
+    const [first, second] = data.map(one => one.id)
+    await owner.ask('PATCH', `web/keys/${first!}`, { requires: ['eu'] })
+    const after = await make()
+    for (const one of [key, before, after]) {
+      const answer = await call(one)
+      expect([answer.status, answer.headers.get('x-pipeline-route')]).toEqual([403, expect.stringContaining('fail')])
+    }
+    const report = await fetch(`${harness.url}/v1/key`, { headers: { authorization: `Bearer ${after}` } })
+    expect(((await report.json()) as { models: object }).models).toMatchObject({ required_tags: ['eu'] })
+    // Not by making the first key go away either, nor by a word of the member's.
+    expect((await member.ask('DELETE', `web/keys/${first!}`)).status).toBe(204)
+    expect((await member.ask('PATCH', `web/keys/${second!}`, { requires: ['us'] })).status).toBe(403)
+    expect((await call(await make())).status).toBe(403)
+    // A key of whoever runs the site goes by its own tags.
+    const own = await owner.ask('POST', 'web/keys', { account: id, name: 'free of tags' })
+    expect((await call(String(own.body.key))).status).toBe(200)
+  })
+
   test('and whoever runs the site gives a key of its own limit what it says', async () => {
     await owner.ask('POST', 'web/tiers', { name: 'tiny', qpm: 2, accountQpm: 3 })
     const { account: id } = await account({ tier: 'tiny' })
