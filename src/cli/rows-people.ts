@@ -67,9 +67,9 @@ export const peopleRows: Readonly<Record<string, Row>> = {
 }
 
 async function setUp({ token, ...given }: Fields): Promise<Fields> {
+  if (token === true) return await ask('setup', {})
   // That there is an owner already is said before anything is asked for.
-  const fresh = await ask('setup', {})
-  if (token === true) return fresh
+  await ask('setup-open', {})
   if (given.email === undefined && !isTerminal()) {
     throw new UsageProblem('There is no terminal to ask at. Say --email, with the password as input, or --token.')
   }

@@ -18,6 +18,22 @@ const enter = (password: string) => signIn(served, { email: 'olga@example.com', 
 const typed = (text: string) => ({ STDIN: `${text}\nnot this line\n` })
 
 describe('weir setup', () => {
+  test('leaves the token that the start has printed as it is, when it fails', async () => {
+    const token = /Set-up token[^\n]*\s([A-Za-z0-9_-]{22})\n/.exec(served.said())![1]!
+    const isGood = async (): Promise<boolean> => {
+      // Of a token that is good, the password is looked at.
+      const body = { token, name: 'Olga', email: 'olga@example.com', password: 'aaaaaaaaaaaa' }
+      const told = await askAs(served, undefined)('POST', 'auth/setup', body)
+      return told.status === 400
+    }
+    expect(await isGood()).toBe(true)
+    for (const [command, words] of [['setup --email olga@example.com', 'short'], ['setup --email olga', 'a river']]) {
+      expect((await weir(folder, command!, typed(words!))).code).toBe(1)
+    }
+    expect((await weir(folder, 'setup', { STDIN: '' })).code).toBe(2)
+    expect(await isGood()).toBe(true)
+  })
+
   test('makes the owner, with the password from the standard input', async () => {
     const weak = await weir(folder, 'setup --email olga@example.com', typed('short'))
     expect([weak.code, weak.stdout]).toEqual([1, ''])

@@ -17,6 +17,7 @@ export function peopleCommands(parts: OperatorParts): Commands {
   return {
     'token': () => token(parts),
     'setup': () => setUp(parts),
+    'setup-open': async () => setUpOpen(parts),
     'setup-owner': input => createOwner(parts, input),
     'users-list': input => listUsers(parts, input),
     'users-reset-password': input => resetPassword(parts, input),
@@ -35,8 +36,14 @@ async function token({ writer, jwtSecret, mintId, dateMs }: OperatorParts): Prom
   return { token: await mintToken(jwtSecret, mint), expiresInSeconds: lifeSeconds }
 }
 
+/** Whether anybody can still become the owner. A token that was printed stays good. */
+function setUpOpen({ reader }: OperatorParts): Answer {
+  if (reader.people.hasOwner) throw hasOwner()
+  return {}
+}
+
 async function setUp(parts: OperatorParts): Promise<Answer> {
-  if (parts.reader.people.hasOwner) throw hasOwner()
+  setUpOpen(parts)
   return { setupToken: await makeSetUpToken(parts), expiresInSeconds: bounds.setUpMsMax / 1_000 }
 }
 
@@ -44,7 +51,7 @@ const hasOwner = (): OperatorError =>
   new OperatorError('There is an owner already. For another password: weir users reset-password <email>.')
 
 async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> {
-  if (parts.reader.people.hasOwner) throw hasOwner()
+  setUpOpen(parts)
   const email = emailOf(input.email, '--email')
   const name = textOf(input.name, '--name', bounds.personNameCharsMax) ?? email.split('@')[0]!
   const owner = { email, name, password: await hashOf(parts, input.password, email) }
