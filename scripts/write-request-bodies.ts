@@ -98,5 +98,7 @@ ${rows.join('\n')}
   ${bounds.bodyTurnMsMax / 1_000} s gets 503.
 - Numbers of any length, names of any length and texts full of escapes are read in time by their length.
 - An announced length reserves no memory; only bytes that have come do.
+- **What is refused unread** is thrown away as it comes. Its connection is closed 10 to 30 seconds after the answer,
+  however many bytes still come: they do not prolong that.
 `
 }

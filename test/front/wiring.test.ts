@@ -79,3 +79,39 @@ test('a connection that is silent after its answer is closed, whatever the answe
     await harness.stop()
   }
 }, 15_000)
+
+/** Sends this, and then a byte now and then; resolves with the answer's status when the gateway closes it. */
+function untilClosedDripping(url: string, bytes: string): Promise<string> {
+  return new Promise(resolve => {
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes))
+    const drops = setInterval(() => socket.writable && socket.write('x'), 100)
+    let received = ''
+    socket.on('data', data => (received += data.toString('latin1')))
+    socket.on('error', () => {})
+    socket.on('close', () => {
+      clearInterval(drops)
+      resolve(received.slice(9, 12))
+    })
+  })
+}
+
+test('a body that is refused unread cannot keep its connection open, however long it goes on', async () => {
+  const harness = await startHasty({ world: { answeredSeconds: 1 } })
+  try {
+    const head = (path: string, more: string): string => `POST ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n\r\n`
+    const key = `Authorization: Bearer ${await harness.key()}\r\n`
+    const [chats, length] = ['/v1/chat/completions', 'Content-Length: 900000']
+    const statuses = await Promise.all([
+      untilClosedDripping(harness.url, head(chats, length)),
+      untilClosedDripping(harness.url, head(chats, 'Transfer-Encoding: chunked')),
+      untilClosedDripping(harness.url, head(chats, `${key}Content-Type: text/plain\r\n${length}`)),
+      untilClosedDripping(harness.url, head(chats, `${key}Content-Type: application/json\r\nContent-Length: 99000000`)),
+      untilClosedDripping(harness.url, head('/nowhere', length)),
+      // A whole one, after which the head of the next one goes on and on.
+      untilClosedDripping(harness.url, `${head(chats, 'Content-Length: 2')}{}POST / HTTP/1.1\r\nX: `),
+    ])
+    expect(statuses).toEqual(['401', '401', '415', '413', '404', '401'])
+  } finally {
+    await harness.stop()
+  }
+})
