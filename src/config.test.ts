@@ -22,6 +22,7 @@ const settings = {
   WEIR_SITE_NAME: ['Rapids', { siteName: 'Rapids' }],
   WEIR_SECURE_COOKIES: ['on', { secureCookies: true }],
   WEIR_BODIES_DAYS: ['0', { bodiesDays: 0 }],
+  WEIR_RESPONSES_MB: ['64', { responsesBytesMax: 67_108_864 }],
   WEIR_RESPONSES_DAYS: ['7', { responsesDays: 7 }],
   WEIR_CHECKPOINT_SECONDS: ['9', { checkpointMs: 9_000 }],
   WEIR_BALLAST_MB: ['2', { ballastBytes: 2_097_152 }],

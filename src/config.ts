@@ -56,6 +56,8 @@ export interface Config {
   readonly bodiesDays: number
   /** How long a response that its caller wants kept is kept. */
   readonly responsesDays: number
+  /** Of all accounts together. */
+  readonly responsesBytesMax: number
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
@@ -102,6 +104,7 @@ export function readConfig(env: Environment): Config {
     metrics: metricsAddress(env),
     bodiesDays: integer(env, 'WEIR_BODIES_DAYS', { otherwise: 30, max: 36_500 }),
     responsesDays: integer(env, 'WEIR_RESPONSES_DAYS', { otherwise: 30, max: 36_500 }),
+    responsesBytesMax: integer(env, 'WEIR_RESPONSES_MB', { otherwise: 8_192, min: 1, max: 16_777_216 }) * MEGABYTE,
     attempts: integer(env, 'WEIR_ATTEMPTS', { otherwise: 3, min: 1, max: bounds.attemptsPerCallMax }),
     revokedMs: integer(env, 'WEIR_REVOKED_SECONDS', { otherwise: 0, max: 3_600 }) * 1_000,
     siteName: text('WEIR_SITE_NAME', 'Weir'),

@@ -243,8 +243,9 @@ async function openWriter(config: Config, opening: Opening): Promise<[Writer, Wr
   const { folder, log, givesUp, onLost, ledgerWaitMs } = opening
   if (folder.lacksDatabase) log.error('no database beside the secrets: an empty one is made', { folder: folder.path })
   for (const file of folder.closedFiles) log.warn('others could read a secret until now', { file })
-  const { ballastBytes, databaseBytesMax } = config
-  const opened = await Writer.open({ path: folder.database, ballastBytes, databaseBytesMax }, onLost, ledgerWaitMs)
+  const { ballastBytes, databaseBytesMax, responsesBytesMax } = config
+  const options = { path: folder.database, ballastBytes, databaseBytesMax, responsesBytesMax }
+  const opened = await Writer.open(options, onLost, ledgerWaitMs)
   try {
     const by = { actor: `weir ${version}` }
     const rotated = await checkSecrets({ ...folder, folder: folder.path, writer: opened[0], givesUp, by })

@@ -220,6 +220,8 @@ export const bounds = {
   /** Of one account; beyond that the oldest go. */
   keptReasoningsMax: 10_000,
   keptReasoningsBytesMax: 64 * 1024 * 1024,
+  /** Of all accounts together; beyond that the oldest go of the one that has the most. */
+  allReasoningsBytesMax: 2 * 1024 * 1024 * 1024,
   /** On its way to the disk, of all accounts; beyond that it is kept in memory only. */
   reasoningWaitingBytesMax: 8 * 1024 * 1024,
   reasoningCachedBytesMax: 32 * 1024 * 1024,

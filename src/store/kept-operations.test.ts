@@ -147,6 +147,51 @@ describe('an account\'s share', () => {
   })
 })
 
+describe('what all accounts have together', () => {
+  const insert = () =>
+    books.db.query(
+      "INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, x'00')",
+    )
+  const there = (): unknown[] => books.db.query('SELECT id FROM kept_reasoning ORDER BY seq').values().flat()
+  const open = (allBytesMax: number): KeptRows =>
+    new KeptRows(books.db, 'kept_reasoning', { rowsMax: 100, bytesMax: 1_000, allBytesMax })
+  const keep = (rows: KeptRows, accountId: number, id: string, bytes = 10): void => {
+    insert().run(accountId, id, nowMs + 10, bytes)
+    rows.came(accountId, bytes)
+  }
+
+  test('is bounded: the oldest go of whoever has the most', () => {
+    let rows = open(50)
+    for (const id of ['a1', 'a2', 'a3']) keep(rows, alice, id)
+    for (const id of ['b1', 'b2']) keep(rows, bob, id)
+    keep(rows, 13, 'c1')
+    expect(there()).toEqual(['a2', 'a3', 'b1', 'b2', 'c1'])
+    keep(rows, bob, 'b3')
+    expect(there()).toEqual(['a2', 'a3', 'b2', 'c1', 'b3'])
+    // What another process has kept is known, too, and what was rolled back is not.
+    rows = open(50)
+    const rolledBack = books.db.transaction(() => {
+      keep(rows, 13, 'never', 40)
+      throw new Error('rolled back')
+    })
+    expect(rolledBack).toThrow('rolled back')
+    rows.reset()
+    rows.drop({ accountId: 13, id: 'c1' })
+    keep(rows, alice, 'a4')
+    expect(there().length).toBe(5)
+    keep(rows, alice, 'a5')
+    expect(there()).not.toContain('a2')
+    expect(there()).toContain('b2')
+  })
+
+  test('goes some at a time where the bound was made narrower, also while nobody writes', () => {
+    for (let at = 0; at < 90; at++) keep(open(1_000), at % 2 === 0 ? alice : bob, `r${at}`)
+    const rows = open(100)
+    expect([rows.forget(nowMs), rows.forget(nowMs), rows.forget(nowMs), rows.forget(nowMs)]).toEqual([32, 32, 16, 0])
+    expect(there()).toEqual(Array.from({ length: 10 }, (_none, at) => `r${80 + at}`))
+  })
+})
+
 test('reasoning state and files: the newest counts, for their account, for their time', () => {
   const reasoning = (sealed: string, accountId = alice) =>
     books.run.keepReasoning({ accountId, id: 'call_1', expiresMs: nowMs + 10, sealed: sealedOf(sealed) })

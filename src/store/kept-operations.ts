@@ -21,8 +21,8 @@ export interface KeptOperating {
 const bytesOf = (sealed: string | null): Buffer | null => (sealed === null ? null : Buffer.from(sealed, 'base64'))
 const dropped = (there: boolean): { done: 'dropped' | 'unknown' } => ({ done: there ? 'dropped' : 'unknown' })
 
-export function keptOperations(db: Database): KeptOperating {
-  const rows = openRows(db)
+export function keptOperations(db: Database, responsesBytesMax?: number): KeptOperating {
+  const rows = openRows(db, responsesBytesMax)
   const tasks = new TaskRows(db)
   const debts = new LimitDebts(db)
   return {
@@ -48,10 +48,14 @@ export function keptOperations(db: Database): KeptOperating {
   }
 }
 
-function openRows(db: Database) {
+function openRows(db: Database, responsesBytesMax: number | undefined) {
   const { keptResponsesMax, keptResponsesBytesMax, keptReasoningsMax, keptReasoningsBytesMax, keptFilesMax } = bounds
-  const responses = new KeptRows(db, 'kept_response', { rowsMax: keptResponsesMax, bytesMax: keptResponsesBytesMax })
-  const reasoning = new KeptRows(db, 'kept_reasoning', { rowsMax: keptReasoningsMax, bytesMax: keptReasoningsBytesMax })
+  const responses = new KeptRows(db, 'kept_response', {
+    ...{ rowsMax: keptResponsesMax, bytesMax: keptResponsesBytesMax, allBytesMax: responsesBytesMax },
+  })
+  const reasoning = new KeptRows(db, 'kept_reasoning', {
+    ...{ rowsMax: keptReasoningsMax, bytesMax: keptReasoningsBytesMax, allBytesMax: bounds.allReasoningsBytesMax },
+  })
   const files = new KeptRows(db, 'kept_file', { rowsMax: keptFilesMax, bytesMax: bounds.keptFilesBytesMax })
   const references = new KeptRows(db, 'kept_reference', { rowsMax: bounds.keptReferencesMax, bytesMax: 0 })
   return { responses, reasoning, files, references, all: [responses, reasoning, files, references] }

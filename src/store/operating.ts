@@ -23,8 +23,13 @@ export interface Operating {
   reset(): void
 }
 
-export function buildOperations(books: Books): Operating {
-  const kept = keptOperations(books.db)
+export interface OperatingOptions {
+  /** Stored responses of all accounts together. */
+  readonly responsesBytesMax?: number | undefined
+}
+
+export function buildOperations(books: Books, { responsesBytesMax }: OperatingOptions = {}): Operating {
+  const kept = keptOperations(books.db, responsesBytesMax)
   return {
     run: {
       ...ledgerOperations(books),

@@ -46,13 +46,13 @@ let runAudited: RunAudited
 
 const answer = (message: FromWriter): void => postMessage(message)
 
-function open({ path, ballastBytes, databaseBytesMax }: WriterOptions): void {
+function open({ path, ballastBytes, databaseBytesMax, responsesBytesMax }: WriterOptions): void {
   db = openWriter(path)
   migrate(db, { backUp: version => backUpBefore(path, version) })
   const books = openBooks(db)
   ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
   const recovered = recover(books)
-  operations = buildOperations(books)
+  operations = buildOperations(books, { responsesBytesMax })
   runAudited = openAudit(db, { nowMs: books.nowMs, onRolledBack: () => books.budgets.reload() })
   const last = db
     .query(

@@ -28,6 +28,8 @@ export interface WriterOptions {
   /** Kept free on the disk, so that calls under way can still be settled when it is full. */
   readonly ballastBytes: number
   readonly databaseBytesMax?: number | undefined
+  /** Stored responses of all accounts together. */
+  readonly responsesBytesMax?: number | undefined
 }
 
 /** How long an operation has waited that was queued then. */

@@ -120,8 +120,8 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: THREAD,
-        find: '  operations = buildOperations(books)\n',
-        replace: '  operations = buildOperations(books)\n  setInterval(() => recoverHolds(openBooks(db)), 20)\n',
+        find: '  operations = buildOperations(books, { responsesBytesMax })\n',
+        replace: '  operations = buildOperations(books, {})\n  setInterval(() => recoverHolds(openBooks(db)), 20)\n',
       },
     ],
     by: 'kills',

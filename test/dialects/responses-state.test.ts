@@ -270,6 +270,21 @@ test('what has had its time is not there', async () => {
   await short.stop()
 })
 
+test('all accounts together have room for so many: the oldest of whoever has the most go', async () => {
+  const small = await startDialects({ env: { WEIR_RESPONSES_MB: '1' } })
+  const [alice, bob] = [clientAt(small, await small.key()), clientAt(small, await small.key())]
+  const make = async (openai: OpenAI): Promise<string> =>
+    (await openai.responses.create({ model: modelOf('openai-chat', 'lorem'), input: 'word '.repeat(60_000) })).id
+  const first = await make(bob)
+  const [oldest, next] = [await make(alice), await make(alice)]
+  await make(alice)
+  expect(await statusOf(alice.responses.retrieve(oldest))).toEqual([404, 'response_unknown'])
+  for (const [openai, id] of [[bob, first], [alice, next]] as const) {
+    expect(await statusOf(openai.responses.retrieve(id))).toBe(200)
+  }
+  await small.stop()
+})
+
 describe('what is too large to be kept', () => {
   const huge = 'word '.repeat(1_800_000)
 
