@@ -30,12 +30,21 @@ export function addRange(list: BlockList, entry: string): boolean {
 const isTrusted = (proxies: TrustedProxies, address: string): boolean =>
   isIP(address) !== 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
+/** No row of proxies is longer; an address with the blanks around it is shorter. */
+const HOPS_MAX = 32
+const HOP_CHARS_MAX = 128
+
+/** Of a header with more proxies than we look at, nothing is believed. */
 export function callerAddress(socket: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
   if (forwardedFor === undefined || !isTrusted(proxies, socket)) return socket
-  const hops = forwardedFor.split(',').map(hop => hop.trim())
-  for (const hop of hops.reverse()) {
+  // From its end on: what stands further to the left was written by whoever is further away.
+  for (let end = forwardedFor.length, left = HOPS_MAX; end >= 0 && left > 0; left--) {
+    const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1)
+    if (end - comma > HOP_CHARS_MAX) return socket
+    const hop = forwardedFor.slice(comma + 1, end).trim()
     if (isIP(hop) === 0) return socket
     if (!isTrusted(proxies, hop)) return hop
+    end = comma
   }
   return socket
 }
