@@ -93,12 +93,21 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
   return streamed ? await gatherStream(opening, translation) : await openPlain(opening, contentType)
 }
 
-/** No type is so long that a secret fits into it, unless somebody has put one there. */
-const TYPE_CHARS = 64
+const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
+/** A media type with its parameters, as RFC 9110 has it. */
+const MEDIA_TYPE = /^([\w!#$&^.+-]+\/[\w!#$&^.+-]+)(?:[ \t]*;[ \t]*[\w!#$&^.+-]+=(?:[\w!#$&^.+:/-]+|"[ -!#-[\]-~]*"))*$/
+const TYPE_CHARS_MAX = 128
 
+/**
+ * It goes on to the caller, so that only a type is passed, and none in which a secret stands. Of one with parameters
+ * that are none, or too many, the rest is passed; what is no type at all is as if there were none.
+ */
 function typeOf({ incoming, channel }: Opening): string {
-  const told = incoming.header('content-type') ?? ''
-  return told.length <= TYPE_CHARS ? told : cleanText(told, channel)
+  const told = (incoming.header('content-type') ?? '').trim()
+  if (USUAL_TYPE.test(told)) return told
+  const isPlain = (type: string): boolean =>
+    type.length <= TYPE_CHARS_MAX && MEDIA_TYPE.test(type) && cleanText(type, channel) === type
+  return [told, told.split(';', 1)[0]!.trim()].find(isPlain) ?? ''
 }
 
 /** What is no sound and no picture, though it came where one was asked for. */

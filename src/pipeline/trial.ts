@@ -138,7 +138,7 @@ type Judging = Pick<TrialAsk, 'spoken' | 'channel'>
 function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: Judging) {
   const clean = (text: string): string => scrubbed({ status, message: text }, channel).message
   const shown = body.toString('utf8', 0, bounds.errorBodyBytesMax)
-  const received = { contentType, body: clean(shown) }
+  const received = { contentType: clean(contentType), body: clean(shown) }
   const reading = spoken.readAnswer(body)
   const isGood = status >= 200 && status <= 299
   if (isGood && reading !== undefined && reading.error === undefined) {

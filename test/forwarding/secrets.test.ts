@@ -123,8 +123,20 @@ describe("the upstream's key does not come back", () => {
     expect(harness.logs.join('')).not.toContain(JSON.stringify(told).slice(1, -1))
   })
 
-  test('from the type of an answer', async () => {
-    const type = `application/json; charset=utf-8; key=${upstreamKey}; ${'x'.repeat(40)}`
+  const types: readonly (readonly [told: string, passed: string])[] = [
+    [`application/json; charset=utf-8; key=${upstreamKey}; ${'x'.repeat(40)}`, 'application/json'],
+    [`application/json; k=${upstreamKey}`, 'application/json'],
+    [`application/json; k=${upstreamKey.toUpperCase()}`, 'application/json'],
+    [`application/json; k=${Buffer.from(upstreamKey).toString('base64url')}`, 'application/json'],
+    [`application/json; k="<script>\\"`, 'application/json'],
+    [`application/json; v=${'1'.repeat(200)}`, 'application/json'],
+    [`application/${upstreamKey}`, ''],
+    [`${'x'.repeat(200)}/json`, ''],
+    ['not a type', ''],
+    ['application/json;charset=UTF-8', 'application/json;charset=UTF-8'],
+    ['application/vnd.api+json; profile="a b"; v=1', 'application/vnd.api+json; profile="a b"; v=1'],
+  ]
+  test.each(types)('from the type of an answer: %s', async (type, passed) => {
     harness.upstream.plan(scripted(() => {
       const whole = JSON.stringify({
         ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
@@ -132,7 +144,9 @@ describe("the upstream's key does not come back", () => {
       })
       return jsonAnswer(200, whole, { 'content-type': type })
     }))
-    expect((await call({})).head).not.toContain(upstreamKey)
+    const caller = await call({})
+    expect(caller.head.toLowerCase()).not.toContain(upstreamKey.toLowerCase())
+    expect([caller.status, caller.header('content-type') ?? '']).toEqual([200, passed])
   })
 
   test('when it was written with escapes, or many times', async () => {
