@@ -3,16 +3,15 @@
 // of a channel name whatever is kept there. To everybody else it is not there, whether or not it exists.
 
 import { bounds } from '../base/bounds.ts'
-import type { RefusalExtras } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { describeFault, type Log } from '../base/log.ts'
 import type { Call } from '../protocols/call.ts'
-import { at, invalid } from '../protocols/checks.ts'
+import { invalid } from '../protocols/checks.ts'
 import { isObject } from '../protocols/json-object.ts'
 import { isOurItem } from '../protocols/openai-responses/response-body.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { madeReader, type ReadMade } from '../protocols/references-made.ts'
-import type { Reference } from '../protocols/references.ts'
+import type { Reference, ReferenceKind } from '../protocols/references.ts'
 import { findReferences, pathText } from '../protocols/references.ts'
 import { formValues } from '../protocols/side-call.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
@@ -104,6 +103,20 @@ interface Counted extends Reading {
   readonly provider: Provider
 }
 
+/** What can be sent in the request itself instead of its id. */
+const SENDABLE: ReadonlySet<ReferenceKind> = new Set([
+  ...(['audio', 'cached content', 'context', 'conversation', 'file', 'item', 'message', 'prompt', 'response'] as const),
+])
+
+/** What to do next. The same words for what another account has made and for what nobody has. */
+function adviceFor(kind: ReferenceKind): string {
+  if (kind === 'url') return 'is no public address: begin it with https://, or give the content itself as a data: URL.'
+  const instead = SENDABLE.has(kind) ? 'send its content again' : 'leave it out'
+  const written = kind === 'file' ? ' (an address begins with https://)' : ''
+  const what = kind === 'other' ? 'thing' : kind
+  return `names a kept ${what}: ${instead}${written}, or use a key of the account that made it. See docs/kept-state.md.`
+}
+
 const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`
 
 /** The fields that are looked after where they are followed; any other one would pass to the upstream as it is. */
@@ -173,11 +186,9 @@ class Named {
     const read = this.#kept.filter(reference => !this.#isUnread(reference, candidate))
     const { kind, path } = read.find(reference => !owned.has(keyOf(reference))) ?? read[0] ?? this.#kept[0]!
     const field = pathText(path)
-    const extras: RefusalExtras = at(field, `names a ${kind} that is not there`)
-    if (kind === 'file') return new Refusal('file_unknown', 'a call', extras)
     if (kind === 'message' && path[0] === 'thread') return new Refusal('thread_unknown', 'a call', { param: field })
-    const hint = `"${field}" names a ${kind}: only one that came from an earlier call of this account can be used.`
-    return new Refusal('reference_unknown', `${kind}`, { param: field, hint })
+    const extras = { param: field, hint: `"${field}" ${adviceFor(kind)}` }
+    return new Refusal(kind === 'file' ? 'file_unknown' : 'reference_unknown', kind, extras)
   }
 
   #isThere(reference: Reference, { id }: ChannelSeat): boolean {

@@ -266,6 +266,18 @@ describe('what the account has not made is not there', () => {
     expect((await harness.balance(key)).held).toBe('0.00')
   })
 
+  const file = part({ type: 'file', file: { file_id: 'X' } })
+  const advised: readonly (readonly [...Case, string])[] = [
+    ['a file', 'chat', file, 'names a kept file: send its content again (an address begins with https://), or'],
+    ['an item', 'responses', item({ type: 'item_reference', id: 'X' }), 'names a kept item: send its content again'],
+    ['a container', 'messages', { container: 'X' }, 'names a kept container: leave it out, or use a key of'],
+    ['an asset', 'ark images', { image: 'asset://X' }, 'is no public address: begin it with https://'],
+  ]
+  test.each(advised)('%s (%s): the error says what to do', async (_name, kind, more, says) => {
+    const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), bodyOf(kind, more))
+    expect([status, text]).toEqual([404, expect.stringContaining(says)])
+  })
+
   const optional = ['thoughts by their id', 'a picture by its id', 'a message by its id', 'a message']
   const translated = named.filter(([name, kind]) =>
     ['chat', 'messages', 'responses', 'gemini'].includes(kind) && !optional.includes(name))
@@ -544,6 +556,11 @@ describe('what an answer has named is the account\'s', () => {
       await pinned(alice, 'responses', more)
       expect((await post(bob, '/v1/responses', bodyOf('responses', more))).status).toBe(404)
     }
+    // What is another's is told of in the words for what nobody has.
+    const machine = (container: string) => bodyOf('responses', { tools: [{ type: 'code_interpreter', container }] })
+    const [foreign, unknown] = [await post(bob, '/v1/responses', machine('cntr_up_1')),
+      await post(bob, '/v1/responses', machine('cntr_nobody'))]
+    expect(foreign.json.error).toEqual(unknown.json.error)
     const stolen: readonly Json[] = [
       item({ role: 'user', content: [{ type: 'input_file', file_id: 'file-stolen' }] }),
       item({ ...output[1], encrypted_content: 'x', container_id: 'cntr_stolen' }),

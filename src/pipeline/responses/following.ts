@@ -77,7 +77,7 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
     const body = responses.get({ accountId, id: place.response })?.body
     const found = (body?.[place.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
     if (found !== undefined) return found
-    const hint = 'It has an item_reference to an item that is not kept, or not any more.'
+    const hint = 'It has an item_reference to an item that is not kept, or not any more: send the item itself again.'
     throw new Refusal('reference_unknown', 'an item', { param: 'input', hint })
   }
 
