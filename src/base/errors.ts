@@ -48,6 +48,7 @@ const rows = {
   idempotency_key_invalid: [400, 'invalid_request', false, 'Idempotency-Key must be 1 to 255 visible characters.'],
   explain_invalid: [400, 'invalid_request', false, 'X-Weir-Explain may be "dry", with a call.'],
   translation_loses: [400, 'invalid_request', false, 'This upstream cannot be told all of the request.'],
+  service_unpriced: [400, 'invalid_request', false, 'The request asks for something whose price here is not known.'],
   call_unserved: [400, 'invalid_request', false, 'This model does not answer calls of this kind.'],
   media_refused: [400, 'invalid_request', false, 'Media that this request names may not be fetched.'],
   media_unreachable: [400, 'invalid_request', false, 'Media that this request names could not be fetched.'],

@@ -66,9 +66,9 @@ test('the standard class is one, by whatever name', () => {
 test('a class that may be dearer needs a price of its own', () => {
   for (const name of ['priority', 'fast', 'scale', '']) {
     const refusal = refusalOf('paid', 'plain', name)
-    expect([refusal.code, refusal.extras.param]).toEqual(['price_unknown', 'service_tier'])
+    expect([refusal.code, refusal.extras.param]).toEqual(['service_unpriced', 'service_tier'])
   }
-  expect(refusalOf('paid', 'tiered', 'fast').code).toBe('price_unknown')
+  expect(refusalOf('paid', 'tiered', 'fast').code).toBe('service_unpriced')
 })
 
 test('an unknown price is never nothing', () => {
@@ -79,7 +79,7 @@ test('an unknown price is never nothing', () => {
 test('a search needs a price, which may be nothing', () => {
   const common = { protocol: protocols['openai-chat'], serviceClass: undefined, searches: true }
   const asks = (model: string) => (): Route => route(permit, { model: `paid/${model}`, ...common })
-  expect(asks('plain')).toThrow('price_unknown')
+  expect(asks('plain')).toThrow('service_unpriced')
   expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)
 })
 

@@ -45,7 +45,10 @@ export interface KeptAt {
 export type RouteCall = (permit: Permit, asked: Asked) => Route
 
 export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
-  /** A price that nobody knows is not a price of nothing. */
+  /**
+   * A price that nobody knows is not a price of nothing. That a model has none is ours to mend; what a request asks for
+   * besides is the caller's to leave out, and no program need try it again.
+   */
   function priceOf({ provider, model, spoken, option }: Lane, asked: Asked): CurrentOrFree {
     const { protocol, serviceClass, units, services = [] } = asked
     if (provider.free || model.free || protocol.free) return undefined
@@ -53,7 +56,7 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     if (current === undefined) throw new Refusal('price_unknown', option.name)
     if (!hasClass(current.price, serviceClass)) {
       const hint = `It is not known for the service class "${serviceClass}".`
-      throw new Refusal('price_unknown', option.name, { param: 'service_tier', hint })
+      throw new Refusal('service_unpriced', option.name, { param: 'service_tier', hint })
     }
     // No other dialect has them, so that elsewhere they are left out.
     const passing = spoken === protocol ? services : []
@@ -72,8 +75,8 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     const withoutSearch = asked.searches && current !== undefined && !knowsSearch(current.price, lane.provider.included)
     // What a caller wrote in the upstream's own dialect is not ours to change.
     if (withoutSearch && lane.spoken === asked.protocol) {
-      const hint = 'It is not known what a search by it costs.'
-      throw new Refusal('price_unknown', `${lane.option.name}: search`, { hint })
+      const hint = 'It is not known what a search costs on this model: leave it out.'
+      throw new Refusal('service_unpriced', `${lane.option.name}: search`, { hint })
     }
     const { perMille } = permit.caller
     const price = current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
@@ -136,7 +139,7 @@ function unknownService(model: string, { name, param = 'tools' }: Service): Refu
   const hint =
     `It is not known what "${name}" costs on this model: leave it out. ` +
     'An operator can allow it by a price that names it (docs/prices.md, "Tools and fields").'
-  return new Refusal('price_unknown', `${model}: ${name}`, { param, hint })
+  return new Refusal('service_unpriced', `${model}: ${name}`, { param, hint })
 }
 
 type CurrentOrFree = ReturnType<PriceBook['current']>

@@ -74,9 +74,18 @@ const unknown: readonly (readonly [Dialect, string, object])[] = [
   ['gemini', 'modelArmorConfig', { modelArmorConfig: { promptTemplateName: 'x' } }],
 ]
 
+/** In its own dialect, as a fault of the request. */
+const errors: Partial<Record<Dialect, RegExp>> = {
+  'openai-chat': /"type":"invalid_request_error".*"code":"service_unpriced"/,
+  'openai-responses': /"type":"invalid_request_error".*"code":"service_unpriced"/,
+  'anthropic-messages': /"type":"error".*"type":"invalid_request_error"/,
+  'gemini': /"status":"INVALID_ARGUMENT"/,
+}
+
 test.each(unknown)('%s: %s has no price and is refused: %j', async (dialect, name, more) => {
   const { status, text } = await refused(dialect, more)
-  expect(status).toBe(503)
+  expect(status).toBe(400)
+  expect(text).toMatch(errors[dialect]!)
   expect(text).toContain(`It is not known what \\"${name}\\" costs on this model: leave it out.`)
 })
 
@@ -86,11 +95,11 @@ test.each(['deferred', 'background'])('an answer that would come later than the 
 })
 
 const side: readonly (readonly [path: string, model: string, more: object, status: number, says: string])[] = [
-  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', service_tier: 'priority' }, 503, 'priority'],
-  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', web_plugins: ['x'] }, 503, 'web_plugins'],
-  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', x: { y: { plugins: ['x'] } } }, 503, 'x.y.plugins'],
+  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', service_tier: 'priority' }, 400, 'priority'],
+  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', web_plugins: ['x'] }, 400, 'web_plugins'],
+  ['embeddings', 'openai/text-embedding-3-small', { input: 'a', x: { y: { plugins: ['x'] } } }, 400, 'x.y.plugins'],
   ['completions', 'openai/gpt-3.5-turbo-instruct', { prompt: 'a', deferred: true }, 400, 'deferred'],
-  ['images/generations', 'openai/gpt-image-1', { prompt: 'a', tools: [{ type: 'x' }] }, 503, '\\"x\\"'],
+  ['images/generations', 'openai/gpt-image-1', { prompt: 'a', tools: [{ type: 'x' }] }, 400, '\\"x\\"'],
 ]
 
 test.each(side)('calls that are not chats know no more: %s %s %j', async (path, model, more, status, says) => {
@@ -113,7 +122,7 @@ test('a form is looked at as upstreams may read it', async () => {
   body.set('options', '{"a": {"web_search": true}}')
   const headers = { authorization: `Bearer ${key}` }
   const response = await fetch(`${harness.url}/v1/audio/transcriptions`, { method: 'POST', headers, body })
-  expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('options.a.web_search')])
+  expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('options.a.web_search')])
   expect(harness.upstream.requests.length).toBe(before)
 })
 
@@ -145,7 +154,7 @@ describe("an operator's price may name a tool", () => {
     const price = '{"input":"1","output":"2","included":["of_a_later_day","prompt"]}'
     await harness.gateway.operator['prices-set']!({ model, price })
     await passes('openai-responses', { tools: [{ type: 'of_a_later_day' }], prompt: { id: 'pmpt_1' } })
-    expect((await refused('openai-responses', { tools: [{ type: 'another' }] })).status).toBe(503)
+    expect((await refused('openai-responses', { tools: [{ type: 'another' }] })).status).toBe(400)
     await harness.gateway.operator['prices-withdraw']!({ model })
   })
 

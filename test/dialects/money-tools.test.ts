@@ -111,7 +111,7 @@ describe('a tool whose price no report tells', () => {
     const model = models['openai-responses']
     const response = await send(harness, key, requestIn('openai-responses', { model, more }))
     const { error } = (await response.json()) as { error: { message: string; code: string } }
-    expect([response.status, error.code]).toEqual([503, 'price_unknown'])
+    expect([response.status, error.code]).toEqual([400, 'service_unpriced'])
     expect(error.message).toContain('image_generation')
     expect(harness.upstream.requests.length).toBe(before)
     await harness.idle()

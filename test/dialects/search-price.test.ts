@@ -48,6 +48,6 @@ test('nothing must be called where nothing is left', async () => {
 
 test('in its own dialect it is refused, because what the caller wrote is not changed', async () => {
   const answer = await ask('openai-responses', { tools: [look, search] })
-  expect(answer.status).toBe(503)
-  expect(await answer.text()).toContain('price_unknown')
+  expect(answer.status).toBe(400)
+  expect(await answer.text()).toContain('service_unpriced')
 })
