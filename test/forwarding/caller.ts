@@ -1,8 +1,9 @@
 // A caller on a raw socket: it sees a streamed answer grow byte by byte, can stop reading, and can leave.
 
 import net from 'node:net'
+import type { ReceivedRequest } from '../../src/fake-upstream/server.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
-import { hello, startHarness } from '../support/gateway.ts'
+import { hello, startHarness, until } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
 
 export const model = 'openai/gpt-4o-mini'
@@ -186,6 +187,17 @@ class BodyParser {
     this.#parts.push(bytes)
     this.#size += bytes.length
   }
+}
+
+/** Waits until the upstream gets nothing more out, and tells how much it got out. */
+export async function standstill(request: ReceivedRequest): Promise<number> {
+  let [seen, same] = [-1, 0]
+  await until(() => {
+    same = request.bytesWritten === seen ? same + 1 : 0
+    seen = request.bytesWritten
+    return seen > 1024 * 1024 && same >= 40
+  }, 'the upstream is held back')
+  return seen
 }
 
 /** What the caller sees of a stream when our own comment blocks are taken out. */

@@ -5,10 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { streamHead } from '../../src/fake-upstream/answers.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
 import { chunk, end, scripted, wait } from '../../src/fake-upstream/script.ts'
-import type { ReceivedRequest } from '../../src/fake-upstream/server.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
-import { openCall, startHasty } from './caller.ts'
+import { openCall, standstill, startHasty } from './caller.ts'
 import { done, finish, piece, role, usageOnly } from './wire.ts'
 
 const MIB = 1024 * 1024
@@ -23,17 +22,6 @@ function longStream(events: number): Script {
     yield chunk(finish() + usageOnly(3, 4) + done)
     yield end
   })
-}
-
-/** Waits until the upstream gets nothing more out, and tells how much it got out. */
-async function standstill(request: ReceivedRequest): Promise<number> {
-  let [seen, same] = [-1, 0]
-  await until(() => {
-    same = request.bytesWritten === seen ? same + 1 : 0
-    seen = request.bytesWritten
-    return seen > MIB && same >= 40
-  }, 'the upstream is held back', 20_000)
-  return seen
 }
 
 describe('a caller that stops reading', () => {

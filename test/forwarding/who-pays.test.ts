@@ -8,12 +8,12 @@ import { systemClock } from '../../src/base/clock.ts'
 import { rules } from '../../src/billing/who-pays.ts'
 import { crashRules } from '../../src/store/recovery.ts'
 import { fail, jsonAnswer, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, close, gate, script } from '../../src/fake-upstream/script.ts'
+import type { Script, Step } from '../../src/fake-upstream/script.ts'
+import { chunk, close, gate, script, scripted } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, until } from '../support/gateway.ts'
 import type { Caller } from './caller.ts'
-import { model, openCall, startHasty } from './caller.ts'
+import { model, openCall, standstill, startHasty } from './caller.ts'
 import { counts, done, errorEvent, finish, piece, role, sends, usageOnly } from './wire.ts'
 
 /** Crashes, replays, a silent ledger and tasks are made to happen in tests of their own. */
@@ -21,9 +21,7 @@ const taskRules = ['task_reported', 'task_unreported', 'task_ended', 'task_lost'
 const faultRules = ['gateway_fault', 'gateway_fault_delivered']
 /** In every dialect, in test/dialects/over-bound.test.ts. */
 const toolRules = ['over_bound_tools', 'upstream_broke_off_tools']
-/** By how long its caller did not read, in src/pipeline/60-cost.test.ts. */
-const slowRule = 'upstream_broke_off_slow'
-const boundRules = [slowRule, 'over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
+const boundRules = ['over_bound', 'over_bound_answered', 'refused_answered', ...toolRules]
 const elsewhere = [...boundRules, ...faultRules, 'replayed', ...taskRules, ...Object.values(crashRules)]
 
 const never = new Promise<void>(() => {})
@@ -254,6 +252,47 @@ describe('too_long', () => {
   }, 30_000)
 })
 
+describe('a caller that stops reading until its upstream gives up', () => {
+  // Time stands still but for what is said here: a slow machine is no slow caller.
+  let nowMs = 1_000_000
+  const clock = { ...systemClock, nowMs: () => nowMs }
+  const bulk = 'x'.repeat(64 * 1024)
+
+  /** Writes until its kernel takes no more, and breaks off when it is let. */
+  function* tooMuch(stuck: () => boolean, gaveUp: Promise<void>): Iterable<Step> {
+    yield streamHead
+    yield chunk(said)
+    while (!stuck()) yield chunk(piece(bulk))
+    yield gate(gaveUp)
+    yield close
+  }
+
+  const spans = [['upstream_broke_off_slow', 1_001], ['upstream_broke_off', 1_000]] as const
+
+  test.each(spans)('%s: after %p ms without reading', async (rule, ms) => {
+    await withHarness({ world: { clock } }, async harness => {
+      const key = await harness.key({ credit: '1' })
+      const gaveUp = Promise.withResolvers<void>()
+      let isStuck = false
+      harness.upstream.plan(scripted(() => tooMuch(() => isStuck, gaveUp.promise)))
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, key, bodyOf(true))
+      await caller.until(({ text }) => text.includes('more'), 'content is here')
+      caller.stopReading()
+      await standstill(await received)
+      isStuck = true
+      nowMs += ms
+      gaveUp.resolve()
+      caller.readOn()
+      await caller.whole()
+      expect(caller.text).toContain('upstream_failed')
+      // Far more was delivered than the model can say, which is as much as was held for.
+      const charged = rule === 'upstream_broke_off' ? ['none', 0] : ['estimated', money(inputOf(true), 16_384)]
+      await expectCharged(harness, key, { rule, usage_source: charged[0], cost: charged[1] })
+    })
+  }, 60_000)
+})
+
 describe('revoked', () => {
   const cut = [
     ['revoked_waiting', silence(), ['estimated', money(inputOf(true), 0)]],
@@ -308,6 +347,7 @@ describe('drained', () => {
 
 test('every rule is made to happen', () => {
   const here = [...rows.map(({ rule }) => rule), 'left_unsent', 'too_long', 'too_long_tools', 'too_long_answered']
-  const all = [...here, 'drained', 'drained_delivered', 'revoked', 'revoked_waiting', 'revoked_answered', ...elsewhere]
+  const revoked = ['revoked', 'revoked_waiting', 'revoked_answered']
+  const all = [...here, 'upstream_broke_off_slow', 'drained', 'drained_delivered', ...revoked, ...elsewhere]
   expect([...new Set(all)].sort()).toEqual(rules.map(({ id }) => id).sort())
 })
