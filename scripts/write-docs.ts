@@ -84,8 +84,10 @@ for the time it took (\`over_bound_tools\`, \`too_long_tools\`), since what the 
 was delivered, too. If the upstream itself fails before content came, such a call is free as well (\`upstream_failed\`).
 Usage that cannot be
 (negative, not whole, a text, beyond any number, details that exceed their total, a later report of a stream that takes
-back an earlier one) counts as not reported. An estimate takes four bytes of UTF-8 for a token. Whatever the rule says,
-no call is charged more than it has held and the account can pay.
+back an earlier one) counts as not reported. An estimate takes four bytes of a request for a token, and of
+an answer four letters of prose, three digits, or a Chinese character; signs, random letters and other scripts are
+weighed by what common vocabularies make of them. Whatever the rule says, no call is charged more than it has held and
+the account can pay.
 
 | Rule | Ending | Charged | Why | Can a caller cause it on purpose, and what does it get for nothing? |
 |---|---|---|---|---|

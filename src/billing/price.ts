@@ -168,7 +168,8 @@ const BYTES_PER_TOKEN = 4
 
 /**
  * A count of our own, for where the provider reported none that can be believed. Bytes and not characters: a Chinese
- * character is three bytes and most of a token. Marked as estimated in the record.
+ * character is three bytes and most of a token. Of an answer they are bytes of prose, to which numbers, signs and other
+ * scripts were converted. Marked as estimated in the record.
  */
 export const estimateTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
 

@@ -182,7 +182,7 @@ const rows = [
   ['completed', 'completed', 'reported', 'reported_or_counted', 'The provider knows best what it read and wrote.',
     'Paid in full.'],
   ['completed_unreported', 'completed', 'unreported', 'estimated',
-    'An answer that was delivered is paid for. Four bytes count as a token, and the record says that it is estimated.',
+    'An answer that was delivered is paid for. Its tokens are counted by its text, and the record says `estimated`.',
     'No: usage is asked for whatever the caller asks. A provider that never reports hides what its models think.'],
   ['completed_empty', 'completed', 'empty', 'reported',
     'The model read the request and had nothing to say; without a report there is nothing to go by.',

@@ -15,7 +15,7 @@ export interface Meter {
   believed: Usage | undefined
   /** The first report that could not be believed: why, and its names and numbers. */
   disbelieved?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
-  /** Written text in UTF-8, for where no usage came. */
+  /** Written text in bytes of prose, for where no usage came. */
   outputBytes: number
   /** How much of that are thoughts that the model shows. */
   thoughtBytes: number

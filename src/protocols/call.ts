@@ -115,7 +115,7 @@ export interface AnswerReading {
   /** Of an event that is neither an error nor garbage nor the last word of chat: its parsed data. */
   readonly json?: unknown
   readonly usage?: UsageReport | undefined
-  /** Written text, counted in bytes of UTF-8, for where no usage came. */
+  /** Written text, for where no usage came, in bytes of prose: four are taken for a token (`textBytes`). */
   readonly outputBytes: number
   /** How much of that are thoughts that the model shows. */
   readonly thoughtBytes?: number

@@ -24,7 +24,7 @@ export interface SeenCall {
   upstreamRequests: number
   /** The upstream answered with an error. */
   refused: boolean
-  /** Of content that the upstream sent. */
+  /** Of content that the upstream sent, as bytes of prose. */
   chars: number
   /** What the upstream reported before it sent its last byte. */
   usage?: Counts

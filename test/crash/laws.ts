@@ -20,7 +20,7 @@ export const costOf = ({ input, cached, output }: Counts): bigint =>
 
 const inWords = ({ input, cached, output }: Counts): string => `${input} in (${cached} cached), ${output} out`
 
-/** What is not reported is counted by four bytes a token, as who-pays.md says; no more than that is ever charged. */
+/** What is not reported is counted by four bytes of prose a token; no more than that is ever charged. */
 const tokensIn = (bytes: number): bigint => BigInt(Math.ceil(bytes / 4))
 const mostFor = (call: SeenCall): bigint => tokensIn(call.bytes) * INPUT + tokensIn(call.chars) * OUTPUT
 

@@ -11,6 +11,7 @@ import type { Script, Step } from '../../src/fake-upstream/script.ts'
 import { chunk, end, scripted, wait } from '../../src/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
 import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { textBytes } from '../../src/protocols/text-bytes.ts'
 import type { EventLog } from './event-log.ts'
 import type { CallPlan } from './plan.ts'
 import { planOfTag } from './plan.ts'
@@ -50,7 +51,7 @@ function* streamed(plan: CallPlan, request: ReceivedRequest, log: EventLog): Ite
     // Written down before it goes out: whatever a caller can know is in the log already.
     if (frame.kind === 'piece') {
       if (plan.pieceMs > 0) yield wait(plan.pieceMs)
-      chars += plan.pieces[sent++]!.length
+      chars += textBytes(plan.pieces[sent++]!)
       log.write({ kind: 'piece', tag: plan.tag, chars })
     }
     if (frame.kind === 'usage') log.write({ kind: 'said', tag: plan.tag, usage: plan.usage })

@@ -1,6 +1,7 @@
 // A caller that goes away: its upstream is let go at once, its hold is given back, and it pays for what it got.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import net from 'node:net'
 import { plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
@@ -98,6 +99,25 @@ describe('a stream', () => {
       ...{ outcome: 'client_left', status: 499, usage_source: 'estimated', streamed: 1 },
       ...{ input_tokens: input, output_tokens: output, cost: input * 150 + output * 600 },
     })
+  })
+
+  const texts: readonly (readonly [string, string])[] = [
+    ['digits', '31415926535897932384626433832795'.repeat(40)],
+    ['numbers', Array.from({ length: 300 }, (_, at) => at * 7).join(', ')],
+    ['Chinese', '长江是中国最长的河流，流经十一个省，最后在上海注入东海。'.repeat(20)],
+    ['emojis', '😀🎉🚀🌍🔥💡🐟🌊'.repeat(40)],
+    ['base64', Buffer.from(Uint8Array.from({ length: 900 }, (_, at) => (at * at * 37) >> 3)).toString('base64')],
+  ]
+
+  test.each(texts)('of %s, left before its report, costs about the tokens that it has', async (_kind, text) => {
+    harness.upstream.plan(script(streamHead, chunk(role() + piece(text)), gate(never.promise)))
+    const caller = openCall(harness, key, { stream: true })
+    await caller.until(read => read.text.includes(text), 'content is here')
+    caller.leave()
+    const { usage_source: source, output_tokens: output } = await settled()
+    expect(source).toBe('estimated')
+    expect(Number(output) / countTokens(text)).toBeGreaterThan(2 / 3)
+    expect(Number(output) / countTokens(text)).toBeLessThan(3 / 2)
   })
 
   test('that is left after its usage was told is charged by that', async () => {

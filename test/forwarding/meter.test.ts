@@ -96,7 +96,7 @@ describe('usage', () => {
   test('of tool calls, reasoning and refusals is counted when nobody tells it', async () => {
     const delta = (fields: object): string => event({ choices: [{ index: 0, delta: fields, finish_reason: null }] })
     const tool = { index: 0, id: 'c', type: 'function', function: { name: 'four', arguments: 'more' } }
-    const stream = delta({ tool_calls: [tool] }) + delta({ reasoning_content: '12345678' }) + delta({ refusal: '1234' })
+    const stream = delta({ tool_calls: [tool] }) + delta({ reasoning_content: 'thoughts' }) + delta({ refusal: 'none' })
     harness.upstream.plan(sends(stream + finish() + done))
     await openCall(harness, key, body).whole()
     expect(reading(await lastRecord())).toEqual([estimatedInput, 0, 5, 'estimated'])
@@ -173,13 +173,13 @@ describe('a stream that ends', () => {
 
 test('a plain answer is metered alike', async () => {
   const answer = (usage: string): string =>
-    `{"choices":[{"index":0,"message":{"role":"assistant","content":"12345678"},"finish_reason":"stop"}]${usage}}`
+    `{"choices":[{"index":0,"message":{"role":"assistant","content":"flow down"},"finish_reason":"stop"}]${usage}}`
   const asked = JSON.stringify({ model, messages: hello })
   const counted = Math.ceil(asked.length / 4)
   const rows: readonly (readonly [string, Expected])[] = [
     [',"usage":{"prompt_tokens":7,"completion_tokens":5}', [7, 0, 5, 'reported']],
-    ['', [counted, 0, 2, 'estimated']],
-    [',"usage":{"prompt_tokens":1e400,"completion_tokens":5}', [counted, 0, 2, 'estimated']],
+    ['', [counted, 0, 3, 'estimated']],
+    [',"usage":{"prompt_tokens":1e400,"completion_tokens":5}', [counted, 0, 3, 'estimated']],
   ]
   for (const [usage, expected] of rows) {
     harness.upstream.plan(script(...jsonAnswer(200, answer(usage))))

@@ -14,14 +14,14 @@ describe('a message', () => {
     const content = [
       { type: 'thinking', thinking: '江河', signature: 'xxxx' },
       { type: 'redacted_thinking', data: 'xxxx' },
-      { type: 'text', text: '1234', citations: null },
+      { type: 'text', text: 'four', citations: null },
       { type: 'tool_use', id: 'x', name: 'ab', input: { a: 1 } },
       { type: 'web_search_tool_result', content: [{ text: 'not its work' }] },
     ]
     const usage = { input_tokens: 7, output_tokens: 5, service_tier: 'priority' }
     const json = { type: 'message', content, usage }
     expect(answerOf(json)).toEqual({
-      ...{ json, outputBytes: 6 + 4 + 2 + 7, usage: { input: 7, output: 5 }, serviceClass: 'priority' },
+      ...{ json, outputBytes: 8 + 4 + 2 + 13, usage: { input: 7, output: 5 }, serviceClass: 'priority' },
     })
   })
 
@@ -66,10 +66,10 @@ describe('an event', () => {
   })
 
   test.each<readonly [string, unknown, number]>([
-    ['text', { type: 'text_delta', text: '1234' }, 4],
-    ['thoughts', { type: 'thinking_delta', thinking: '江河' }, 6],
-    ['arguments', { type: 'input_json_delta', partial_json: '{"a"' }, 4],
-    ['a summary', { type: 'compaction_delta', content: '1234' }, 4],
+    ['text', { type: 'text_delta', text: 'four' }, 4],
+    ['thoughts', { type: 'thinking_delta', thinking: '江河' }, 8],
+    ['arguments', { type: 'input_json_delta', partial_json: 'four' }, 4],
+    ['a summary', { type: 'compaction_delta', content: 'four' }, 4],
   ])('of content: %s', (_name, delta, bytes) => {
     expect(deltaOf(delta)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
   })

@@ -7,6 +7,7 @@ import type { Json } from '../checks.ts'
 import { isFailure } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
 import { statusIn } from '../said-status.ts'
+import { textBytes } from '../text-bytes.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -63,13 +64,11 @@ export function writtenBytes(block: unknown): number {
   }
 }
 
-export const textBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
-
 /** An empty one stands at the start of every streamed block, and nobody wrote it. */
 function inputBytes(input: unknown): number {
   if (!isObject(input)) return 0
   const text = JSON.stringify(input)
-  return text === '{}' ? 0 : Buffer.byteLength(text)
+  return text === '{}' ? 0 : textBytes(text)
 }
 
 /** Failures of which the upstream speaks in an answer that says 200. */

@@ -5,7 +5,8 @@ import type { FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { isBadEnd } from '../finish-reasons.ts'
 import { isObject, parseAnswer } from '../json-object.ts'
-import { readError, readFailed, textBytes, usesOf, writtenBytes } from './response.ts'
+import { textBytes } from '../text-bytes.ts'
+import { readError, readFailed, usesOf, writtenBytes } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }

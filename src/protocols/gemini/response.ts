@@ -7,6 +7,7 @@ import { isObject, parseAnswer } from '../json-object.ts'
 import type { MediaBytes } from '../media-bytes.ts'
 import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
 import { statusIn } from '../said-status.ts'
+import { textBytes } from '../text-bytes.ts'
 import { readUsage, withSearches } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -98,8 +99,6 @@ function mediaBytes(candidate: unknown): MediaBytes {
   }
   return { pictureBytes, soundBytes }
 }
-
-const textBytes = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
 
 function callBytes({ name, args, partialArgs }: Json): number {
   const written = args ?? partialArgs

@@ -16,7 +16,7 @@ const delta = (fields: unknown, finish: string | null = null) =>
 
 describe('an answer', () => {
   test('tells what was written and what was used', () => {
-    const message = { role: 'assistant', content: '1234' }
+    const message = { role: 'assistant', content: 'four' }
     expect(answerOf({ choices: [{ message }], usage: { prompt_tokens: 7, completion_tokens: 5 } })).toEqual({
       outputBytes: 4,
       usage: { input: 7, output: 5 },
@@ -35,9 +35,9 @@ describe('an answer', () => {
     expect(frameOf({ choices: [], service_tier: 5 }).serviceClass).toBeUndefined()
   })
 
-  test('is counted in bytes', () => {
-    expect(answerOf({ choices: [{ message: { content: '江河 é' } }] })?.outputBytes).toBe(9)
-    expect(delta({ content: '江河' }).outputBytes).toBe(6)
+  test('is counted by what its characters come to', () => {
+    expect(answerOf({ choices: [{ message: { content: '江河 é' } }] })?.outputBytes).toBe(11)
+    expect(delta({ content: '江河' }).outputBytes).toBe(8)
   })
 
   test.each(['hello', '{"choices":[', '', 'null', '5', '{"a":1}', '{"choices":{}}'])('is none: %p', body => {
@@ -56,8 +56,8 @@ describe('an answer', () => {
 
   test('counts everything that was written', () => {
     const call = { function: { name: 'four', arguments: '{}' } }
-    const message = { content: '12', refusal: '3', reasoning_content: '4567', tool_calls: [call] }
-    expect(answerOf({ choices: [{ message }, { message: { content: '89' } }] })?.outputBytes).toBe(15)
+    const message = { content: 'ab', refusal: 'cd', reasoning_content: 'efgh', tool_calls: [call] }
+    expect(answerOf({ choices: [{ message }, { message: { content: 'ij' } }] })?.outputBytes).toBe(17)
     const odd = [null, 5, {}, { message: null }, { message: { content: null, tool_calls: 5 } }]
     expect(answerOf({ choices: odd })).toEqual({ outputBytes: 0 })
   })
@@ -82,18 +82,18 @@ describe('an event', () => {
 
   const tool = { index: 0, type: 'function', function: { name: 'four', arguments: '' } }
   test.each<readonly [string, unknown, number]>([
-    ['text', { content: '1234' }, 4],
-    ['a refusal', { refusal: '1234' }, 4],
-    ['reasoning', { reasoning_content: '1234' }, 4],
-    ['reasoning under another name', { reasoning: '1234' }, 4],
-    ['both names of it, once', { reasoning_content: '1234', reasoning: '1234' }, 4],
+    ['text', { content: 'four' }, 4],
+    ['a refusal', { refusal: 'four' }, 4],
+    ['reasoning', { reasoning_content: 'four' }, 4],
+    ['reasoning under another name', { reasoning: 'four' }, 4],
+    ['both names of it, once', { reasoning_content: 'four', reasoning: 'four' }, 4],
     ['a tool call', { tool_calls: [tool] }, 4],
-    ['the arguments of one', { tool_calls: [{ index: 0, function: { arguments: '{"a"' } }] }, 4],
+    ['the arguments of one', { tool_calls: [{ index: 0, function: { arguments: 'four' } }] }, 4],
     ['a custom tool call', { tool_calls: [{ index: 0, type: 'custom', custom: { name: 'four', input: '' } }] }, 4],
     ['the old form of a tool call', { function_call: { name: 'fo', arguments: 'ur' } }, 4],
-    ['spoken words', { audio: { id: 'a', data: 'AAAA', transcript: '1234' } }, 5],
-    ['text in parts', { content: [{ type: 'text', text: '1234' }] }, 4],
-    ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: '1234' }] }] }, 4],
+    ['spoken words', { audio: { id: 'a', data: 'AAAA', transcript: 'four' } }, 5],
+    ['text in parts', { content: [{ type: 'text', text: 'four' }] }, 4],
+    ['reasoning in parts', { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'four' }] }] }, 4],
   ])('of content: %s', (_name, fields, bytes) => {
     expect(delta(fields)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
   })

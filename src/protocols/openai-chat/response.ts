@@ -8,6 +8,7 @@ import { isObject, parseAnswer } from '../json-object.ts'
 import type { MediaBytes } from '../media-bytes.ts'
 import { BYTES_PER_PICTURE, countPictures, mediaOf, soundBytesOf, wholeSoundBytes } from '../media-bytes.ts'
 import { statusIn } from '../said-status.ts'
+import { textBytes } from '../text-bytes.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 export interface ChatMessage {
@@ -100,7 +101,7 @@ export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | u
 
 export function writtenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
-  let bytes = textBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
+  let bytes = partsBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
   bytes += textBytes(message.audio?.transcript)
   bytes += thoughtBytes(message)
   if (Array.isArray(message.tool_calls)) {
@@ -125,15 +126,14 @@ export function mediaBytes(
 }
 
 export const thoughtBytes = (message: ChatMessage | null | undefined): number =>
-  textBytes(message?.reasoning_content) || textBytes(message?.reasoning)
+  partsBytes(message?.reasoning_content) || partsBytes(message?.reasoning)
 
 /** A text, or a list of parts that hold texts (or, for reasoning, lists of such parts). */
-function textBytes(value: unknown): number {
-  if (typeof value === 'string') return Buffer.byteLength(value)
-  if (!Array.isArray(value)) return 0
+function partsBytes(value: unknown): number {
+  if (!Array.isArray(value)) return textBytes(value)
   let bytes = 0
   for (const part of value as readonly ({ text?: unknown; thinking?: unknown } | null)[]) {
-    bytes += textBytes(part?.text) + textBytes(part?.thinking)
+    bytes += partsBytes(part?.text) + partsBytes(part?.thinking)
   }
   return bytes
 }

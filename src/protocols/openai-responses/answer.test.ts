@@ -15,15 +15,15 @@ const usage = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }
 describe('an answer', () => {
   test('tells what was written and what was used', () => {
     const output = [
-      { type: 'reasoning', summary: [{ type: 'summary_text', text: '1234' }] },
-      { type: 'message', content: [{ type: 'output_text', text: 'é' }, { type: 'refusal', refusal: '1' }] },
-      { type: 'function_call', name: 'f', arguments: '{}' },
-      { type: 'custom_tool_call', name: 'g', input: '12' },
+      { type: 'reasoning', summary: [{ type: 'summary_text', text: 'four' }] },
+      { type: 'message', content: [{ type: 'output_text', text: 'é' }, { type: 'refusal', refusal: 'no' }] },
+      { type: 'function_call', name: 'ff', arguments: '{}' },
+      { type: 'custom_tool_call', name: 'gg', input: 'in' },
       ...[null, 5, { type: 'web_search_call' }, { type: 'message', content: 5 }],
     ]
     const reading = answerOf({ object: 'response', status: 'completed', output, usage, service_tier: 'flex' })
     expect(reading).toMatchObject({
-      outputBytes: 13,
+      outputBytes: 4 + 2 + 2 + 2 + 3 + 2 + 2,
       usage: { input: 100, output: 40, searches: 1 },
       serviceClass: 'flex',
       json: { status: 'completed' },
@@ -73,7 +73,7 @@ describe('an event', () => {
     'response.custom_tool_call_input.delta',
     'response.never_heard_of.delta',
   ])('%s is content', type => {
-    expect(frameOf({ type, delta: '江' })).toMatchObject({ kind: 'content', outputBytes: 3 })
+    expect(frameOf({ type, delta: '江' })).toMatchObject({ kind: 'content', outputBytes: 4 })
     expect(frameOf({ type, delta: '' }).kind).toBe('opening')
   })
 

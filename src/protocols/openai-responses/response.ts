@@ -7,6 +7,7 @@ import { isObject, parseAnswer } from '../json-object.ts'
 import type { MediaBytes } from '../media-bytes.ts'
 import { BYTES_PER_PICTURE, countPictures, mediaOf, wholeSoundBytes } from '../media-bytes.ts'
 import { readError } from '../openai-chat/response.ts'
+import { textBytes } from '../text-bytes.ts'
 import { machinesOf, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -54,8 +55,6 @@ export function readFailure(error: unknown, unnamed = 502): UpstreamWords {
   return readError(error, typeof code === 'string' && CALLERS_FAULT.test(code) ? 400 : unnamed)
 }
 
-const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0)
-
 /** A picture that a tool of the provider made, and pictures and sound among the parts of a message. */
 export function mediaBytes(item: unknown): MediaBytes {
   if (!isObject(item)) return { pictureBytes: 0, soundBytes: 0 }
@@ -72,12 +71,12 @@ function itemBytes(item: unknown): number {
   if (!isObject(item)) return 0
   let bytes = 0
   if (item.type === 'function_call' || item.type === 'custom_tool_call') {
-    bytes += bytesOf(item.name) + bytesOf(item.arguments) + bytesOf(item.input)
+    bytes += textBytes(item.name) + textBytes(item.arguments) + textBytes(item.input)
   }
   for (const parts of [item.content, item.summary]) {
     if (!Array.isArray(parts)) continue
     for (const part of parts as readonly unknown[]) {
-      if (isObject(part)) bytes += bytesOf(part.text) + bytesOf(part.refusal) + bytesOf(part.transcript)
+      if (isObject(part)) bytes += textBytes(part.text) + textBytes(part.refusal) + textBytes(part.transcript)
     }
   }
   return bytes

@@ -6,6 +6,7 @@ import { isObject, parseAnswer } from '../json-object.ts'
 import type { MediaBytes } from '../media-bytes.ts'
 import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
 import { statusIn } from '../said-status.ts'
+import { textBytes } from '../text-bytes.ts'
 import { failureOf, mediaBytes, readFailure, readServiceClass } from './response.ts'
 import { machinesOf, readUsage, usesOf } from './usage.ts'
 
@@ -78,4 +79,4 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
 
 /** What was written comes in deltas, and what is done only says it again. Sound is base64, its words come beside it. */
 const deltaBytes = (type: string, delta: unknown): number =>
-  typeof delta === 'string' && type.endsWith('.delta') && !SOUND.has(type) ? Buffer.byteLength(delta) : 0
+  type.endsWith('.delta') && !SOUND.has(type) ? textBytes(delta) : 0

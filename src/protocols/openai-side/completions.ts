@@ -11,6 +11,7 @@ import type { Protocol } from '../protocol.ts'
 import { answerReader, aside, garbage, parseAnswer, readJsonCall, saidError } from '../side-call.ts'
 import type { Splice } from '../splice.ts'
 import { spliced } from '../splice.ts'
+import { textBytes } from '../text-bytes.ts'
 
 const CHOICES_MAX = 128 * 128
 const readFields = ['prompt', 'stream', 'stream_options', 'n', 'best_of', 'max_tokens']
@@ -77,7 +78,7 @@ function readCompletion({ choices, usage }: Json): AnswerReading | undefined {
 function writtenBytes(choices: readonly unknown[]): number {
   let bytes = 0
   for (const choice of choices) {
-    if (isObject(choice) && typeof choice.text === 'string') bytes += Buffer.byteLength(choice.text)
+    if (isObject(choice)) bytes += textBytes(choice.text)
   }
   return bytes
 }
