@@ -5,7 +5,7 @@
 
 import { assert } from '../base/assert.ts'
 import type { Usage, UsageSource } from '../base/usage.ts'
-import { noUsage, outputTokens } from '../base/usage.ts'
+import { inputTokens, noUsage, outputTokens } from '../base/usage.ts'
 
 /** How a call can end, each with what that means. */
 export const outcomes = {
@@ -112,7 +112,9 @@ function withMissing(reported: Usage, counted: Usage, missing: number): Usage {
     usage[kind] = (reported[kind] ?? 0) + more
     rest -= more
   }
-  return { ...usage, input: reported.input, output: reported.output + rest }
+  // What has written has read: a report of neither was made of units alone, such as pictures.
+  const input = inputTokens(reported) === 0 ? counted.input : reported.input
+  return { ...usage, input, output: reported.output + rest }
 }
 
 /** What is known or counted, and what the model may have thought unseen since the last report. */

@@ -2,7 +2,7 @@
 // the rates of pictures and sound, and never for more than was held.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { streamHead } from '../../src/fake-upstream/answers.ts'
+import { silence, streamHead } from '../../src/fake-upstream/answers.ts'
 import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import { says, sendsEvents } from '../side/upstream.ts'
@@ -141,4 +141,92 @@ test('no more is charged than was held', async () => {
 
 test('a picture that has a fee is charged by it alone, also where only a part of it was shown', async () => {
   expect(await charged('apart', 100, 'openai-responses', part, drawing)).toBe(40_000_000)
+})
+
+/** What a chunk of Gemini's reports, as of all that has come with it. */
+const reports = (modality: string, tokens: number): object => ({
+  usageMetadata: {
+    ...{ promptTokenCount: 7, candidatesTokenCount: tokens, totalTokenCount: 7 + tokens },
+    candidatesTokensDetails: [{ modality, tokenCount: tokens }],
+  },
+})
+const inlineOf = (mimeType: string, data: string): object => ({ inlineData: { mimeType, data } })
+
+/** The report knows of the first part; what came after it is of the second alone, and at its own rate. */
+const late: readonly (readonly [string, readonly object[], Row[3]])[] = [
+  ['a picture after a report of text', [
+    inGemini({ text: 'word' }, {}), { ...inGemini({ text: 'more' }), ...reports('TEXT', 2) },
+    inGemini(inlineOf('image/png', picture)),
+  ], [2, 1_290, 0]],
+  ['a picture after a report of another', [
+    { ...inGemini(inlineOf('image/png', picture)), ...reports('IMAGE', 1_290) },
+    inGemini(inlineOf('image/png', picture)),
+  ], [0, 2_580, 0]],
+  ['sound after a report of sound', [
+    { ...inGemini(inlineOf('audio/L16', sound)), ...reports('AUDIO', 64) },
+    inGemini(inlineOf('audio/L16', sound)),
+  ], [0, 0, 128]],
+  ['a word after a report of a picture', [
+    { ...inGemini(inlineOf('image/png', picture)), ...reports('IMAGE', 1_290) },
+    inGemini({ text: 'wordmore' }),
+  ], [2, 1_290, 0]],
+]
+
+test.each(late)('%s is charged on top of it', async (_what, events, tokens) => {
+  const left = Promise.withResolvers<void>()
+  const sent = [...events, inGemini({ text: '' })].map(event => chunk(`data: ${JSON.stringify(event)}\n\n`))
+  harness.upstream.plan(script(streamHead, ...sent, gate(left.promise), end))
+  const { path, body } = requestIn('gemini', { model: modelOf('gemini'), stream: true })
+  const caller = openRaw(harness.url, post(path, headersFor(key), body))
+  await caller.until(({ text }) => text.includes('"text":""'), 'all of it is here')
+  caller.leave()
+  await caller.closed
+  left.resolve()
+  expect(await lastCharge()).toMatchObject({ rule: 'left_reading', paid: worth(tokens) })
+})
+
+const speaks = 'A'.repeat(400_000)
+const heard: readonly (readonly [Dialect, object])[] = [
+  ['openai-chat', { messages: [{ role: 'user', content: [
+    { type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } },
+  ] }] }],
+  ['openai-responses', { input: [{ role: 'user', content: [
+    { type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } },
+  ] }] }],
+  ['gemini', { contents: [{ role: 'user', parts: [inlineOf('audio/mp3', speaks)] }] }],
+]
+
+test.each(heard)('%s: sound in a request that is left is a thousand tokens', async (dialect, more) => {
+  harness.upstream.plan(silence())
+  const received = harness.upstream.nextRequest()
+  const { path, body } = requestIn(dialect, { model: modelOf(dialect), stream: true, more })
+  const caller = openRaw(harness.url, post(path, headersFor(key), body))
+  await received
+  caller.leave()
+  await harness.idle()
+  const { rule, input_tokens: input, usage_source: source } = harness.records().at(-1)!
+  expect([rule, source]).toEqual(['left_waiting', 'estimated'])
+  expect(input).toBeWithin(1_000, 1_100)
+})
+
+/** An answer of which a part is there, and an error that blames the request. */
+const cut = (usage: object): object => ({
+  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm', ...usage },
+  choices: [{
+    ...{ index: 0, message: { role: 'assistant', content: 'word'.repeat(100) }, finish_reason: 'error' },
+    error: { message: 'The prompt breaks a rule.', type: 'invalid_request_error', code: 'content_policy_violation' },
+  }],
+})
+
+test.each([
+  ['estimated', {}, 100],
+  ['reported', { usage: { prompt_tokens: 7, completion_tokens: 60, total_tokens: 67 } }, 60],
+])('what was given of a whole answer before the request was blamed is paid for (%s)', async (source, usage, output) => {
+  harness.upstream.plan(says(cut(usage)))
+  const answer = await send(harness, key, requestIn('openai-chat', { model: modelOf('openai-chat') }))
+  expect([answer.status, await answer.text()]).toEqual([200, JSON.stringify(cut(usage))])
+  await harness.idle()
+  const row = harness.records().at(-1)!
+  expect(row).toMatchObject({ rule: 'refused_answered', usage_source: source, output_tokens: output })
+  expect(Number(row.cost)).toBe(Number(row.input_tokens) * 1_000 + output * TEXT)
 })

@@ -189,9 +189,11 @@ describe('funds', () => {
     const key = await harness.key({ credit: '10' })
     harness.upstream.plan(says({ created: 1, data: [{ url: 'https://x/1' }, { url: 'https://x/2' }] }))
     const drawn = { model: 'openai/gpt-image-1', prompt: 'A river', n: 2, quality: 'low' }
-    expect((await call('/v1/images/generations', JSON.stringify(drawn), { key })).status).toBe(200)
+    const body = JSON.stringify(drawn)
+    expect((await call('/v1/images/generations', body, { key })).status).toBe(200)
     const { balance } = await harness.balance(key)
-    expect(10_000_000_000n - nanosOf(balance)).toBe(2n * 408n * 40_000n)
+    const input = BigInt(Math.ceil(body.length / 4))
+    expect(10_000_000_000n - nanosOf(balance)).toBe(input * 5_000n + 2n * 408n * 40_000n)
     expect(harness.records().at(-1)).toMatchObject({ usage_source: 'estimated', output_tokens: 816 })
   })
 })
