@@ -91,8 +91,9 @@ ${rows.join('\n')}
   and ${bounds.decodedRatioMax} times its size beyond that, but never more than ${sizeText(bounds.bodyBytesMax)}.
   Prompts compress to about a tenth, very monotonous ones to a fiftieth; what compresses further was made to cost more
   here than where it came from. It is decoded beside the thread that serves calls.
-- **A JSON body above ${sizeText(bounds.smallBodyBytesMax)}** is looked at and parsed in a thread of its own, one at a
-  time, account after account. What the thread that serves calls still has to do for it is estimated by what was
+- **A body above ${sizeText(bounds.smallBodyBytesMax)}** is looked at and parsed in a thread of its own, one at a
+  time, account after account: JSON, what it names of what is kept at an upstream, forms, and how long the sounds in
+  them last. What the thread that serves calls still has to do for it is estimated by what was
   counted, and its account's next large body waits for nine times as long: so no account has more than a tenth of that
   thread for its large bodies, and all together have at most half. Whoever waits longer than
   ${bounds.bodyTurnMsMax / 1_000} s gets 503.

@@ -307,8 +307,9 @@ class Arriving implements Ingress {
       this.#arrival.takeTime()
       const reading = { limits: lesser(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
       const body = await readBody(this.#arrival, { ...reading, decodings: rule.decodes ? decodings : undefined })
-      if (type !== 'json' || body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
-      return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() })
+      if (body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
+      const formType = type === 'multipart' ? this.#arrival.headers['content-type'] : undefined
+      return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() }, formType)
     } catch (fault) {
       // That somebody hangs up is no fault of ours, and nothing for the log.
       if (fault instanceof Refusal || !signal.aborted) throw fault

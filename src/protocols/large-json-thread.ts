@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { findObject } from './json-object.ts'
+import { findForm } from './large-form.ts'
 import type { FromLargeJson, ToLargeJson } from './large-json.ts'
 
 declare const self: Worker
@@ -25,9 +26,9 @@ function stepBack(): void {
 stepBack()
 
 self.onmessage = ({ data }: MessageEvent<ToLargeJson>) => {
-  const { id, bytes } = data
+  const { id, bytes, formType } = data
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const found = findObject(body)
-  const done: FromLargeJson = { id, found, bytes, hash: hash('sha256', bytes, 'hex') }
+  const said = formType === undefined ? { found: findObject(body) } : { form: findForm(body, formType) }
+  const done: FromLargeJson = { id, ...said, bytes, hash: hash('sha256', bytes, 'hex') }
   postMessage(done, [bytes.buffer as ArrayBuffer])
 }

@@ -1,6 +1,7 @@
-// The near side of the thread that looks at large bodies. What comes back is built on the thread that serves calls,
-// which takes time by what the body holds and not by its length: so it is estimated from what was counted, and charged
-// to the account that sent it. One account has a tenth of that thread for its large bodies, all together have half.
+// The near side of the thread that looks at large bodies, of JSON and of forms. What comes back is built on the thread
+// that serves calls, which takes time by what the body holds and not by its length: so it is estimated from what was
+// counted, and charged to the account that sent it. One account has a tenth of that thread for its large bodies, all
+// together have half.
 //
 // The thread is started when first needed and let go when nobody needs it.
 
@@ -11,14 +12,20 @@ import type { Rest } from '../base/fair-turns.ts'
 import { FairTurns } from '../base/fair-turns.ts'
 import type { Found } from './json-object.ts'
 import { noteFound } from './json-object.ts'
+import type { FoundForm } from './large-form.ts'
+import { noteForm } from './large-form.ts'
 
 export interface ToLargeJson {
   readonly id: number
   readonly bytes: Uint8Array
+  /** Of a form; undefined for JSON. */
+  readonly formType: string | undefined
 }
 
-export interface FromLargeJson extends ToLargeJson {
-  readonly found: Found
+export interface FromLargeJson extends Pick<ToLargeJson, 'id' | 'bytes'> {
+  /** Of JSON. */
+  readonly found?: Found
+  readonly form?: FoundForm | undefined
   /** SHA-256, in hex. */
   readonly hash: string
 }
@@ -66,16 +73,17 @@ export class LargeJson {
   }
 
   /** The same bytes, at which has been looked when a dialect reads them. What is given here is gone. */
-  async look(body: Buffer, owner: LargeBodyOwner): Promise<Buffer> {
+  async look(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
     const turn = this.#turns.take(owner.name, {
       throwIfUnwanted: () => owner.throwIfGone(),
-      run: () => this.#ask(body),
+      run: () => this.#ask(body, formType),
       restAfter: ({ found }) => restAfter(found, body.length),
     })
     const late = (): Refusal => new Refusal('overloaded', 'large bodies wait for their turn', { retryAfterMs: 2_000 })
-    const { bytes, found, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
+    const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
     const back = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    noteFound(back, found)
+    if (found !== undefined) noteFound(back, found)
+    if (form !== undefined) noteForm(back, form)
     hashes.set(back, hash)
     return back
   }
@@ -88,7 +96,7 @@ export class LargeJson {
     this.#waiting.clear()
   }
 
-  #ask(body: Buffer): Promise<FromLargeJson> {
+  #ask(body: Buffer, formType: string | undefined): Promise<FromLargeJson> {
     clearTimeout(this.#idle)
     this.#thread ??= this.#start()
     const id = ++this.#lastId
@@ -97,7 +105,7 @@ export class LargeJson {
     const bytes = isAlone ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
     return new Promise((resolve, reject) => {
       this.#waiting.set(id, { resolve, reject })
-      this.#thread!.postMessage({ id, bytes } satisfies ToLargeJson, [bytes.buffer as ArrayBuffer])
+      this.#thread!.postMessage({ id, bytes, formType } satisfies ToLargeJson, [bytes.buffer as ArrayBuffer])
     })
   }
 
@@ -125,14 +133,15 @@ export class LargeJson {
 const COST_US = { names: 3, containers: 0.5, values: 0.1, bytes: 0.0005 }
 
 /** In milliseconds of the thread that serves calls. */
-export function servingCostMs(found: Found, bytes: number): number {
-  const { names, containers, values } = 'counts' in found ? found.counts : { names: 0, containers: 0, values: 0 }
+export function servingCostMs(found: Found | undefined, bytes: number): number {
+  const none = { names: 0, containers: 0, values: 0 }
+  const { names, containers, values } = found !== undefined && 'counts' in found ? found.counts : none
   const us =
     names * COST_US.names + containers * COST_US.containers + values * COST_US.values + bytes * COST_US.bytes
   return us / 1_000
 }
 
-function restAfter(found: Found, bytes: number): Rest {
+function restAfter(found: Found | undefined, bytes: number): Rest {
   const costMs = servingCostMs(found, bytes)
   return { ownMs: OWN_REST * costMs, allMs: ALL_REST * costMs }
 }

@@ -6,12 +6,13 @@ import { Refusal } from '../base/errors.ts'
 import type { Usage } from '../base/usage.ts'
 import type { FieldSpan } from '../base/json.ts'
 import type { FormPart } from '../http/multipart.ts'
-import { boundaryOf, readForm } from '../http/multipart.ts'
+import { boundaryOf } from '../http/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
 import type { Json } from './checks.ts'
 import { at, invalid, missing, optional, otherModels, postponingFields } from './checks.ts'
 import { refuseFields, refusePostponed, requireModel } from './checks.ts'
 import { findObject, isObject, parseText, readJsonObject } from './json-object.ts'
+import { isFile, partsOf } from './large-form.ts'
 import { readError } from './openai-chat/response.ts'
 import type { Asked } from './protocol.ts'
 import { isLookedAt, isReferenceName } from './references.ts'
@@ -70,8 +71,6 @@ export function writeFormModel(call: Call, { model }: CallTarget): Uint8Array {
   return spliced(call.body, [{ ...call.fields.get('model')!, text: model }])
 }
 
-const TEXT_BYTES_MAX = 64 * 1024
-
 export interface FormCall {
   readonly call: Call
   /** Those with a file's name, or too long for a field. */
@@ -83,7 +82,7 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
   const contentType = asked.header('content-type') ?? ''
   const boundary = /^[\x20-\x7e]{1,4096}$/.test(contentType) ? boundaryOf(contentType) : undefined
   if (boundary === undefined) throw new Refusal('form_invalid', 'no boundary', { hint: 'Its boundary is not usable.' })
-  const parts = readForm(body, boundary)
+  const parts = partsOf(body, boundary)
   if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `In short: ${parts}.` })
   const json: Record<string, string> = Object.create(null) as Record<string, string>
   const fields = new Map<string, FieldSpan>()
@@ -95,9 +94,8 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
       throw new Refusal('field_duplicate', lower, { param: lower, hint: `"${lower}" may stand once.` })
     }
     fields.set(part.name, part)
-    const isFile = part.filename !== undefined || part.end - part.start > TEXT_BYTES_MAX
-    if (isFile && (once.includes(part.name) || isNameOnly(part.name))) throw invalid(part.name, 'must be a text')
-    if (isFile) {
+    if (isFile(part)) {
+      if (once.includes(part.name) || isNameOnly(part.name)) throw invalid(part.name, 'must be a text')
       files.push(part)
       continue
     }

@@ -351,11 +351,26 @@ describe('a large body of a caller', () => {
     expect(code(answer, expected === fine ? 402 : 400)).toBe(expected)
   })
 
-  test('is looked at beside the thread that serves calls: others have their answers meanwhile', async () => {
+  /** Blocks of Matroska, each of 256 packets of one byte: no sound takes longer to be measured. */
+  function longSound(): Buffer {
+    const part = (name: string): string => `--b\r\nContent-Disposition: form-data; name="${name}"`
+    const head = Buffer.from('1a45dfa3801853806701ffffffffffffffae8bd781018686', 'hex')
+    const block = Buffer.concat([Buffer.from('a3410581000084ff', 'hex'), Buffer.alloc(256, 8)])
+    return Buffer.concat([
+      Buffer.from(`${part('model')}\r\n\r\nopenai/whisper-1\r\n${part('file')}; filename="a.webm"\r\n\r\n`),
+      ...[head, Buffer.from('A_OPUS'), Buffer.alloc(30 * MIB, block), Buffer.from('\r\n--b--')],
+    ])
+  }
+  const form = { 'content-type': 'multipart/form-data; boundary=b' }
+
+  test.each([
+    ['of JSON', CHAT, json, () => Buffer.from(inContent(filled('\\ud83d\\ude00', 30 * MIB)))],
+    ['with a sound', '/v1/audio/transcriptions', form, longSound],
+  ])('%s is looked at beside the thread that serves calls: others have their answers', async (_, path, type, make) => {
     const small = await harness.key()
-    const body = Buffer.from(inContent(filled('\\ud83d\\ude00', 30 * MIB)))
-    const headers = { ...bearer(await harness.key({ credit: '0' })), 'content-length': String(body.length) }
-    const large = new Unfinished(CHAT, headers, body.subarray(0, -1))
+    const body = make()
+    const headers = { ...bearer(await harness.key({ credit: '0' })), ...type, 'content-length': String(body.length) }
+    const large = new Unfinished(path, headers, body.subarray(0, -1))
     await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way', 20_000)
     for (let at = 0; at < 5; at++) await call(harness, small)
     large.socket.write(body.subarray(-1))

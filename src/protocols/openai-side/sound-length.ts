@@ -4,7 +4,8 @@
 // a claim counts only where it is greater, and only up to what the bytes could last at the lowest rate of speech. Where
 // two places of a file contradict each other, the reading that makes the sound longer counts. A codec whose packets do
 // not tell how long they are, a format that is not in this table, and a file with too many bytes that belong to no
-// frame last as long as their bytes could at the lowest rate of speech.
+// frame last as long as their bytes could at the lowest rate of speech. Packets that are compressed once more or lack
+// their first bytes last as long as any of their codec can.
 //
 // | format           | counted                                                       | claimed                  |
 // |------------------|---------------------------------------------------------------|--------------------------|
@@ -16,15 +17,8 @@
 // | MP4, M4A, MOV    | samples of AAC, ALAC, Opus and AMR, frames of FLAC, MP3, PCM  | durations, sums of times |
 // | AMR, AMR-WB      | frames                                                        | nothing                  |
 //
-// Everything is read from front to back: the work is linear in the bytes. A file with more tags, chunks, elements,
-// boxes or tracks than any recording has is not read to its end: it lasts as long as its bytes could.
-
-export interface SoundLength {
-  /** As far as its bytes tell; rounded up. */
-  readonly seconds: number
-  /** No decoder makes more of it. */
-  readonly secondsMax: number
-}
+// The work is counted, and bounded by the bytes of the file. A file that takes more work, or has more chunks or tracks,
+// than any recording is not read to its end: it lasts as long as the shortest packets of that many bytes could.
 
 /** Of sound in a second, at as little as speech is ever pressed into. */
 const SECOND_BYTES_MIN = 750
@@ -36,19 +30,41 @@ const OUTSIDE_MIN = 64 * 1024
 
 const TAGS_MAX = 16
 const CHUNKS_MAX = 10_000
-const ELEMENTS_MAX = 2_000_000
-/** Samples of MP4 whose bytes are looked at: more than twenty hours of forty milliseconds each. */
-const SAMPLES_MAX = 2_000_000
-/** Pages of Ogg that begin inside another page. */
-const PAGES_INSIDE_MAX = 10_000
-const BOXES_MAX = 200_000
 const TRACKS_MAX = 64
+
+/** No file makes more of a byte: packets of two bytes with half a second each, as Vorbis can have at 8 kHz. */
+const BYTE_SECONDS_MAX = 0.25
+
+/** Of work, by how long it takes: a byte that is looked at is 1, then a number in a table, an element, a box. */
+const [STEP_LIGHT, STEP, STEP_HEAVY] = [4, 16, 64] as const
+/** Even a silent recording has at least seven bytes for each packet in Matroska, and two in Ogg. */
+const WORK_PER_BYTE = 5
+const WORK_MIN = 200_000
+
+/** Counts what is done for one sound, and ends it when that is too much. */
+export class SoundWork {
+  done = 0
+  #most = 0
+
+  begin(bytes: number): void {
+    this.done = 0
+    this.#most = WORK_MIN + WORK_PER_BYTE * bytes
+  }
+
+  add(count: number): void {
+    this.done += count
+    if (this.done > this.#most) throw new TooMuch()
+  }
+}
+
+class TooMuch extends Error {}
+
+/** Of the sound that is being read: one at a time, from its first byte to its last. */
+let work = new SoundWork()
 
 interface Measured {
   readonly counted: number
   readonly claimed?: number
-  /** Where a decoder could make more of it. */
-  readonly secondsMax?: number
   /** Bytes that are neither a frame nor a tag. */
   readonly strayBytes?: number
   /** Some of it could not be read, so that its bytes count as well. */
@@ -69,15 +85,22 @@ const formats: readonly (readonly [begins: (bytes: Buffer) => boolean, measure: 
   [bytes => bytes[0] === 0xff && (bytes[1]! & 0xe0) === 0xe0, bytes => measureFrames(bytes, mp3Frame)],
 ]
 
-export function soundLength(bytes: Buffer): SoundLength {
+/** In whole seconds, as far as its bytes tell. */
+export function soundLength(bytes: Buffer, counting = new SoundWork()): number {
   const atLowestRate = Math.ceil(bytes.length / SECOND_BYTES_MIN)
   const sound = withoutTags(bytes)
-  const measured = formats.find(([begins]) => begins(sound))?.[1](sound)
-  const { counted = 0, claimed = 0, secondsMax = 0, strayBytes = 0, isUnreadable = false } = measured ?? {}
+  work = counting
+  work.begin(bytes.length)
+  let measured: Measured | undefined
+  try {
+    measured = formats.find(([begins]) => begins(sound))?.[1](sound)
+  } catch (fault) {
+    if (!(fault instanceof TooMuch)) throw fault
+    return wholeSeconds(bytes.length * BYTE_SECONDS_MAX)
+  }
+  const { counted = 0, claimed = 0, strayBytes = 0, isUnreadable = false } = measured ?? {}
   const isKnown = counted + claimed > 0 && strayBytes <= sound.length * STRAY_MAX && !isUnreadable
-  const length = Math.max(counted, isKnown ? Math.min(claimed, atLowestRate) : atLowestRate)
-  const seconds = wholeSeconds(length)
-  return { seconds, secondsMax: Math.max(seconds, wholeSeconds(Math.min(secondsMax, atLowestRate))) }
+  return wholeSeconds(Math.max(counted, isKnown ? Math.min(claimed, atLowestRate) : atLowestRate))
 }
 
 /** Rounded up, but not for what adding many small numbers leaves. */
@@ -104,7 +127,8 @@ const [RATE_MAX, CHANNELS_MAX] = [768_000, 64] as const
 function measureWav(bytes: Buffer): Measured | undefined {
   // Decoders take the first format or the last: the one counts that makes the sound longer.
   const formatsAt: number[] = []
-  for (let [at, chunks] = [12, 0]; chunks < CHUNKS_MAX && at + 8 <= bytes.length; chunks++) {
+  for (let [at, chunks] = [12, 0]; at + 8 <= bytes.length; chunks++) {
+    if (chunks > CHUNKS_MAX) throw new TooMuch()
     const [name, size] = [text(bytes, at, 4), bytes.readUInt32LE(at + 4)]
     const start = at + 8
     // This chunk takes the place of the format.
@@ -119,7 +143,9 @@ function measureWav(bytes: Buffer): Measured | undefined {
 
 function measureWave(bytes: Buffer, data: Buffer, formatsAt: readonly number[]): Measured {
   const secondBytes = formatsAt.map(at => waveSecondBytes(bytes, at))
-  const frames = secondBytes.includes('mp3') || isFramed(data) ? framesOf(data) : { counted: 0 }
+  const isMp3 = secondBytes.includes('mp3')
+  const found: Measured = isMp3 || mayBeFramed(data) ? framesOf(data) : { counted: 0 }
+  const frames = isMp3 || (found.strayBytes ?? 0) < data.length * STRAY_MAX ? found : { counted: 0 }
   const plain = secondBytes.filter(count => count !== 'mp3')
   const slowest = Math.min(...plain)
   const counted = Math.max(frames.counted, plain.length > 0 && slowest > 0 ? data.length / slowest : 0)
@@ -127,8 +153,7 @@ function measureWave(bytes: Buffer, data: Buffer, formatsAt: readonly number[]):
 }
 
 /** Some decoders look for frames even where the head names plain samples. */
-const isFramed = (data: Buffer): boolean =>
-  framesOf(data.subarray(0, 8_192)).strayBytes! < 4_096 && framesOf(data).strayBytes! < data.length * STRAY_MAX
+const mayBeFramed = (data: Buffer): boolean => framesOf(data.subarray(0, 8_192)).strayBytes! < 4_096
 
 /** By frames of MP3 or of AAC, whichever leaves fewer bytes over. */
 function framesOf(data: Buffer): Measured {
@@ -167,7 +192,10 @@ type ReadFrame = (bytes: Buffer, at: number) => Frame | undefined
 
 function measureFrames(bytes: Buffer, read: ReadFrame, firstByte = 0xff): Measured {
   let [at, seconds, strayBytes] = [0, 0, 0]
+  work.add(bytes.length)
   while (at + 7 <= bytes.length) {
+    // Of 0xff alone it may be one for each byte.
+    work.add(1)
     const frame = read(bytes, at)
     if (frame !== undefined) {
       seconds += frame.seconds
@@ -259,6 +287,7 @@ function ac3Frame(bytes: Buffer, at: number): Frame | undefined {
 function measureFlac(bytes: Buffer): Measured | undefined {
   let rate = 0
   for (let [at, isLast] = [4, false]; !isLast && at + 21 <= bytes.length; at += 4 + bytes.readUIntBE(at + 1, 3)) {
+    work.add(STEP_LIGHT)
     isLast = bytes[at]! >= 128
     if ((bytes[at]! & 127) === 0) rate = lower(rate, flacRate(bytes, at + 4))
   }
@@ -276,8 +305,11 @@ const flacRate = (bytes: Buffer, at: number): number =>
 /** Of all frames whose heads are between the two places, each at the lower of its own rate and the file's. */
 function flacSeconds(bytes: Buffer, start: number, end: number, rate: number): number {
   let seconds = 0
+  work.add(end - start)
   for (let at = start; at + 6 <= end; at++) {
-    if (bytes[at] === 0xff && (bytes[at + 1]! & 0xfe) === 0xf8) seconds += flacFrameSeconds(bytes, at, rate)
+    if (bytes[at] !== 0xff || (bytes[at + 1]! & 0xfe) !== 0xf8) continue
+    work.add(STEP_LIGHT)
+    seconds += flacFrameSeconds(bytes, at, rate)
   }
   return seconds
 }
@@ -349,8 +381,9 @@ interface Codec {
   readonly rate: number
   /** Of frames, how many samples each has; of plain samples, how many bytes all channels take; of AMR, 1 is wide. */
   readonly size: number
-  /** Of Vorbis: samples of a short block and of a long one. */
-  readonly blocks?: readonly [number, number]
+  /** Of AAC: a packet with more bytes holds several frames. */
+  readonly bytesMax?: number
+  readonly vorbis?: Vorbis
 }
 
 const OTHER: Codec = { kind: 'other', rate: 0, size: 0 }
@@ -358,7 +391,8 @@ const OTHER: Codec = { kind: 'other', rate: 0, size: 0 }
 /** Codecs whose packets last equally long, or as their number of bytes tells: nobody has to look into them. */
 const isCounted = ({ kind }: Codec): boolean => kind === 'frames' || kind === 'plain' || kind === 'other'
 
-function packetSeconds(bytes: Buffer, start: number, end: number, { kind, rate, size, blocks }: Codec): number {
+function packetSeconds(bytes: Buffer, start: number, end: number, codec: Codec): number {
+  const { kind, rate, size, vorbis } = codec
   const lowest = atLowest(Math.max(0, end - start))
   if (kind === 'opus') return opusSeconds(bytes, start, end)
   if (kind === 'flac') return flacSeconds(bytes, start, end, rate) || lowest
@@ -370,10 +404,21 @@ function packetSeconds(bytes: Buffer, start: number, end: number, { kind, rate, 
   }
   if (kind === 'amr') return amrFrames(bytes, { start, end, isWide: size === 1 }) * AMR_SECONDS
   if (rate <= 0) return lowest
-  if (kind === 'vorbis' && blocks !== undefined) return blocks[(bytes[start]! >> 1) & 1]! / 2 / rate
+  if (vorbis !== undefined) return vorbisSeconds(bytes[start]!, vorbis)
   if (kind === 'plain' && size > 0) return (end - start) / (rate * size)
-  // A frame has at most 768 bytes for each channel.
-  return kind === 'frames' ? (size / rate) * Math.max(1, (end - start) / (768 * 8)) : lowest
+  return kind === 'frames' ? frameSeconds(end - start, codec) : lowest
+}
+
+/** Of a packet of frames that do not say how many bytes they have: one frame, unless it is too large for that. */
+const frameSeconds = (count: number, { rate, size, bytesMax = Infinity }: Codec): number =>
+  Math.max(size / (rate || AAC_RATES[3]!), count > bytesMax ? atLowest(count) : 0)
+
+/** The longest that a packet can be, whatever its bytes. */
+function packetSecondsMax({ kind, rate, size, vorbis }: Codec): number {
+  if (vorbis !== undefined) return vorbis.long / 2 / (vorbis.rate || 8_000)
+  if (kind === 'flac') return 65_536 / (rate || 8_000)
+  if (kind === 'frames') return size / (rate || 8_000)
+  return kind === 'plain' || kind === 'other' ? 0 : 0.144
 }
 
 /** Plain samples of so many bytes; not known where the head names more than any recording has. */
@@ -387,8 +432,9 @@ function plainCodec(rate: number, channels: number, sampleBytes: number): Codec 
 interface OggStream {
   kind: 'opus' | 'vorbis' | 'speex' | 'flac' | 'other'
   rate: number
-  /** Of Vorbis: samples of a short block and of a long one. */
-  blocks: readonly [number, number]
+  vorbis: Vorbis | undefined
+  /** Of Vorbis: its last header, as far as it was read. */
+  setup: Buffer | undefined
   /** Of Speex: seconds of a packet. */
   each: number
   headers: number
@@ -407,8 +453,9 @@ interface OggStream {
 function measureOgg(bytes: Buffer): Measured | undefined {
   const streams: OggStream[] = []
   const current = new Map<number, OggStream>()
-  let [strayBytes, inside] = [0, 0]
+  let strayBytes = 0
   for (let at = 0; at + 27 <= bytes.length; ) {
+    work.add(STEP)
     const segments = bytes[at + 26]!
     const body = at + 27 + segments
     if (!isPage(bytes, at) || body > bytes.length) {
@@ -420,18 +467,16 @@ function measureOgg(bytes: Buffer): Measured | undefined {
     const end = readPage(bytes, at, { streams, current, segments, body })
     // A decoder that finds a page damaged looks for the next one inside.
     at = nextPage(bytes, body, end)
-    if (at < end) inside++
-    if (streams.length > TRACKS_MAX || inside > PAGES_INSIDE_MAX) return undefined
+    if (streams.length > TRACKS_MAX) throw new TooMuch()
   }
-  let [counted, claimed, secondsMax] = [0, 0, 0]
+  let [counted, claimed] = [0, 0]
   // One after another, or beside each other: a decoder may play them all.
   for (const stream of streams) {
-    const { kind, rate, blocks, packets, granules: [first, last] = [0, 0] } = stream
+    const { rate, granules: [first, last] = [0, 0] } = stream
     counted += oggSeconds(stream)
     if (rate > 0) claimed += (last - first) / rate
-    if (kind === 'vorbis' && rate > 0) secondsMax += (packets * blocks[1]) / 2 / rate
   }
-  return { counted, claimed, secondsMax, strayBytes }
+  return { counted, claimed, strayBytes }
 }
 
 const isPage = (bytes: Buffer, at: number): boolean =>
@@ -441,6 +486,7 @@ const isPage = (bytes: Buffer, at: number): boolean =>
 function nextPage(bytes: Buffer, from: number, end: number): number {
   let at = from
   while (at < end && !(bytes[at] === 0x4f && isPage(bytes, at))) at++
+  work.add(Math.max(0, at - from))
   return Math.max(at, Math.min(from, end))
 }
 
@@ -475,24 +521,32 @@ function readPage(bytes: Buffer, at: number, { streams, current, segments, body 
     stream.granules[1] = Math.max(stream.granules[1], granule)
   }
   let position = body
+  work.add(segments * STEP_LIGHT)
   for (let index = 0; index < segments; index++) {
     const size = bytes[at + 27 + index]!
     if (!stream.goesOn) readPacket(bytes, position, stream)
     stream.goesOn = size === 255
+    if (stream.setup !== undefined) readSetup(bytes.subarray(position, position + size), stream)
     position += size
   }
   const end = Math.min(position, bytes.length)
   stream.bytes += end - body
-  if (stream.kind === 'flac') stream.content.push(bytes.subarray(body, end))
+  if (stream.kind === 'flac') {
+    // Pages that lie in each other have the same bytes again and again.
+    work.add(end - body)
+    stream.content.push(bytes.subarray(body, end))
+  }
   return position
 }
 
 function openStream(bytes: Buffer, at: number): OggStream {
-  const blocks = [0, 0] as const
-  const base = { packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, blocks, each: 0 }
+  const base = {
+    ...{ packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, each: 0 },
+    ...{ vorbis: undefined, setup: undefined },
+  }
   if (text(bytes, at, 8) === 'OpusHead') return { ...base, kind: 'opus', rate: 48_000, headers: 2 }
   const vorbis = readVorbis(bytes, at)
-  if (vorbis !== undefined) return { ...base, ...vorbis, kind: 'vorbis', headers: 3 }
+  if (vorbis !== undefined) return { ...base, kind: 'vorbis', rate: vorbis.rate, vorbis, headers: 3 }
   if (text(bytes, at, 5) === 'Speex' && at + 68 <= bytes.length) {
     const [rate, mode] = [bytes.readUInt32LE(at + 36), Math.min(2, bytes.readUInt32LE(at + 40))]
     const each = Math.max(0.02, (160 << mode) / (rate || 8_000)) * Math.max(1, bytes.readUInt32LE(at + 64) & 255)
@@ -503,36 +557,186 @@ function openStream(bytes: Buffer, at: number): OggStream {
   return { ...base, kind: 'other', rate: 0, headers: 0 }
 }
 
-/** The first header of Vorbis, if it is here. */
-function readVorbis(bytes: Buffer, at: number): { rate: number; blocks: readonly [number, number] } | undefined {
-  if (text(bytes, at, 7) !== '\x01vorbis' || at + 29 > bytes.length) return undefined
-  const sizes = bytes[at + 28]!
-  return { rate: bytes.readUInt32LE(at + 12), blocks: [1 << (sizes & 15), 1 << (sizes >> 4)] }
-}
-
 function readPacket(bytes: Buffer, at: number, stream: OggStream): void {
   if (stream.headers > 0) {
     stream.headers--
+    if (stream.headers === 0 && stream.kind === 'vorbis') stream.setup = Buffer.alloc(0)
     return
   }
   stream.packets++
   if (at >= bytes.length) return
   if (stream.kind === 'opus') stream.seconds += opusSeconds(bytes, at, at + 2)
-  // Of the two kinds of block the second is the long one, in every encoder that we know.
-  const [short, long] = stream.blocks
-  if (stream.kind === 'vorbis' && stream.rate > 0) stream.seconds += (bytes[at]! & 2 ? long : short) / 2 / stream.rate
+  if (stream.vorbis !== undefined && stream.rate > 0) stream.seconds += vorbisSeconds(bytes[at]!, stream.vorbis)
+}
+
+/** Some more of the last header. */
+function readSetup(more: Buffer, stream: OggStream): void {
+  const { vorbis, setup, goesOn } = stream
+  if (vorbis === undefined || setup === undefined) return
+  const all = setup.length > SETUP_BYTES_MAX ? setup : Buffer.concat([setup, more])
+  stream.setup = goesOn ? all : undefined
+  if (!goesOn) stream.vorbis = { ...vorbis, isLong: readModes(all, vorbis.channels) }
+}
+
+// Vorbis: the first byte of a packet names its mode, and the last header says which modes have long blocks
+
+interface Vorbis {
+  readonly rate: number
+  readonly channels: number
+  /** Samples of a short block and of a long one. */
+  readonly short: number
+  readonly long: number
+  /** Of each mode; undefined where the header cannot be read: then each block may be a long one. */
+  readonly isLong?: readonly boolean[] | undefined
+}
+
+/** The first header of Vorbis, if it is here. */
+function readVorbis(bytes: Buffer, at: number): Vorbis | undefined {
+  if (text(bytes, at, 7) !== '\x01vorbis' || at + 29 > bytes.length) return undefined
+  const [one, other] = [1 << (bytes[at + 28]! & 15), 1 << (bytes[at + 28]! >> 4)]
+  const blocks = { short: Math.min(one, other), long: Math.max(one, other) }
+  return { rate: bytes.readUInt32LE(at + 12), channels: bytes[at + 11]!, ...blocks }
+}
+
+function vorbisSeconds(first: number, { rate, short, long, isLong }: Vorbis): number {
+  const mode = isLong === undefined ? 0 : (first >> 1) & ((1 << bitsOf(isLong.length - 1)) - 1)
+  return (isLong?.[mode] === false ? short : long) / 2 / rate
+}
+
+/** How many bits a number takes. */
+const bitsOf = (value: number): number => 32 - Math.clz32(value)
+
+/** Encoders write some kilobytes. */
+const SETUP_BYTES_MAX = 64 * 1024
+
+/** Reads bits as Vorbis packs them: the lowest of a byte first. Beyond the end all are 0. */
+class VorbisBits {
+  readonly #bytes: Buffer
+  #at: number
+
+  constructor(bytes: Buffer, from: number) {
+    this.#bytes = bytes
+    this.#at = from * 8
+  }
+
+  get isOver(): boolean {
+    return this.#at > this.#bytes.length * 8
+  }
+
+  read(count: number): number {
+    let value = 0
+    for (let bit = 0; bit < count; bit++, this.#at++) {
+      value += (((this.#bytes[this.#at >> 3] ?? 0) >> (this.#at & 7)) & 1) * 2 ** bit
+    }
+    return value
+  }
+
+  skip(count: number): void {
+    this.#at += count
+  }
+
+  /** Does it so often, or until there is nothing left. */
+  times(count: number, look: () => void): void {
+    for (let index = 0; index < count && !this.isOver; index++) look()
+  }
+}
+
+/** Which modes have long blocks. Undefined for what no encoder writes. */
+function readModes(setup: Buffer, channels: number): readonly boolean[] | undefined {
+  if (text(setup, 0, 7) !== '\x05vorbis' || setup.length > SETUP_BYTES_MAX) return undefined
+  work.add(setup.length * STEP_LIGHT)
+  const bits = new VorbisBits(setup, 7)
+  bits.times(bits.read(8) + 1, () => skipCodebook(bits))
+  bits.times(bits.read(6) + 1, () => bits.skip(16))
+  bits.times(bits.read(6) + 1, () => skipFloor(bits))
+  bits.times(bits.read(6) + 1, () => skipResidue(bits))
+  bits.times(bits.read(6) + 1, () => skipMapping(bits, channels))
+  const isLong: boolean[] = []
+  let isPlain = true
+  bits.times(bits.read(6) + 1, () => {
+    isLong.push(bits.read(1) === 1)
+    if (bits.read(32) !== 0) isPlain = false
+    bits.skip(8)
+  })
+  const isWhole = bits.read(1) === 1 && !bits.isOver
+  return isWhole && isPlain ? isLong : undefined
+}
+
+function skipCodebook(bits: VorbisBits): void {
+  bits.skip(24)
+  const [dimensions, entries] = [bits.read(16), bits.read(24)]
+  if (bits.read(1) === 1) {
+    bits.skip(5)
+    for (let entry = 0; entry < entries && !bits.isOver; ) entry += bits.read(bitsOf(entries - entry))
+  } else if (bits.read(1) === 1) bits.times(entries, () => bits.skip(bits.read(1) * 5))
+  else bits.skip(entries * 5)
+  const lookup = bits.read(4)
+  if (lookup === 0) return
+  bits.skip(64)
+  const valueBits = bits.read(4) + 1
+  bits.skip(1)
+  bits.skip(valueBits * (lookup === 1 ? wholeRoot(entries, dimensions) : entries * dimensions))
+}
+
+/** The greatest number whose power is not above the value. */
+function wholeRoot(value: number, power: number): number {
+  let root = Math.floor(value ** (1 / Math.max(1, power)))
+  while ((root + 1) ** power <= value) root++
+  while (root > 0 && root ** power > value) root--
+  return root
+}
+
+function skipFloor(bits: VorbisBits): void {
+  if (bits.read(16) === 0) {
+    bits.skip(8 + 16 + 16 + 6 + 8)
+    bits.skip((bits.read(4) + 1) * 8)
+    return
+  }
+  const classes: number[] = []
+  bits.times(bits.read(5), () => classes.push(bits.read(4)))
+  const dimensions: number[] = []
+  bits.times(Math.max(-1, ...classes) + 1, () => {
+    dimensions.push(bits.read(3) + 1)
+    const subclasses = bits.read(2)
+    bits.skip((subclasses > 0 ? 8 : 0) + 8 * 2 ** subclasses)
+  })
+  bits.skip(2)
+  const rangeBits = bits.read(4)
+  for (const one of classes) bits.skip((dimensions[one] ?? 0) * rangeBits)
+}
+
+function skipResidue(bits: VorbisBits): void {
+  bits.skip(16 + 24 + 24 + 24)
+  const count = bits.read(6) + 1
+  bits.skip(8)
+  let books = 0
+  bits.times(count, () => {
+    const low = bits.read(3)
+    const all = low + (bits.read(1) === 1 ? bits.read(5) * 8 : 0)
+    for (let bit = 0; bit < 8; bit++) books += (all >> bit) & 1
+  })
+  bits.skip(books * 8)
+}
+
+function skipMapping(bits: VorbisBits, channels: number): void {
+  bits.skip(16)
+  const submaps = bits.read(1) === 1 ? bits.read(4) + 1 : 1
+  if (bits.read(1) === 1) bits.skip((bits.read(8) + 1) * 2 * bitsOf(channels - 1))
+  bits.skip(2)
+  if (submaps > 1) bits.skip(channels * 4)
+  bits.skip(submaps * 24)
 }
 
 // Matroska and WebM: elements in elements. Those that only hold others are entered, whatever size they claim.
 
+const ENCODINGS = 0x6d80
 const HOLDING: ReadonlySet<number> = new Set([
-  ...[0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966], 0x6d80, 0x6240, 0x5034,
+  ...[0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966, ENCODINGS],
 ])
 const [TRACK_ENTRY, TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS] = [0xae, 0xd7, 0x86, 0xb5, 0x9f, 0x6264] as const
-const [PRIVATE, COMPRESSION, ENCRYPTION] = [0x63a2, 0x4254, 0x5035] as const
+const PRIVATE = 0x63a2
 const [SCALE, DURATION, CLUSTER_TIME, SIMPLE_BLOCK, BLOCK] = [0x2ad7b1, 0x4489, 0xe7, 0xa3, 0xa1] as const
-const TRACK_PARTS: ReadonlySet<number> =
-  new Set([TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS, PRIVATE, COMPRESSION, ENCRYPTION])
+const TRACK_PARTS: ReadonlySet<number> = new Set([TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS, PRIVATE])
 /** What a recording holds beside its blocks: cues, tags, attachments, chapters, where things are, nothing. */
 const BESIDE: ReadonlySet<number> = new Set([0x1c53bb6b, 0x1254c367, 0x1941a469, 0x1043a770, 0x114d9b74, 0xec, PRIVATE])
 /** Elements that have no meaning to us and fewer bytes are not looked at. */
@@ -545,54 +749,59 @@ interface Track {
   channels: number
   bits: number
   private: Buffer
-  /** Its blocks are compressed, without their first bytes, or encrypted. */
+  /** Its blocks are compressed, without their first bytes, or encrypted: nobody can look into them. */
   isEncoded: boolean
   codec: Codec | undefined
   seconds: number
-  packets: number
 }
 
 const newTrack = (number: number): Track => ({
   ...{ number, name: '', rate: 0, channels: 1, bits: 0, private: Buffer.alloc(0), isEncoded: false },
-  ...{ codec: undefined, seconds: 0, packets: 0 },
+  ...{ codec: undefined, seconds: 0 },
 })
 
 function measureMatroska(bytes: Buffer): Measured | undefined {
   let [scale, claimed, clusterTime, firstTime, lastTime, strayBytes] = [1_000_000, 0, 0, Infinity, 0, 0]
   const tracks: Track[] = []
-  for (let [at, elements] = [0, 0]; at < bytes.length; elements++) {
-    if (elements > ELEMENTS_MAX || tracks.length > TRACKS_MAX) {
-      return { counted: Math.max(0, ...tracks.map(({ seconds }) => seconds)), isUnreadable: true }
-    }
-    const id = readId(bytes, at)
-    const size = id && readSize(bytes, at + id.length)
-    if (id === undefined || size === undefined) {
+  for (let at = 0; at < bytes.length; ) {
+    const idBytes = vintBytes(bytes, at)
+    const sizeAt = at + idBytes
+    const sizeBytes = idBytes <= 4 ? vintBytes(bytes, sizeAt) : 0
+    const start = sizeAt + sizeBytes
+    if (idBytes > 4 || sizeBytes > 8 || start > bytes.length) {
+      work.add(1)
       strayBytes++
       at++
       continue
     }
-    const start = at + id.length + size.length
-    if (id.value === TRACK_ENTRY) tracks.push(newTrack(tracks.length + 1))
-    if (HOLDING.has(id.value)) {
+    work.add(STEP)
+    if (tracks.length > TRACKS_MAX) throw new TooMuch()
+    const id = readUnsigned(bytes, at, sizeAt)
+    const size = readVint(bytes, sizeAt, sizeBytes)
+    if (id === TRACK_ENTRY) tracks.push(newTrack(tracks.length + 1))
+    if (id === ENCODINGS && tracks.length > 0) tracks.at(-1)!.isEncoded = true
+    if (HOLDING.has(id)) {
       at = start
       continue
     }
-    const end = Math.min(bytes.length, start + size.value)
+    const end = Math.min(bytes.length, start + size)
     const track = tracks.at(-1)
-    if (id.value === SCALE) scale = readUnsigned(bytes, start, end) || scale
-    if (id.value === DURATION) claimed = readFloat(bytes, start, end)
-    if (track && TRACK_PARTS.has(id.value)) readTrack(track, id.value, bytes.subarray(start, end))
-    if (id.value === CLUSTER_TIME) clusterTime = readUnsigned(bytes, start, end)
-    const isBlock = id.value === SIMPLE_BLOCK || id.value === BLOCK
+    if (id === SCALE) scale = readUnsigned(bytes, start, end) || scale
+    if (id === DURATION) claimed = readFloat(bytes, start, end)
+    if (track && TRACK_PARTS.has(id)) readTrack(track, id, bytes.subarray(start, end))
+    if (id === CLUSTER_TIME) clusterTime = readUnsigned(bytes, start, end)
+    const isBlock = id === SIMPLE_BLOCK || id === BLOCK
     if (isBlock && start + 4 < end) {
-      const number = readSize(bytes, start)
-      const head = start + (number?.length ?? 1)
+      const numberBytes = Math.min(vintBytes(bytes, start), 8)
+      const number = readVint(bytes, start, numberBytes)
+      const head = start + numberBytes
       const time = head + 3 < end ? clusterTime + bytes.readInt16BE(head) : clusterTime
       firstTime = Math.min(firstTime, time)
       lastTime = Math.max(lastTime, time)
       let isOwned = false
+      work.add(tracks.length)
       for (const owner of tracks) {
-        if (owner.number !== number?.value) continue
+        if (owner.number !== number) continue
         isOwned = true
         if (head + 3 < end) readBlock(bytes, head, end, owner)
       }
@@ -600,26 +809,26 @@ function measureMatroska(bytes: Buffer): Measured | undefined {
       if (!isOwned) strayBytes += end - start
     }
     // A decoder may find sound in what seems to be a large element that we do not know, or that is cut off.
-    const isOdd = start + size.value > bytes.length || (end - start > ELEMENT_BYTES_MIN && !BESIDE.has(id.value))
+    const isOdd = start + size > bytes.length || (end - start > ELEMENT_BYTES_MIN && !BESIDE.has(id))
     if (!isBlock && isOdd) strayBytes += end - start
     at = end
   }
   const counted = Math.max(0, ...tracks.map(({ seconds }) => seconds))
-  const secondsMax = Math.max(0, ...tracks.map(({ codec, packets }) =>
-    codec?.blocks === undefined || codec.rate === 0 ? 0 : (packets * codec.blocks[1]) / 2 / codec.rate))
-  const times = { claimed: (Math.max(claimed, lastTime - firstTime) * scale) / 1e9, secondsMax }
-  return { counted, ...times, strayBytes, isUnreadable: tracks.some(({ isEncoded }) => isEncoded) }
+  const isUnreadable = tracks.some(track => track.isEncoded && isSound(track))
+  return { counted, claimed: (Math.max(claimed, lastTime - firstTime) * scale) / 1e9, strayBytes, isUnreadable }
 }
 
 function readTrack(track: Track, id: number, content: Buffer): void {
   if (id === TRACK_NUMBER) track.number = readUnsigned(content, 0, content.length)
-  if (id === CODEC) track.name = text(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
+  // A track that was one of sound stays one, whatever else it is called.
+  if (id === CODEC && !isSound(track)) track.name = text(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
   if (id === RATE) track.rate = readFloat(content, 0, content.length) || track.rate
   if (id === CHANNELS) track.channels = readUnsigned(content, 0, content.length)
   if (id === BITS) track.bits = readUnsigned(content, 0, content.length)
   if (id === PRIVATE) track.private = content
-  if (id === COMPRESSION || id === ENCRYPTION) track.isEncoded = !track.name.startsWith('S_')
 }
+
+const isSound = ({ name }: Track): boolean => name.startsWith('A_')
 
 /** What its blocks hold, once all of its head is read. */
 function trackCodec({ name, rate: named, channels, bits, private: own }: Track): Codec {
@@ -636,21 +845,35 @@ function trackCodec({ name, rate: named, channels, bits, private: own }: Track):
     return secondBytes > 0 ? { kind: 'plain', rate: secondBytes, size: 1 } : OTHER
   }
   if (name.startsWith('A_MPEG/')) return { kind: 'mpeg', rate, size: 0 }
-  if (name.startsWith('A_AAC')) return { kind: 'frames', rate: lower(rate, aacRate(own, 0) ?? 0), size: AAC_SAMPLES }
+  if (name.startsWith('A_AAC')) return aacCodec(own, 0, { rate, channels })
   if (name.startsWith('A_PCM/')) return plainCodec(rate, channels, Math.ceil((bits || 8) / 8))
   const vorbisAt = name === 'A_VORBIS' ? own.subarray(0, 1_024).indexOf('\x01vorbis', 0, 'latin1') : -1
   const vorbis = vorbisAt < 0 ? undefined : readVorbis(own, vorbisAt)
-  return vorbis === undefined ? OTHER : { kind: 'vorbis', size: 0, ...vorbis }
+  if (vorbis === undefined) return OTHER
+  const isLong = readModes(own.subarray(lastHeaderAt(own)), vorbis.channels)
+  return { kind: 'vorbis', rate: vorbis.rate, size: 0, vorbis: { ...vorbis, isLong } }
+}
+
+/** Where the last of the three headers of Vorbis begins: the lengths of the first two stand before them. */
+function lastHeaderAt(own: Buffer): number {
+  let [at, before] = [1, 0]
+  for (let header = 0; header < 2; header++) {
+    for (; own[at] === 255; at++) before += 255
+    before += own[at++] ?? 0
+  }
+  return own[0] === 2 ? at + before : own.length
 }
 
 /** Of the frames in a block. `head` is its time, before its flags. */
 function readBlock(bytes: Buffer, head: number, end: number, track: Track): void {
-  if (!track.name.startsWith('A_')) return
+  if (!isSound(track)) return
   track.codec ??= trackCodec(track)
   const frames = (bytes[head + 2]! & 6) === 0 ? [head + 3, end] : lacedFrames(bytes, head + 2, end)
+  work.add((frames.length - 1) * STEP)
   for (let index = 1; index < frames.length; index++) {
-    track.seconds += packetSeconds(bytes, frames[index - 1]!, frames[index]!, track.codec)
-    track.packets++
+    const [from, to] = [frames[index - 1]!, frames[index]!]
+    const most = track.isEncoded ? packetSecondsMax(track.codec) : 0
+    track.seconds += Math.max(most, packetSeconds(bytes, from, to, track.codec))
   }
 }
 
@@ -669,9 +892,10 @@ function lacedFrames(bytes: Buffer, at: number, end: number): readonly number[] 
       sizes.push(size + (bytes[next++] ?? 0))
       continue
     }
-    const size = readSize(bytes, next) ?? { value: 0, length: 1 }
-    next += size.length
-    sizes.push(index === 1 ? size.value : sizes.at(-1)! + size.value - (2 ** (7 * size.length - 1) - 1))
+    const length = Math.min(vintBytes(bytes, next), 8)
+    const size = readVint(bytes, next, length)
+    next += length
+    sizes.push(index === 1 ? size : sizes.at(-1)! + size - (2 ** (7 * length - 1) - 1))
   }
   if (lacing === 4) sizes.push(...Array<number>(count - 1).fill(Math.floor(Math.max(0, end - next) / count)))
   const starts = [Math.min(next, end)]
@@ -679,29 +903,17 @@ function lacedFrames(bytes: Buffer, at: number, end: number): readonly number[] 
   return [...starts, end]
 }
 
-interface Vint {
-  readonly value: number
-  readonly length: number
-}
+/** How many bytes a number has that begins here; more than 8 for what is none. */
+const vintBytes = (bytes: Buffer, at: number): number => Math.clz32(bytes[at] ?? 0) - 23
 
-function readId(bytes: Buffer, at: number): Vint | undefined {
-  const length = Math.clz32(bytes[at]!) - 23
-  if (length > 4 || at + length > bytes.length) return undefined
-  return { value: bytes.readUIntBE(at, length), length }
-}
-
-function readSize(bytes: Buffer, at: number): Vint | undefined {
-  if (at >= bytes.length) return undefined
-  const length = Math.clz32(bytes[at]!) - 23
-  if (length > 8 || at + length > bytes.length) return undefined
-  let value = bytes[at]! & ((1 << (8 - length)) - 1)
-  for (let index = 1; index < length; index++) value = value * 256 + bytes[at + index]!
-  return { value, length }
-}
+/** Without the bit that says how long it is. */
+const readVint = (bytes: Buffer, at: number, length: number): number =>
+  ((bytes[at] ?? 0) & (255 >> length)) * 256 ** (length - 1) + readUnsigned(bytes, at + 1, at + length)
 
 function readUnsigned(bytes: Buffer, start: number, end: number): number {
+  const last = Math.min(end, start + 8)
   let value = 0
-  for (let at = start; at < Math.min(end, start + 8); at++) value = value * 256 + bytes[at]!
+  for (let at = start; at < last; at++) value = value * 256 + (bytes[at] ?? 0)
   return value
 }
 
@@ -738,6 +950,8 @@ interface Run {
   readonly track: number
   readonly at: number | undefined
   readonly count: number
+  /** Of all samples, where they have the same. */
+  readonly each?: number
   readonly sizeOf: (index: number) => number
 }
 
@@ -758,8 +972,9 @@ function measureMp4(bytes: Buffer): Measured | undefined {
   const fragment = { track: 0, base: 0, size: 0 }
   const heads = { claimed: 0, scale: 0, moofAt: 0, dataBytes: 0 }
   const film: Mp4 = { bytes, tracks: [], runs: [], defaultSizes: new Map(), fragment, ...heads }
-  for (let [at, boxes] = [0, 0]; at + 8 <= bytes.length; boxes++) {
-    if (boxes > BOXES_MAX || film.tracks.length > TRACKS_MAX) return undefined
+  for (let at = 0; at + 8 <= bytes.length; ) {
+    work.add(STEP_HEAVY)
+    if (film.tracks.length > TRACKS_MAX) throw new TooMuch()
     const [size, name] = [bytes.readUInt32BE(at), text(bytes, at + 4, 4)]
     const isLong = size === 1 && at + 16 <= bytes.length
     const start = at + (isLong ? 16 : 8)
@@ -816,6 +1031,7 @@ function readTrackBox(name: string, box: Buffer, film: Mp4, track: Mp4Track): vo
 /** A list of edits may play the same part again and again. */
 function readEdits(box: Buffer, scale: number, track: Mp4Track): void {
   const each = box[0] === 1 ? 20 : 12
+  work.add(box.length)
   for (let at = 8; at + each <= box.length && scale > 0; at += each) {
     track.editCount++
     track.edits += (box[0] === 1 ? Number(box.readBigUInt64BE(at)) : box.readUInt32BE(at)) / scale
@@ -840,7 +1056,8 @@ function readRun(box: Buffer, { fragment: { track, base, size } }: Mp4): Run {
     const at = table + index * fields * 4 + (flags & 0x100 ? 4 : 0)
     return (flags & 0x200) === 0 ? size : at + 4 <= box.length ? box.readUInt32BE(at) : 0
   }
-  return { track, at: offset === undefined ? undefined : base + offset, count, sizeOf }
+  const isSame = (flags & 0x200) === 0
+  return { track, at: offset === undefined ? undefined : base + offset, count, sizeOf, ...(isSame && { each: size }) }
 }
 
 interface Walked {
@@ -852,15 +1069,16 @@ interface Walked {
 function measureTracks(film: Mp4): Measured {
   const { tracks, runs, bytes, dataBytes } = film
   const sounds = tracks.filter(({ isSound }) => isSound)
-  const budget = { left: SAMPLES_MAX }
+  const ids = new Set(tracks.map(({ id }) => id))
+  const isKnown = tracks.some(({ id }) => id !== 0)
   let [counted, claimed, soundBytes, isUnreadable] = [0, film.claimed, 0, false]
   for (const track of sounds) {
     const walked: Walked = { seconds: 0, bytes: 0, isUnreadable: track.hasOddSizes }
-    walkTables(bytes, track, walked, budget)
-    const isKnown = tracks.some(({ id }) => id !== 0)
+    walkTables(bytes, track, walked)
+    work.add(runs.length * STEP_HEAVY)
     for (const run of runs) {
-      const isOwn = run.track === track.id || !isKnown || !tracks.some(({ id }) => id === run.track)
-      if (isOwn) walkSamples(bytes, run, track.codec, walked, budget)
+      const isOwn = run.track === track.id || !isKnown || !ids.has(run.track)
+      if (isOwn) walkSamples(bytes, run, track.codec, walked)
     }
     const seconds = Math.max(walked.seconds, Math.min(track.edits, walked.seconds * track.editCount))
     counted = Math.max(counted, seconds)
@@ -875,19 +1093,20 @@ function measureTracks(film: Mp4): Measured {
   return { counted, claimed, isUnreadable: isUnreadable || isHidden || isOther }
 }
 
-function walkTables(bytes: Buffer, track: Mp4Track, walked: Walked, budget: { left: number }): void {
+function walkTables(bytes: Buffer, track: Mp4Track, walked: Walked): void {
   const { sizes, codec } = track
   if (sizes.length < 12) return
   const [each, count] = [sizes.readUInt32BE(4), sizes.readUInt32BE(8)]
   const sizeOf = (index: number): number =>
     each > 0 ? each : 16 + index * 4 <= sizes.length ? sizes.readUInt32BE(12 + index * 4) : 0
-  if (isCounted(codec)) return walkSamples(bytes, { track: 0, at: undefined, count, sizeOf }, codec, walked, budget)
+  const all: Run = { track: 0, at: undefined, count, sizeOf, ...(each > 0 && { each }) }
+  if (isCounted(codec)) return walkSamples(bytes, all, codec, walked)
   let first = 0
   for (const [at, samples] of chunksOf(track)) {
-    if (first >= count || budget.left <= 0) break
+    if (first >= count) break
     const [from, own] = [first, Math.min(samples, count - first)]
     const part = { track: 0, at, count: own, sizeOf: (index: number) => sizeOf(from + index) }
-    walkSamples(bytes, part, codec, walked, budget)
+    walkSamples(bytes, part, codec, walked)
     first += own
   }
   if (first < count) walked.isUnreadable = true
@@ -897,6 +1116,7 @@ function walkTables(bytes: Buffer, track: Mp4Track, walked: Walked, budget: { le
 function* chunksOf({ offsets, offsetBytes, chunks }: Mp4Track): Generator<readonly [number, number]> {
   let [row, samples] = [0, 0]
   for (let index = 0; (index + 1) * offsetBytes <= offsets.length; index++) {
+    work.add(STEP)
     for (; row + 12 <= chunks.length && chunks.readUInt32BE(row) <= index + 1; row += 12) {
       samples = chunks.readUInt32BE(row + 4)
     }
@@ -905,22 +1125,17 @@ function* chunksOf({ offsets, offsetBytes, chunks }: Mp4Track): Generator<readon
   }
 }
 
-function walkSamples(bytes: Buffer, run: Run, codec: Codec, walked: Walked, budget: { left: number }): void {
+function walkSamples(bytes: Buffer, run: Run, codec: Codec, walked: Walked): void {
   const { count, sizeOf } = run
-  if (isCounted(codec)) {
-    const all = samplesBytes(bytes, run, codec, budget)
-    walked.bytes += all
-    if (codec.kind === 'frames') walked.seconds += (count * codec.size) / (codec.rate || AAC_RATES[3]!)
-    else walked.seconds += packetSeconds(bytes, 0, all, codec)
-    return
-  }
+  if (isCounted(codec)) return countSamples(bytes, run, codec, walked)
   if (run.at === undefined) walked.isUnreadable ||= count > 0
   let at = run.at ?? bytes.length
   for (let index = 0; index < count; index++) {
-    if (at < 0 || at >= bytes.length || budget.left-- <= 0) {
+    if (at < 0 || at >= bytes.length) {
       walked.isUnreadable = true
       return
     }
+    work.add(STEP)
     const end = Math.min(bytes.length, at + sizeOf(index))
     walked.seconds += packetSeconds(bytes, at, end, codec)
     walked.bytes += end - at
@@ -928,16 +1143,24 @@ function walkSamples(bytes: Buffer, run: Run, codec: Codec, walked: Walked, budg
   }
 }
 
-/** Of all samples together. A plain sample has at least the bytes of its channels, whatever the table claims. */
-function samplesBytes(bytes: Buffer, { count, sizeOf }: Run, codec: Codec, budget: { left: number }): number {
+/** By their sizes alone. A plain sample has at least the bytes of its channels, whatever the table claims. */
+function countSamples(bytes: Buffer, { count, each, sizeOf }: Run, codec: Codec, walked: Walked): void {
   const least = codec.kind === 'plain' ? codec.size : 0
-  const isSame = count > 1 && sizeOf(0) === sizeOf(1) && sizeOf(0) === sizeOf(count - 1)
-  if (isSame && count > budget.left) return Math.min(bytes.length, count * Math.max(least, sizeOf(0)))
-  let all = 0
-  for (let index = 0; index < count && all < bytes.length && budget.left-- > 0; index++) {
-    all += Math.max(least, sizeOf(index))
+  let [all, seconds] = [0, 0]
+  if (each === undefined) {
+    for (let index = 0; index < count; index++) {
+      work.add(STEP_LIGHT)
+      const size = Math.max(least, sizeOf(index))
+      all += size
+      if (codec.kind === 'frames') seconds += frameSeconds(size, codec)
+    }
+  } else {
+    all = count * Math.max(least, each)
+    if (codec.kind === 'frames') seconds = count * frameSeconds(each, codec)
   }
-  return Math.min(bytes.length, budget.left < 0 ? bytes.length : all)
+  all = Math.min(bytes.length, all)
+  walked.bytes += all
+  walked.seconds += codec.kind === 'frames' ? seconds : packetSeconds(bytes, 0, all, codec)
 }
 
 function headSeconds(box: Buffer): { readonly seconds: number; readonly scale: number } {
@@ -960,7 +1183,8 @@ function readEntries(box: Buffer): Codec {
     if (codec === undefined) codec = found
     else if (codec.kind !== found.kind) return OTHER
     const longer = codec.kind === 'plain' ? Math.min(codec.size, found.size) : Math.max(codec.size, found.size)
-    codec = { ...codec, rate: lower(codec.rate, found.rate), size: longer }
+    const bytesMax = Math.min(codec.bytesMax ?? Infinity, found.bytesMax ?? Infinity)
+    codec = { ...codec, rate: lower(codec.rate, found.rate), size: longer, bytesMax }
     at += size < 36 ? box.length : size
   }
   return codec ?? OTHER
@@ -1005,12 +1229,13 @@ function readEntry(entry: Buffer): Codec {
       ? [0, 0] : [entry.readUInt32BE(head + 8), entry.readUInt32BE(head + 28)]
     return { kind: 'frames', rate: own || rate, size: samples || ALAC_SAMPLES }
   }
-  return name === 'mp4a' ? readAudio(entry, rate) : OTHER
+  return name === 'mp4a' ? readAudio(entry, { rate, channels }) : OTHER
 }
 
 /** AAC and MP3: what a decoder is told, whatever stands elsewhere. */
-function readAudio(entry: Buffer, rate: number): Codec {
-  let told = 0
+function readAudio(entry: Buffer, named: Named): Codec {
+  const { rate } = named
+  let told: Codec | undefined
   for (let esds = entry.indexOf('esds', 36, 'latin1'); esds >= 0; esds = entry.indexOf('esds', esds + 4, 'latin1')) {
     // Descriptors in descriptors: of the stream, of its decoder, and what is told to that.
     const stream = inDescriptor(entry, esds + 8, 0x03)
@@ -1018,13 +1243,34 @@ function readAudio(entry: Buffer, rate: number): Codec {
     const kind = entry[decoder]
     if (kind === 0x69 || kind === 0x6b) return { kind: 'mpeg', rate, size: 0 }
     if (kind !== undefined && kind !== 0x40 && (kind < 0x66 || kind > 0x68)) return OTHER
-    told = lower(told, aacRate(entry, inDescriptor(entry, decoder + 13, 0x05)) ?? 0)
+    const found = aacCodec(entry, inDescriptor(entry, decoder + 13, 0x05), { ...named, rate: 0 })
+    if (told !== undefined && told.kind !== found.kind) return OTHER
+    told = { ...found, rate: lower(told?.rate ?? 0, found.rate) }
   }
-  return { kind: 'frames', rate: told || rate || AAC_RATES[3]!, size: AAC_SAMPLES }
+  const codec = told ?? aacCodec(entry, entry.length, named)
+  return { ...codec, rate: codec.rate || rate || AAC_RATES[3]! }
 }
 
-/** In what a decoder of AAC is told: five bits of its kind, or eleven, then four of its rate, or that and the rate. */
-function aacRate(bytes: Buffer, at: number): number | undefined {
+/** What stands beside what a decoder is told. */
+interface Named {
+  readonly rate: number
+  readonly channels: number
+}
+
+/** Of AAC in one frame, for each channel; of channels beyond two an encoder makes no use of that. */
+const AAC_BYTES_MAX = 768
+/** Unified speech and audio, whose frames may be four times as long and do not say so here. */
+const USAC = 42
+
+function aacCodec(bytes: Buffer, at: number, { rate, channels }: Named): Codec {
+  const own = aacConfig(bytes, at)
+  if (own?.kind === USAC) return OTHER
+  const bytesMax = AAC_BYTES_MAX * Math.min(2, Math.max(1, channels))
+  return { kind: 'frames', rate: lower(rate, own?.rate ?? 0), size: AAC_SAMPLES, bytesMax }
+}
+
+/** What a decoder of AAC is told: five bits of its kind, or eleven, then four of its rate, or that and the rate. */
+function aacConfig(bytes: Buffer, at: number): { readonly kind: number; readonly rate: number } | undefined {
   if (!(at + 1 < bytes.length)) return undefined
   const bitsAt = (from: number, count: number): number => {
     let value = 0
@@ -1035,7 +1281,8 @@ function aacRate(bytes: Buffer, at: number): number | undefined {
   }
   const start = bitsAt(0, 5) === 31 ? 11 : 5
   const index = bitsAt(start, 4)
-  return index === 15 ? bitsAt(start + 4, 24) || undefined : AAC_RATES[index]
+  const kind = start === 11 ? 32 + bitsAt(5, 6) : bitsAt(0, 5)
+  return { kind, rate: index === 15 ? bitsAt(start + 4, 24) : (AAC_RATES[index] ?? 0) }
 }
 
 /** Where the content of a descriptor begins, whose length may be written in up to four bytes; NaN if it is another. */
@@ -1048,6 +1295,7 @@ function inDescriptor(bytes: Buffer, at: number, tag: number): number {
 
 function timesSum(box: Buffer): number {
   let sum = 0
+  work.add(box.length)
   for (let at = 8; at + 8 <= box.length; at += 8) sum += box.readUInt32BE(at) * box.readUInt32BE(at + 4)
   return sum
 }
@@ -1074,6 +1322,7 @@ interface AmrPart {
 function amrFrames(bytes: Buffer, { start, end, isWide }: AmrPart): number {
   const sizes = isWide ? AMR_WB_BYTES : AMR_BYTES
   let frames = 0
+  work.add(Math.max(0, end - start))
   for (let at = start; at < end; at += sizes[(bytes[at]! >> 3) & 15]!) frames++
   return frames
 }

@@ -5,11 +5,11 @@ import type { AnswerReading, FrameReading } from '../call.ts'
 import type { Json } from '../checks.ts'
 import { invalid, missing } from '../checks.ts'
 import { isObject } from '../json-object.ts'
+import { soundOf } from '../large-form.ts'
 import { writeError } from '../openai-chat/errors.ts'
 import type { Protocol } from '../protocol.ts'
 import { formFlag, frameReader, parseAnswer, readFormCall, saidError, writeFormModel } from '../side-call.ts'
 import { readBothUsage, readSeconds } from '../side-usage.ts'
-import { soundLength } from './sound-length.ts'
 
 /** Of words in a second, where they are spoken fast. */
 const SECOND_TEXT_BYTES = 20
@@ -30,15 +30,13 @@ export const transcription: Protocol = {
     const { call, files } = readFormCall('openai-transcription', body, { asked, readFields })
     refuseElsewhere(call.json)
     if (files.length === 0) throw missing('file')
-    const sounds = files.map(({ start, end }) => soundLength(body.subarray(start, end)))
-    const seconds = sounds.reduce((sum, sound) => sum + sound.seconds, 0)
+    const seconds = files.reduce((sum, file) => sum + soundOf(body, file), 0)
     const { outputTokensMax: _none, ...rest } = call
     return {
       ...rest,
       stream: formFlag(call.json, 'stream'),
       textOnly: false,
-      units: { seconds: sounds.reduce((sum, { secondsMax }) => sum + secondsMax, 0) },
-      unitsGuess: { seconds },
+      units: { seconds },
       secondTextBytes: SECOND_TEXT_BYTES,
       inputBytes: seconds * TOKENS_PER_SECOND * 4,
     }
