@@ -250,6 +250,8 @@ export const bounds = {
   referencesOfAnswerMax: 256,
   /** Things kept at an upstream that one request may name. */
   referencesOfCallMax: 2_000,
+  /** The same with addresses, which name something kept only where they lead to the upstream itself. */
+  referencesFoundMax: 10_000,
   keptFilesListedMax: 1_000,
   /** Of all accounts' rows this is only the last bound: an account is refused further files long before. */
   keptFilesBytesMax: 1024 * 1024 * 1024 * 1024,

@@ -8,11 +8,10 @@ import { describeFault, type Log } from '../base/log.ts'
 import type { Call } from '../protocols/call.ts'
 import { invalid } from '../protocols/checks.ts'
 import { isObject } from '../protocols/json-object.ts'
-import { isOurItem } from '../protocols/openai-responses/response-body.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import { madeReader, type ReadMade } from '../protocols/references-made.ts'
 import type { Reference, ReferenceKind } from '../protocols/references.ts'
-import { findReferences, pathText } from '../protocols/references.ts'
+import { findReferences, pathText, referencesFound } from '../protocols/references.ts'
 import { formValues } from '../protocols/side-call.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Provider } from '../upstreams/provider.ts'
@@ -35,10 +34,6 @@ interface Candidate {
 }
 
 type Fits = (candidate: Candidate, seat: ChannelSeat) => boolean
-
-/** Hosts that read what they are given with the credential of the one who asks, and one at which anybody may. */
-const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
-const PUBLIC_HOST = 'storage.googleapis.com'
 
 export class ReferenceCheck {
   readonly #parts: ReferenceCheckParts
@@ -73,11 +68,13 @@ export class ReferenceCheck {
 
   #read(call: Call, { protocol, accountId, seats }: Reading): Named | undefined {
     const json = protocol.takes === 'multipart' ? formValues(call.json) : call.json
-    const kept = findReferences(json, reference => isKept(reference, call, seats))
+    const isOwnHost = ownHosts(seats)
+    const keeps = (reference: Reference): boolean => isKept(reference, call, isOwnHost)
+    const before = referencesFound(json)
+    throwIfMany(before, bounds.referencesFoundMax, 'things')
+    const kept = before?.filter(keeps) ?? findReferences(json, keeps)
     if (kept.length === 0) return undefined
-    if (kept.length > bounds.referencesOfCallMax) {
-      throw invalid(pathText(kept[0]!.path), `and others name more than ${bounds.referencesOfCallMax} kept things`)
-    }
+    throwIfMany(kept, bounds.referencesOfCallMax, 'kept things')
     const ids = new Set(kept.map(keyOf))
     return new Named(kept, {
       protocol,
@@ -123,32 +120,26 @@ const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`
 const FOLLOWED: ReadonlySet<unknown> = new Set(['previous_response_id', 'conversation'])
 
 /** Not what is looked after elsewhere: earlier responses, drafts of tasks, and items that we named. */
-function isKept({ kind, id, path, isAddress }: Reference, call: Call, seats: readonly ChannelSeat[]): boolean {
+function isKept({ kind, path, host }: Reference, call: Call, isOwnHost: (host: string) => boolean): boolean {
   if (call.state !== undefined && path.length === 1 && FOLLOWED.has(path[0])) return false
   if (kind === 'task' && isDraftOfTask(call, path)) return false
-  if (kind === 'item' && isOurItem(id)) return false
-  return !isAddress || !isPublic(id, seats)
+  return host === undefined || isOwnHost(host)
+}
+
+/** Whether a host is that of an upstream. Most calls never ask. */
+function ownHosts(seats: readonly ChannelSeat[]): (host: string) => boolean {
+  let hosts: ReadonlySet<string | undefined> | undefined
+  return host => (hosts ??= new Set(seats.map(({ channel }) => URL.parse(channel.baseUrl)?.hostname))).has(host)
+}
+
+function throwIfMany(found: readonly Reference[] | undefined, most: number, what: string): void {
+  if (found === undefined || found.length <= most) return
+  throw invalid(pathText(found[0]!.path), `and others name more than ${most} ${what}`)
 }
 
 /** `content[1].draft_task`. */
 const isDraftOfTask = ({ dialect }: Call, [field, , name, ...more]: Reference['path']): boolean =>
   dialect === 'ark-tasks' && field === 'content' && name === 'draft_task' && more.length === 0
-
-/** Where Google keeps files of its users, whatever host is written before it. */
-const KEPT_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
-/** What readers of addresses do not agree on. */
-const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
-
-/** Whether anybody could fetch it: it lies neither at the upstream itself nor where its credential is used. */
-function isPublic(address: string, seats: readonly ChannelSeat[]): boolean {
-  if (UNCLEAR.test(address)) return false
-  const url = URL.parse(address)
-  if (url === null || url.username !== '' || url.password !== '') return false
-  const host = url.hostname.replace(/\.$/, '').toLowerCase()
-  if (host !== PUBLIC_HOST && CREDENTIALED_HOST.test(host)) return false
-  if (host !== PUBLIC_HOST && KEPT_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))) return false
-  return seats.every(({ channel }) => URL.parse(channel.baseUrl)?.hostname !== host)
-}
 
 interface NamedParts {
   readonly protocol: Protocol

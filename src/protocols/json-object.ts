@@ -8,7 +8,8 @@ import type { FieldSpan, ObjectScan, ScanBounds, ScanCounts, ScanProblem } from 
 import { countFields, countNames, hasLoneSurrogate, isObject, isTooDeep, parseShallow } from '../base/json.ts'
 import { scanObject, writtenName } from '../base/json.ts'
 import { bodyRules } from '../http/body-rules.ts'
-import { isLookedAt } from './references.ts'
+import type { Reference } from './references.ts'
+import { findReferences, isLookedAt, noteReferences } from './references.ts'
 
 export { isObject } from '../base/json.ts'
 
@@ -23,10 +24,17 @@ export interface JsonObject {
 export interface FoundObject extends JsonObject {
   readonly duplicates: ReadonlySet<string>
   readonly counts: Readonly<ScanCounts>
-  /** The scans of large objects at its top, by where they start. */
-  readonly inside: ReadonlyMap<number, ObjectScan>
+  /** Large objects at its top, by where they start. */
+  readonly inside: ReadonlyMap<number, FoundInside>
+  /** What a large one may name of what is kept at an upstream. */
+  readonly references?: readonly Reference[]
   /** A field that JSON.parse has dropped, and that may name something kept at an upstream which reads it. */
   readonly dropped?: string
+}
+
+export interface FoundInside {
+  readonly scan: ObjectScan
+  readonly references: readonly Reference[]
 }
 
 export interface FoundProblem {
@@ -37,7 +45,7 @@ export interface FoundProblem {
 export type Found = FoundObject | FoundProblem
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-const nothingInside: FoundObject['inside'] = new Map()
+const none: FoundObject['inside'] = new Map()
 
 /** Names are counted only where there is room for too many. */
 const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax, nameBytesMax: bounds.jsonNameBytesMax }
@@ -55,9 +63,12 @@ export function findObject(body: Buffer): Found {
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
   const { names, ...found } = scan
   const dropped = scan.counts.fields === countFields(json) ? undefined : droppedField(body, json, scan)
-  const inside = isLarge ? scansInside(body, scan.fields) : nothingInside
-  return { json, ...found, inside, ...(dropped !== undefined && { dropped }) }
+  const more = isLarge ? { inside: findInside(body, json, scan), references: allReferences(json) } : { inside: none }
+  return { json, ...found, ...more, ...(dropped !== undefined && { dropped }) }
 }
+
+const allReferences = (json: JsonObject['json']): readonly Reference[] =>
+  findReferences(json, () => true, bounds.referencesFoundMax)
 
 /**
  * Of fields with the same name in one object JSON.parse keeps the last, with all that is in it; an upstream may read
@@ -80,12 +91,13 @@ function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }
   return undefined
 }
 
-function scansInside(body: Buffer, fields: ReadonlyMap<string, FieldSpan>): FoundObject['inside'] {
-  const inside = new Map<number, ObjectScan>()
-  for (const { start, end } of fields.values()) {
-    if (end - start <= bounds.smallBodyBytesMax || body[start] !== BRACE_OPEN) continue
+function findInside(body: Buffer, json: JsonObject['json'], { fields }: ObjectScan): FoundObject['inside'] {
+  const inside = new Map<number, FoundInside>()
+  for (const [name, { start, end }] of fields) {
+    const value = json[name]
+    if (end - start <= bounds.smallBodyBytesMax || body[start] !== BRACE_OPEN || !isObject(value)) continue
     const scan = scanObject(body.subarray(start, end), scanBounds)
-    if (typeof scan !== 'string') inside.set(start, scan)
+    if (typeof scan !== 'string') inside.set(start, { scan, references: allReferences(value) })
   }
   return inside
 }
@@ -95,7 +107,10 @@ const BRACE_OPEN = 0x7b
 /** What was found in large bodies, off the thread that serves calls, before anybody reads them. */
 const foundBefore = new WeakMap<Buffer, Found>()
 
-export const noteFound = (body: Buffer, found: Found): void => void foundBefore.set(body, found)
+export function noteFound(body: Buffer, found: Found): void {
+  foundBefore.set(body, found)
+  if ('json' in found && found.references !== undefined) noteReferences(found.json, found.references)
+}
 
 const hintOf: Partial<Record<ErrorCode, string>> = {
   json_too_deep: `It may have ${bounds.jsonDepthMax} levels.`,
@@ -123,16 +138,21 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
 
 /** The object that is the value of a field at the top of a body that was read. */
 export function scanField(body: Buffer, { start, end }: FieldSpan): ObjectScan | ScanProblem {
+  return foundInside(body, start)?.scan ?? scanObject(body.subarray(start, end), scanBounds)
+}
+
+function foundInside(body: Buffer, start: number): FoundInside | undefined {
   const found = foundBefore.get(body)
-  const before = found !== undefined && 'inside' in found ? found.inside.get(start) : undefined
-  return before ?? scanObject(body.subarray(start, end), scanBounds)
+  return found !== undefined && 'inside' in found ? found.inside.get(start) : undefined
 }
 
 /** The same as a body of its own, which is not scanned or parsed again where it is large. */
 export function bodyInside(body: Buffer, span: FieldSpan, json: Readonly<Record<string, unknown>>): Buffer {
   const inner = body.subarray(span.start, span.end)
   const scan = scanField(body, span)
-  if (typeof scan !== 'string') noteFound(inner, { json, ...scan, inside: nothingInside })
+  const before = foundInside(body, span.start)
+  const references = before && { references: before.references }
+  if (typeof scan !== 'string') noteFound(inner, { json, ...scan, inside: none, ...references })
   return inner
 }
 

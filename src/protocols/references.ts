@@ -33,8 +33,8 @@ export interface Reference {
   readonly id: string
   /** As the caller wrote it, such as `input[0].content[1].file_id`. Made when it is asked for. */
   readonly path: readonly (string | number)[]
-  /** A http address: it names something kept only where it leads to the upstream's own host. */
-  readonly isAddress?: true
+  /** Of an address that anybody may fetch: it names something kept only where this is the upstream's own host. */
+  readonly host?: string
   /** Means something only to an upstream of the caller's own dialect that keeps responses. */
   readonly isOptional?: true
 }
@@ -50,19 +50,34 @@ export interface ReferenceField {
 
 /** Ids, also in lists of them, and in objects that have an id or a name. */
 function texts(value: unknown): readonly string[] {
-  if (typeof value === 'string') return value === '' ? [] : [value]
-  if (typeof value === 'number') return [String(value)]
-  if (Array.isArray(value)) return value.flatMap(texts)
-  if (!isObject(value)) return []
-  return [...valuesOf(value, 'id'), ...valuesOf(value, 'name')].flatMap(one => (isObject(one) ? [] : texts(one)))
+  const found: string[] = []
+  addTexts(value, found)
+  return found
+}
+
+/** Into one list: lists may lie in each other hundreds of levels deep. */
+function addTexts(value: unknown, found: string[], fields: readonly string[] = ['id', 'name']): void {
+  if (typeof value === 'string' && value !== '') found.push(value)
+  if (typeof value === 'number') found.push(String(value))
+  if (Array.isArray(value)) for (const one of value) addTexts(one, found)
+  if (isObject(value)) addFields(value, fields, found)
+}
+
+function addFields(holder: Json, fields: readonly string[], found: string[]): void {
+  for (const field of fields) for (const one of valuesOf(holder, field)) if (!isObject(one)) addTexts(one, found)
 }
 
 /** An id, or an object that has one. */
 const textOrId = (value: unknown): readonly string[] => (isObject(value) ? objectId(value) : texts(value))
 /** The ids of objects. */
 function objectId(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap(objectId)
-  return isObject(value) ? valuesOf(value, 'id').flatMap(one => (isObject(one) ? [] : texts(one))) : []
+  const found: string[] = []
+  const add = (one: unknown): void => {
+    if (Array.isArray(one)) one.forEach(add)
+    else if (isObject(one)) addFields(one, ['id'], found)
+  }
+  add(value)
+  return found
 }
 /** Whatever stands there names something. */
 const anything = (value: unknown): readonly string[] => {
@@ -197,7 +212,7 @@ const OPEN_ADDRESS = /^(?:https?|data):/i
 /** The id of a file after its scheme, wherever it stands in a text: Qwen takes it for the file's content. */
 const FILE_IN_TEXT = /fileid:\/\/([\w.-]{1,256})/gi
 /** A field for media, and what its address may stand in. */
-const HOLDS_MEDIA = /(?:image|video|audio|media|mask|frame|file)s?(?:ur[il]s?)?$/
+const HOLDS_MEDIA = /(?:image|video|audio|media|mask|frame|(?<!pro)file)s?(?:ur[il]s?)?$/
 const MEDIA_AROUND = /image|video|audio|media|mask|frame|file|source/
 /** Neither an address nor the media themselves, nor a word such as `auto`: an id, which may go without its scheme. */
 const BARE_ID = /^(?![a-z0-9]{0,15}$)[\w.:/@-]{1,256}$/i
@@ -294,28 +309,62 @@ export function isLookedAt(name: string): boolean {
   return row !== undefined || holdsAddress || holdsText || DECIDING.has(plain)
 }
 
+/** Names that we gave to items, which no upstream knows. */
+export const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
+
+/** Hosts that read what they are given with the credential of the one who asks, and one at which anybody may. */
+const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
+const PUBLIC_HOST = 'storage.googleapis.com'
+/** Where Google keeps files of its users, whatever host is written before it. */
+const KEPT_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
+/** What readers of addresses do not agree on. */
+const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
+
+/** The host of an address that anybody could fetch; undefined where its credential may count. */
+function publicHost(address: string): string | undefined {
+  if (UNCLEAR.test(address)) return undefined
+  const url = URL.parse(address)
+  if (url === null || url.username !== '' || url.password !== '') return undefined
+  const host = url.hostname.replace(/\.$/, '').toLowerCase()
+  const isKept = CREDENTIALED_HOST.test(host) || KEPT_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))
+  return host === PUBLIC_HOST || !isKept ? host : undefined
+}
+
 /** Whether something is kept at an upstream. Its path may be used only within the call. */
 export type Keeps = (reference: Reference) => boolean
 
 /** What `json` names of what is kept, each thing once: at most one more than a call may name. */
-export function findReferences(json: Json, keeps: Keeps = () => true): readonly Reference[] {
-  const search = new Search(keeps)
+export function findReferences(
+  json: Json,
+  keeps: Keeps = () => true,
+  most: number = bounds.referencesOfCallMax,
+): readonly Reference[] {
+  const search = new Search(keeps, most)
   search.object(json, '')
   return search.found
 }
 
+/** What was found in large bodies beside the thread that serves calls, by what they were parsed to. */
+const foundBefore = new WeakMap<Json, readonly Reference[]>()
+
+export const noteReferences = (json: Json, found: readonly Reference[]): void => void foundBefore.set(json, found)
+
+export const referencesFound = (json: Json): readonly Reference[] | undefined => foundBefore.get(json)
+
 class Search {
   readonly found: Reference[] = []
   readonly #keeps: Keeps
+  readonly #most: number
   readonly #seen = new Set<string>()
   readonly #path: (string | number)[] = []
 
-  constructor(keeps: Keeps) {
+  constructor(keeps: Keeps, most: number) {
     this.#keeps = keeps
+    this.#most = most
   }
 
   get #isOver(): boolean {
-    return this.found.length > bounds.referencesOfCallMax
+    return this.found.length > this.#most
   }
 
   object(holder: Json, under: string): void {
@@ -410,18 +459,26 @@ class Search {
     if (plain === 'fileuri') {
       const isAddress = /^https?:/i.test(id)
       if (/^data:/i.test(id)) return
-      this.#push({ kind, id: isAddress ? id : beginning(id).trim(), ...(isAddress && { isAddress }) })
+      this.#push({ kind, id: isAddress ? id : beginning(id).trim() }, isAddress)
     } else this.#push({ kind, id, ...(this.#path[0] === 'diagnostics' && { isOptional: true }) })
   }
 
-  #push(named: Omit<Reference, 'path'>): void {
-    const reference: Reference = { ...named, id: named.id.slice(0, ID_CHARS_MAX), path: this.#path }
-    const key = `${reference.kind}:${reference.isOptional === true}:${reference.id}`
-    if (this.#isOver || this.#seen.has(key) || !this.#keeps(reference)) return
+  #push({ kind, id: written, isOptional }: Omit<Reference, 'path'>, isAddress = false): void {
+    if (this.#isOver || (kind === 'item' && OUR_ITEM.test(written))) return
+    const id = written.slice(0, ID_CHARS_MAX)
+    const key = `${kind}:${isOptional === true}:${placeOf(this.#path)}:${id}`
+    if (this.#seen.has(key)) return
+    const host = isAddress ? publicHost(id) : undefined
+    const more = { ...(host !== undefined && { host }), ...(isOptional && { isOptional }) }
+    if (!this.#keeps({ kind, id, path: this.#path, ...more })) return
     this.#seen.add(key)
-    this.found.push({ ...reference, path: [...this.#path] })
+    this.found.push({ kind, id, path: [...this.#path], ...more })
   }
 }
+
+/** Whether a thing is kept may hang on where it is named: at the top, or as a draft. The same elsewhere is another. */
+const placeOf = (path: Reference['path']): string =>
+  path.length === 1 ? 'top' : path.length === 3 && path[0] === 'content' && path[2] === 'draft_task' ? 'draft' : ''
 
 /** Whether an item of this type has all that it means in it, so that nobody need look for its `id`. */
 function isWhole(type: unknown, item: Json): boolean {

@@ -278,6 +278,16 @@ describe('what the account has not made is not there', () => {
     expect([status, text]).toEqual([404, expect.stringContaining(says)])
   })
 
+  const long = { pad: 'x'.repeat(70_000) }
+  const inJson = named.filter(([, kind]) => !forms.includes(kind))
+  test.each(inJson)('%s (%s), also in a large body', async (name, kind, more) => {
+    const before = sent()
+    const body = bodyOf(kind, { ...more, ...long })
+    const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), body)
+    expect([status, text]).toEqual([refusedWith(kind, name), expect.stringContaining('error')])
+    expect(sent()).toBe(before)
+  })
+
   const optional = ['thoughts by their id', 'a picture by its id', 'a message by its id', 'a message']
   const translated = named.filter(([name, kind]) =>
     ['chat', 'messages', 'responses', 'gemini'].includes(kind) && !optional.includes(name))

@@ -5,6 +5,7 @@ import type { Json } from '../checks.ts'
 import { writtenReasons } from '../finish-reasons.ts'
 import { isObject } from '../json-object.ts'
 import type { AnswerAsk } from '../protocol.ts'
+import { OUR_ITEM } from '../references.ts'
 import { servedTier } from '../service-tier.ts'
 
 /** Our own name for an answer, made of the name of its request. */
@@ -17,16 +18,11 @@ const idBody = (requestId: string): string => requestId.slice(requestId.indexOf(
 export const itemId = (prefix: string, requestId: string, index: number): string =>
   `${prefix}_${idBody(requestId)}${index.toString().padStart(4, '0')}`
 
-const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
-
 /** The response that an item of ours is in, by its name: in what was said to the model, or in what it said. */
 export function placeOfItem(id: unknown): { readonly response: string; readonly of: 'input' | 'output' } | undefined {
   const [, isInput, request] = (typeof id === 'string' && OUR_ITEM.exec(id)) || []
   return request === undefined ? undefined : { response: `resp_${request}`, of: isInput ? 'input' : 'output' }
 }
-
-/** Whether we gave this name, so that no upstream knows it. */
-export const isOurItem = (id: string): boolean => OUR_ITEM.test(id)
 
 export interface Ending {
   readonly status: 'in_progress' | 'completed' | 'incomplete'
