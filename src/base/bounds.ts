@@ -8,6 +8,8 @@ export const bounds = {
   bodyMsMax: 60_000,
   /** A body up to this size is read in one piece, and its JSON on the thread that serves calls. */
   smallBodyBytesMax: 64 * 1024,
+  /** About a millisecond of the thread that serves calls. */
+  hashedAtOnceBytesMax: 1024 * 1024,
   /**
    * A body may take so many reads, and one more for each so many bytes that have come. A read costs more than what a
    * few bytes are worth: whoever sends single bytes as chunks would keep the serving thread busy for nothing.

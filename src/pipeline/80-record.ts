@@ -21,7 +21,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
   return {
     ...draftOf(exchange),
     cameHash: exchange.cameHash ?? hashOfUnsent(exchange),
-    wentHash: exchange.wentHash ?? null,
+    wentHash: exchange.wentHash?.text ?? null,
     ...usageOf(cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,

@@ -11,7 +11,7 @@ import { timesOf } from '../upstreams/times.ts'
 import type { AdaptParts, Adapted } from './40-adapt.ts'
 import { adapt } from './40-adapt.ts'
 import type { AnswerMemory } from './answer-memory.ts'
-import { bodyHash } from './body-hash.ts'
+import { bodyHash, SlowHash } from './body-hash.ts'
 import type { Exchange, Route } from './exchange.ts'
 import { runsTools } from './exchange.ts'
 import type { Opened } from './opening.ts'
@@ -108,10 +108,10 @@ const lateEnding = (exchange: Exchange): { readonly ending?: 'over_bound' } =>
 
 const isBound = (fault: unknown): fault is Refusal => fault instanceof Refusal && fault.code === 'answer_too_large'
 
-/** While the upstream reads: hashing a megabyte takes as long as parsing it. */
+/** While the upstream reads: hashing a megabyte takes as long as parsing it. What came was hashed before if large. */
 function noteBodies(exchange: Exchange, came: Uint8Array, went: Uint8Array): void {
   exchange.cameHash ??= bodyHash(came)
-  exchange.wentHash = bodyHash(went)
+  exchange.wentHash = new SlowHash(went)
 }
 
 /** What cannot be put into the upstream's dialect is the caller's to change: no other channel of it is tried. */

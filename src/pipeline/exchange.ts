@@ -25,6 +25,7 @@ import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules.ts'
 import type { Cost } from './60-cost.ts'
 import type { AnswerLease } from './answer-memory.ts'
+import type { SlowHash } from './body-hash.ts'
 import type { Chosen } from './explain/why.ts'
 import type { Claim } from './idempotency.ts'
 import type { Lane } from './lanes.ts'
@@ -175,7 +176,7 @@ export interface Exchange {
   call?: Call
   /** What came and what went, each the first half of its SHA-256 in hex. */
   cameHash?: string
-  wentHash?: string | undefined
+  wentHash?: SlowHash | undefined
   /** Of the caller's headers those that go to an upstream of the same dialect. */
   passed?: Readonly<Record<string, string>>
   /** Where the caller's stream is not one of server-sent events. */

@@ -1,9 +1,11 @@
 // What becomes of a call's idempotency key: kept with its answer, kept without one, or given back.
 
 import { describe, expect, test } from 'bun:test'
+import { Deadlines } from '../base/deadlines.ts'
 import { Seal } from '../base/seal.ts'
 import { ringOf } from '../base/secret-ring.ts'
 import type { Outcome } from '../billing/who-pays.ts'
+import { LargeJson } from '../protocols/large-json.ts'
 import type { Exchange } from './exchange.ts'
 import { readClaim } from './idempotency.ts'
 import { buildKeeping } from './keeping.ts'
@@ -52,5 +54,22 @@ describe('a request is the same', () => {
     expect(fingerprint('/a', '{}')).toBe(fingerprint('/a', '{}'))
     expect(fingerprint('/b', '{}')).not.toBe(fingerprint('/a', '{}'))
     expect(fingerprint('/a', '{} ')).not.toBe(fingerprint('/a', '{}'))
+  })
+
+  test('also where it is large, by the hash that was taken beside the thread that serves calls', async () => {
+    const deadlines = new Deadlines(() => performance.now())
+    const largeJson = new LargeJson({ deadlines, onFault: detail => expect(detail).toBe('') })
+    const looked = async (body: string) => await largeJson.look(Buffer.from(body), { name: 'a', throwIfGone() {} })
+    const of = (path: string, body: Buffer) => readClaim(claiming(path), body)!.key.fingerprint
+    try {
+      const [one, same] = [await looked('{"a":1}'), await looked('{"a":1}')]
+      expect(of('/a', one)).toBe(of('/a', same))
+      expect(of('/b', one)).not.toBe(of('/a', same))
+      expect(of('/a', await looked('{"a":2}'))).not.toBe(of('/a', one))
+      same.fill(0) // nobody reads it again
+      expect(of('/a', one)).toBe(of('/a', same))
+    } finally {
+      largeJson.close()
+    }
   })
 })

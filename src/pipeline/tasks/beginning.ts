@@ -25,7 +25,7 @@ import { aboutCall, countRefused } from '../20-limit-rate.ts'
 import type { RouteCall } from '../30-route.ts'
 import type { Lanes } from '../lanes.ts'
 import { narrowed } from '../30-route.ts'
-import { bodyHash } from '../body-hash.ts'
+import { bodyHash, SlowHash } from '../body-hash.ts'
 import type { Caller, Permit, Route } from '../exchange.ts'
 import type { Claim } from '../idempotency.ts'
 import { readClaim, throwIfTaken } from '../idempotency.ts'
@@ -73,6 +73,7 @@ interface Wanted {
   readonly claim: Claim | undefined
   readonly size: CallSize
   readonly sent: Uint8Array
+  readonly sentHash: string
 }
 
 interface Begun {
@@ -125,7 +126,8 @@ export class Beginning {
       const drafted = nearDrafts(this.#parts, found, call)
       const route = this.#parts.references.near(drafted, call, { protocol })
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
-      wanted = { request, call, route, claim, sent, size: sizeOf(call, route) }
+      const sentHash = await new SlowHash(sent).whole()
+      wanted = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
     } catch (fault) {
       const { callId, caller } = request
       const refused = { ...caller, callId, draft: draftOf({ request, call }) }
@@ -252,7 +254,7 @@ function endingOf(fault: unknown): TaskEnding {
   return { outcome: outcomeOf({ code: error, extras: {} }), status: status ?? errorRows[error].status, error }
 }
 
-function draftOf({ request, call, route, sent }: Pick<Wanted, 'request' | 'call'> & Partial<Wanted>): RecordDraft {
+function draftOf({ request, call, route, sentHash }: Pick<Wanted, 'request' | 'call'> & Partial<Wanted>): RecordDraft {
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
@@ -262,7 +264,7 @@ function draftOf({ request, call, route, sent }: Pick<Wanted, 'request' | 'call'
     endUser: call.endUser ?? null,
     tags: tagText(call.tags, request.header('x-weir-tags')) ?? null,
     cameHash: bodyHash(request.body),
-    wentHash: sent === undefined ? null : bodyHash(sent),
+    wentHash: sentHash ?? null,
   }
 }
 
