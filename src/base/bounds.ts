@@ -263,6 +263,8 @@ export const bounds = {
   keptFileMsMax: 30 * 24 * 3_600_000,
   /** For a provider's own count; then it is counted here. */
   countAskedMsMax: 5_000,
+  /** A longer request is not translated for a count. */
+  countTranslatedBytesMax: 8 * 1024 * 1024,
   /** Of a call that a factor is learned from. */
   countLearnedBytesMax: 256 * 1024,
   countFactorsMax: 10_000,

@@ -1,9 +1,10 @@
 // Every way to ask for a count, one row each.
 
+import { writeCountConversation as writeMessagesConversation } from './anthropic-messages/conversation-writer.ts'
 import { readCount, readCountCall, writeCall, writeCount } from './anthropic-messages/request.ts'
 import { textsOf, tokenization, writeTokenization } from './ark-side/reading.ts'
 import type { CountDialect } from './counting.ts'
-import { onlyFields, parsed } from './counting.ts'
+import { parsed } from './counting.ts'
 import {
   readCount as readGeminiCount,
   readCountCall as readGeminiCall,
@@ -13,17 +14,11 @@ import {
 } from './gemini/count-tokens.ts'
 import { isObject } from './json-object.ts'
 import { protocols } from './list.ts'
+import { openaiFlavour } from './openai-responses/flavour.ts'
 import { inputTokensBody, readInputTokens } from './openai-responses/state.ts'
+import { writeCountConversation as writeResponsesConversation } from './openai-responses/write-conversation.ts'
 
 const { 'anthropic-messages': anthropic, 'openai-responses': responses, gemini } = protocols
-
-const MESSAGE_FIELDS = [
-  ...['model', 'messages', 'system', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
-]
-
-const RESPONSE_FIELDS = [
-  ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'reasoning', 'text'],
-]
 
 export const countDialects = {
   'anthropic-messages': {
@@ -31,7 +26,7 @@ export const countDialects = {
     codec: anthropic.codec,
     readCall: readCountCall,
     writeCall,
-    writeConversation: (said, target) => onlyFields(anthropic.codec.writeConversation(said, target), MESSAGE_FIELDS),
+    writeConversation: writeMessagesConversation,
     readCount: body => readCount(parsed(body)),
     writeCounts: ([count = 0]) => writeCount(count),
   },
@@ -40,7 +35,7 @@ export const countDialects = {
     codec: responses.codec,
     readCall: responses.readCall,
     writeCall: responses.writeCall,
-    writeConversation: (said, target) => onlyFields(responses.codec.writeConversation(said, target), RESPONSE_FIELDS),
+    writeConversation: (said, target) => writeResponsesConversation(said, { flavour: openaiFlavour, target }),
     readCount: body => readInputTokens(parsed(body)),
     writeCounts: ([count = 0]) => inputTokensBody(count),
   },

@@ -2,7 +2,6 @@
 // generated for it, and nobody pays.
 
 import type { Call, CallTarget } from './call.ts'
-import type { Json } from './checks.ts'
 import type { Conversation } from './conversation.ts'
 import { parseAnswer } from './json-object.ts'
 import type { Asked, Codec, ConversationTarget, Protocol } from './protocol.ts'
@@ -22,12 +21,6 @@ export interface CountDialect {
   /** Each is counted for itself, where a request is texts and no talk. */
   texts?(call: Call): readonly string[]
   readonly codec?: Codec
-}
-
-/** The fields of a request that a count has a place for. */
-export function onlyFields(body: string, fields: readonly string[]): string {
-  const json = JSON.parse(body) as Json
-  return JSON.stringify(Object.fromEntries(Object.entries(json).filter(([name]) => fields.includes(name))))
 }
 
 /** JSON, or undefined for what is none. */

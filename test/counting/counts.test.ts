@@ -5,6 +5,7 @@ import { GoogleGenAI } from '@google/genai'
 import Anthropic0 from 'anthropic-0'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
+import { bounds } from '../../src/base/bounds.ts'
 import { ask, bearer, expectStages, reached } from '../front/asking.ts'
 import { says } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -94,6 +95,24 @@ describe('a count', () => {
     expect(harness.records().length).toBe(before)
     expect(await harness.balance(key)).toMatchObject({ balance })
     expect(harness.openHolds()).toBe(0)
+  })
+
+  test.each([
+    ['lake-responses', ['input', 'model']],
+    ['lake-gemini', ['generateContentRequest']],
+  ])('of a large picture is translated for %s up to 8 MiB, and ours beyond', async (lake, fields) => {
+    const before = harness.upstream.requests.length
+    const asked = async (bytes: number) => {
+      const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(bytes) }
+      const content = [{ type: 'image', source }, { type: 'text', text: words }]
+      const json = { model: `${lake}/echo`, messages: [{ role: 'user', content }] }
+      return (await post('/v1/messages/count_tokens', json)).header('x-weir-count')
+    }
+    expect(await asked(1024 * 1024)).toBe('provider')
+    const sent = harness.upstream.requests.at(-1)!.body
+    expect(Object.keys(JSON.parse(sent.toString()) as object).sort()).toEqual([...fields])
+    expect(await asked(bounds.countTranslatedBytesMax)).toMatch(/^estimated; /)
+    expect(harness.upstream.requests.length).toBe(before + 1)
   })
 
   test('needs a key, which its refusal says in the dialect', async () => {

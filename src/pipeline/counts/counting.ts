@@ -126,11 +126,11 @@ interface OnChannel {
 }
 
 /** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
-function wayOf({ dialect, provider, model, said }: Counting): CountDialect | undefined {
+function wayOf({ dialect, provider, model, call, said }: Counting): CountDialect | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   const { name } = dialect.protocol
   if (served.includes(name) && countPath(provider, dialect) !== undefined) return dialect
-  if (dialect.codec === undefined) return undefined
+  if (dialect.codec === undefined || call.bodyBytes > bounds.countTranslatedBytesMax) return undefined
   const other = served.map(countDialectNamed).find(one => one?.writeConversation && countPath(provider, one))
   // Nothing is fetched for a count: what would have to be is estimated.
   return other?.codec !== undefined && addressesIn(said()!, other.codec).size === 0 ? other : undefined

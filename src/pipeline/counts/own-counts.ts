@@ -1,5 +1,6 @@
 // Our own count of a request, corrected by what was learned of the model, and how far off it may be.
 
+import { bounds } from '../../base/bounds.ts'
 import { estimateTokens } from '../../billing/price.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
 import type { Factors } from '../../vault/factors.ts'
@@ -31,6 +32,7 @@ export type OwnCounts = (counting: Counting) => Promise<CountReply>
 export function buildOwnCounts({ countTokens, factors, learning }: OwnCountParts): OwnCounts {
   /** Undefined where there was no time to count all of it. */
   async function count(text: string): Promise<number | undefined> {
+    if (text.length > bounds.tokenCountBytesMax) return undefined
     const found = await countTokens(Buffer.from(text))
     return found === undefined || found.uncountedBytes > 0 ? undefined : found.tokens
   }

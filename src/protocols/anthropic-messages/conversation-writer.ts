@@ -21,7 +21,7 @@ const THINKING_TOP_P_MIN = 0.95
 
 /** What the counting of tokens takes of a request; anything else it refuses. */
 const COUNTED = [
-  ...['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control', 'speed'],
+  ...['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
 ] as const
 
 export function writeConversation(conversation: Conversation, target: ConversationTarget): string {

@@ -20,7 +20,21 @@ interface Target {
   readonly target: ConversationTarget
 }
 
-export function writeConversation(conversation: Conversation, { flavour, target }: Target): string {
+export const writeConversation = (conversation: Conversation, target: Target): string =>
+  JSON.stringify(requestOf(conversation, target))
+
+/** What a count has a place for. */
+const COUNTED = [
+  ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'reasoning', 'text'],
+] as const
+
+/** The same, to be counted and not answered. */
+export function writeCountConversation(conversation: Conversation, target: Target): string {
+  const body = requestOf(conversation, target)
+  return JSON.stringify(Object.fromEntries(COUNTED.map(field => [field, body[field]])))
+}
+
+function requestOf(conversation: Conversation, { flavour, target }: Target): Json {
   const { settings, tools, format, parallelCalls } = conversation
   const { losses } = target.notes
   losses.addAll(conversation.unread)
@@ -39,7 +53,7 @@ export function writeConversation(conversation: Conversation, { flavour, target 
     ...(reasoning.thinks ? ['reasoning.encrypted_content'] : []),
     ...(settings.logprobs !== undefined && !flavour.lacks.has('top_logprobs') ? ['message.output_text.logprobs'] : []),
   ]
-  return JSON.stringify({
+  return {
     model: target.model,
     ...(instructions !== undefined && { instructions }),
     input: mustSayJson ? [...input, sayJson(flavour)] : input,
@@ -51,7 +65,7 @@ export function writeConversation(conversation: Conversation, { flavour, target 
     ...(include.length > 0 && { include }),
     store: false,
     stream: settings.stream,
-  })
+  }
 }
 
 /** The first words of the system have a field of their own, unless something else hangs on them. */
