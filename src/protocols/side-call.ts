@@ -71,6 +71,9 @@ export function writeFormModel(call: Call, { model }: CallTarget): Uint8Array {
   return spliced(call.body, [{ ...call.fields.get('model')!, text: model }])
 }
 
+/** Each text may be JSON, which is parsed on the thread that serves calls. */
+const FORM_TEXT_BYTES_MAX = 1024 * 1024
+
 export interface FormCall {
   readonly call: Call
   /** Those with a file's name, or too long for a field. */
@@ -88,6 +91,7 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
   const fields = new Map<string, FieldSpan>()
   const files: FormPart[] = []
   const once: readonly string[] = [...COMMON_FIELDS, ...readFields]
+  let textBytes = 0
   for (const part of parts) {
     const lower = part.name.toLowerCase()
     if (once.includes(lower) && (lower !== part.name || fields.has(part.name))) {
@@ -98,6 +102,11 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
       if (once.includes(part.name) || isNameOnly(part.name)) throw invalid(part.name, 'must be a text')
       files.push(part)
       continue
+    }
+    textBytes += part.end - part.start
+    if (textBytes > FORM_TEXT_BYTES_MAX) {
+      const hint = `Its fields may have ${FORM_TEXT_BYTES_MAX} bytes together, without its files.`
+      throw new Refusal('form_invalid', 'too much text', { hint })
     }
     const text = body.toString('utf8', part.start, part.end)
     // An upstream may read the first of two where we read the last.

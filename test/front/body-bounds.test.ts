@@ -384,6 +384,15 @@ describe('a large body of a caller', () => {
     large.socket.destroy()
   })
 
+  test('of a form may not be fields alone', async () => {
+    const field = (name: string, text: string): string =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${text}\r\n`
+    const lists = Array.from({ length: 20 }, (_none, at) => field(`x${at}`, `[${filled('1,', 60_000)}1]`))
+    const body = `${field('model', 'openai/whisper-1')}${lists.join('')}--b--`
+    const headers = { ...bearer(await harness.key()), ...form }
+    expect(code(await raw(ask('POST', '/v1/audio/transcriptions', headers, body)), 400)).toBe('form_invalid')
+  })
+
   test('goes on as it came', async () => {
     const body = inContent(filled('\\u0041 \\" ', MIB))
     expect((await raw(ask('POST', CHAT, bearer(await harness.key()), body))).status).toBe(200)
