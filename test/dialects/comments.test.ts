@@ -75,6 +75,23 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
   })
 })
 
+test('who asked for comments waits with them, also where its dialect has a ping', async () => {
+  const silent = await startDialects({ world: { silence: { headMs: 20, heartbeatMs: 10 } } })
+  try {
+    const goesOn = Promise.withResolvers<void>()
+    silent.upstream.plan(pausedStream(['Hel', 'lo'], goesOn.promise))
+    const asked = { model: modelOf('anthropic-messages'), stream: true }
+    const on = { 'x-weir-comments': 'on' }
+    const caller = openRaw(silent.url, requestOf('anthropic-messages', await silent.key(), asked, on))
+    await caller.until(({ text }) => /: \n\n: \n\n/.test(text), 'comments that were asked for')
+    goesOn.resolve()
+    await caller.whole()
+    expect(caller.text).not.toContain('{"type": "ping"}') // as we would write it; the upstream's own passes
+  } finally {
+    await silent.stop()
+  }
+})
+
 test.each([['openai-chat'], ['openai-responses'], ['ark']] as const)('%s waits without comments', async speaker => {
   const silent = await startDialects({ world: { silence: { headMs: 20, heartbeatMs: 10 } } })
   try {

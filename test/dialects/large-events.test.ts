@@ -7,9 +7,10 @@ import { sse } from '../../src/fake-upstream/dialect.ts'
 import { dialectOf } from '../../src/fake-upstream/dialects.ts'
 import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
 import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, scripted, split } from '../../src/fake-upstream/script.ts'
+import { chunk, end, gate, scripted, split } from '../../src/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
 import type { Json, Speaker } from './speaking.ts'
 import { eventsSeen, requestOf, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
@@ -181,6 +182,35 @@ test('twenty at a time, which is more than there is memory for', async () => {
     expect(status).toBe(200)
     expect(got.includes(text)).toBe(true)
   }
+  await harness.idle()
+  expect(harness.openHolds()).toBe(0)
+})
+
+test('of events that do not end, no more is read than there is memory for', async () => {
+  const piece = Buffer.alloc(MIB / 4, 'x')
+  const ended = Promise.withResolvers<void>()
+  const long = scripted(function* steps() {
+    yield streamHead
+    yield chunk('data: {"x":"')
+    for (let at = 0; at < 4 * 20; at++) yield chunk(piece)
+    yield gate(ended.promise)
+  })
+  const before = harness.upstream.requests.length
+  harness.upstream.plan(...Array.from({ length: 12 }, () => long))
+  const callers = Array.from({ length: 12 }, () =>
+    openRaw(harness.url, requestOf('openai-chat', key, { model: modelOf('openai-chat'), stream: true })))
+  const sent = (): number =>
+    harness.upstream.requests.slice(before).reduce((sum, { bytesWritten }) => sum + bytesWritten, 0)
+  let [seen, same] = [0, 0]
+  await until(() => {
+    same = sent() === seen ? same + 1 : 0
+    seen = sent()
+    return seen > 32 * MIB && same >= 40
+  }, 'the upstreams are held back')
+  // Of 240 MiB: what there is room for, the rest of the one that goes on, and what the kernel takes of each.
+  expect(seen).toBeLessThan(160 * MIB)
+  for (const caller of callers) caller.leave()
+  ended.resolve()
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
 })

@@ -228,3 +228,18 @@ test('without tools, an answer that is too large and never left us is free, and 
   expect(caller.text).toContain(`nested more than ${bounds.jsonDepthMax} levels deep`)
   expect(await lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound', cost: 0 })
 })
+
+test('what follows the last word of a model is held back up to a bound, and what came before is paid', async () => {
+  const part = (text: string, more: object = {}): string =>
+    `data: ${JSON.stringify({ candidates: [{ content: { role: 'model', parts: [{ text }] }, ...more }] })}\n\n`
+  const delivered = Promise.withResolvers<void>()
+  const after = Array.from({ length: 5 }, () => chunk(part('x'.repeat(EVENT_BYTES_MAX / 4))))
+  const last = chunk(part('more', { finishReason: 'STOP' }))
+  harness.upstream.plan(script(streamHead, chunk(part(said)), gate(delivered.promise), last, ...after, end))
+  const caller = openRaw(harness.url, requestOf('gemini', key, { model: modelOf('gemini'), ...asked }))
+  await caller.until(({ text }) => text.includes(said), 'content is here')
+  delivered.resolve()
+  await caller.whole()
+  expect(caller.text).toContain('What follows its last word')
+  expect(await lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
+})

@@ -51,8 +51,8 @@ async function ask(speaker: Speaker, upstream: Dialect, script: Script): Promise
 async function textOf(speaker: Speaker, upstream: Dialect, script: Script): Promise<string> {
   const [, status, body] = /^(\d+) (.*)$/s.exec(await ask(speaker, upstream, script))!
   expect([status, body]).toEqual(['200', body])
-  // Where bytes pass, so do events of nothing.
-  return speech[speaker].ended(eventsSeen(speaker, body!).filter(data => data !== ''))
+  // Events of nothing pass nowhere: an SDK would parse them, and fail.
+  return speech[speaker].ended(eventsSeen(speaker, body!))
 }
 
 const pairs = callers.flatMap(speaker => dialects.map(upstream => [speaker, upstream] as const))

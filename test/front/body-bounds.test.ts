@@ -261,6 +261,29 @@ describe('of callers', () => {
     await harness.idle()
   })
 
+  test('what is unpacked has the room of what it becomes', async () => {
+    const key = await harness.key({ credit: '0' })
+    // Together four MiB less than an account may have on its way.
+    const most = Buffer.alloc(30 * MIB, 0x20)
+    const length = { 'content-length': String(most.length + 1) }
+    const stalled = [0, 1].map(() => new Unfinished(CHAT, { ...bearer(key), ...length }, most))
+    await until(() => harness.gateway.underWay === 2, 'both are under way')
+    await until(() => stalled.every(({ socket }) => socket.writableLength === 0), 'both are sent')
+    for (let at = 0; at < 5; at++) await call(harness, await harness.key())
+    expect(stalled.map(({ status }) => status)).toEqual([0, 0])
+    // A few random letters in a thousand characters, so that they become about fifty times as many.
+    const line = (_: unknown, at: number): string =>
+      new Bun.CryptoHasher('md5').update(`${at}`).digest('hex').padEnd(1_000)
+    const text = Array.from({ length: 24_000 }, line).join('')
+    const packed = zlib.gzipSync(`${goodBody().slice(0, -1)},"x":"${text}"}`)
+    expect(packed.length).toBeLessThan(2 * MIB)
+    const answer = await raw(ask('POST', CHAT, { ...bearer(key), 'content-encoding': 'gzip' }, packed))
+    expect(answer.status).toBe(402)
+    await until(() => stalled.some(({ status }) => status === 429), 'one of the others was given up')
+    for (const { socket } of stalled) socket.destroy()
+    await harness.idle()
+  })
+
   test.each(Object.keys(encoders))('%s may grow a hundredfold, or to one mebibyte', async name => {
     const key = await harness.key()
     const sent = (bytes: Uint8Array): Promise<RawAnswer> =>
