@@ -249,7 +249,7 @@ describe('a task that is not begun holds nothing', () => {
     ['with a callback', { callback_url: 'http://10.0.0.1/x' }, 400, 'callback_url'],
     ['of an endless length', { duration: 1e9 }, 400, 'duration'],
     ['whose price nobody knows', { model: 'pond/priceless' }, 503, 'price'],
-    ['with a search whose price nobody knows', { tools: [{ type: 'web_search' }] }, 503, 'price'],
+    ['with a search whose price nobody knows', { tools: [{ type: 'web_search' }] }, 400, 'price'],
     ['of no such model', { model: 'pond/none' }, 404, 'model'],
     ['of a chat model', { model: 'openai/gpt-4o-mini' }, 400, 'calls of this kind'],
     ['that its upstream refuses', { duration: 61 }, 400, 'duration is not valid'],

@@ -94,10 +94,7 @@ async function send(caller: Dialect, { upstream, stream, body }: Pick<Cell, 'ups
 async function verdict(caller: Dialect, cell: Cell): Promise<string | undefined> {
   const { status, text } = await send(caller, cell)
   const told = (): string => `${cell.name} on ${cell.upstream}: ${status} ${text.slice(-300)}`
-  // A class of service, or a kind of tool, whose price is not known is no mistake of ours.
-  const isUnpriced =
-    status === 503 && /It is not known (for the service class|what a search by it costs|what .{1,70} costs)/.test(text)
-  if (status >= 500 && !isUnpriced) return told()
+  if (status >= 500) return told()
   try {
     if (status >= 400) speech[caller].error(JSON.parse(text), status)
     else if (cell.stream) speech[caller].ended(eventsSeen(caller, text))

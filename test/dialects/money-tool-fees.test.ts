@@ -153,13 +153,13 @@ test.each(['additional_tools', 'tool_search_output', 'of_a_later_day'])('%s adds
   const added = { type, tools: [{ type: 'unheard_of' }] }
   const more = { input: [{ role: 'user', content: 'Hi' }, added] }
   const told = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
-  expect([told.status, await told.text()]).toEqual([503, expect.stringContaining('unheard_of')])
+  expect([told.status, await told.text()]).toEqual([400, expect.stringContaining('unheard_of')])
 })
 
 test('the older search is served where its price is that of the other', async () => {
   const more = { tools: [{ type: 'web_search_preview' }] }
   const refused = await send(harness, key, requestIn('openai-responses', { model: GPT, more }))
-  expect([refused.status, await refused.text()]).toEqual([503, expect.stringContaining('web_search_preview')])
+  expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('web_search_preview')])
   harness.upstream.plan(says(response('web_search_call')))
   const served = await send(harness, key, requestIn('openai-responses', { model: 'openai/gpt-5', more }))
   expect(served.status).toBe(200)
